@@ -1,0 +1,104 @@
+"""The exceptions of the package, for authors and operators; models get `CallError`.
+
+NeuraxisError
+  ConfigError        a setting, name or file that a person gave is wrong
+    ManifestError    a plugin's description: carries every problem with its line
+    PlanError        a plan file that cannot be read
+    TemplateError    a user's own prompt template
+  ModelError         the model could not be asked
+    ModelUnavailable no server, no weights, no key
+    ModelRefused     the server said no (4xx)
+    ModelTimeout     no answer in time
+    ModelBroken      the stream broke off or was not understood
+  StorageError       journal or assets could not be written or read
+  MissingExtra       an optional package is not installed
+  CommandError       raised by a plugin to speak to the model
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class NeuraxisError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class ConfigError(NeuraxisError):
+    """A setting, a name or a file that a person gave is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestProblem:
+    """One mistake in a plugin's description, with the place it stands at."""
+
+    file: str
+    line: int
+    """1-based; 0 where the file has no such place (an absent key, a Python object)."""
+    message: str
+    severity: str = "error"
+    """`error`: nothing of the file is loaded. `warning`: it is loaded."""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.severity}: {self.message}"
+
+
+class ManifestError(ConfigError):
+    """A plugin's description has mistakes; `problems` holds all of them at once."""
+
+    def __init__(self, problems: tuple[ManifestProblem, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class PlanError(ConfigError):
+    """A plan file that cannot be read."""
+
+
+class TemplateError(ConfigError):
+    """A user's own prompt template cannot be filled."""
+
+
+class ModelError(NeuraxisError):
+    """The model could not be asked. `status` is the HTTP status, where there is one."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ModelUnavailable(ModelError):
+    """No server, no weights or no key."""
+
+
+class ModelRefused(ModelError):
+    """The server said no."""
+
+
+class ModelTimeout(ModelError):
+    """No answer in time."""
+
+
+class ModelBroken(ModelError):
+    """The stream broke off, or was not what the protocol says."""
+
+
+class StorageError(NeuraxisError):
+    """The journal or an asset could not be written or read."""
+
+
+class MissingExtra(NeuraxisError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'neuraxis[{extra}]'"
+        )
+
+
+class CommandError(NeuraxisError):
+    """Raised by a plugin to tell the model, in its own words, why a call failed."""

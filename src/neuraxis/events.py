@@ -1,0 +1,243 @@
+"""The journal's vocabulary: one frozen dataclass for each thing that happens.
+
+The runtime appends them, the terminal, the page and resuming read them. An event is
+written as JSON by `to_json` and read again by `from_json`, also years later: a field
+may be added with a default, never renamed; `VERSION` counts the exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from neuraxis.specs import Json
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted:
+    """A session began, or was opened again (`resumed`)."""
+
+    session: str
+    model: str
+    dialect: str
+    plugins: tuple[str, ...] = ()
+    workspace: str = ""
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent:
+    """Something was said: by the person, to the person, or to the model."""
+
+    sender: Literal["user", "model", "system"]
+    receiver: Literal["user", "model"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStarted:
+    """The model was asked for the `turn`-th time in this run."""
+
+    turn: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChunk:
+    """A piece of what the model writes. Never stored."""
+
+    text: str
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFinished:
+    """The model's whole completion."""
+
+    text: str
+    finish_reason: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    seconds: float = 0.0
+    tool_calls: tuple[Json, ...] = ()
+    """Native tool calls: {id, name, arguments} with the arguments as text."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChecked:
+    """A reply was read and its calls checked, before anything ran."""
+
+    steps: tuple[Json, ...]
+    """Each {id, tool, arguments, name?, depends: [id]}."""
+    problems: tuple[Json, ...] = ()
+    """Each a CallError as JSON; not empty: nothing ran."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A command is about to run. Stored before it runs (decision 8)."""
+
+    id: str
+    plugin: str
+    command: str
+    tool: str
+    arguments: Json
+    """As the model wrote them, references unresolved."""
+    effects: str = "once"
+    shown: Json = None
+    """A short form of the resolved arguments, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallProgress:
+    """A running command says how far it is. Never stored."""
+
+    id: str
+    message: str
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinished:
+    """A command ended, was skipped, or its outcome is unknown."""
+
+    id: str
+    plugin: str
+    command: str
+    tool: str
+    status: Literal["done", "failed", "skipped"]
+    value: Json = None
+    """The answer where it can be said, else null and `asset` is set."""
+    asset: str | None = None
+    error: Json = None
+    """{code, message, …} of the CallError."""
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetStored:
+    """An object was kept under a short id."""
+
+    id: str
+    type: str
+    meta: Json = None
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """A person is asked whether a call may run."""
+
+    id: str
+    call: Json
+    reason: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAnswered:
+    """The person's answer, or that none came."""
+
+    id: str
+    allowed: bool
+    by: str = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetReached:
+    """A limit of the run was reached."""
+
+    what: str
+    limit: float
+    used: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFinished:
+    """One run of the session ended."""
+
+    outcome: Literal["answered", "failed", "cancelled", "budget"]
+    text: str = ""
+    error: str = ""
+    seconds: float = 0.0
+    files: tuple[str, ...] = ()
+    """Paths in the workspace that the run's commands wrote, relative to it."""
+
+
+Event = (
+    SessionStarted
+    | MessageSent
+    | ModelStarted
+    | ModelChunk
+    | ModelFinished
+    | PlanChecked
+    | CallStarted
+    | CallProgress
+    | CallFinished
+    | AssetStored
+    | ApprovalAsked
+    | ApprovalAnswered
+    | BudgetReached
+    | SessionFinished
+)
+
+NAMES: Mapping[str, type[Any]] = {
+    "session_started": SessionStarted,
+    "message": MessageSent,
+    "model_started": ModelStarted,
+    "model_chunk": ModelChunk,
+    "model_finished": ModelFinished,
+    "plan_checked": PlanChecked,
+    "call_started": CallStarted,
+    "call_progress": CallProgress,
+    "call_finished": CallFinished,
+    "asset_stored": AssetStored,
+    "approval_asked": ApprovalAsked,
+    "approval_answered": ApprovalAnswered,
+    "budget": BudgetReached,
+    "session_finished": SessionFinished,
+}
+"""Wire name -> class, as design.md lists them."""
+
+TYPES: Mapping[type[Any], str] = {cls: name for name, cls in NAMES.items()}
+
+NOT_STORED = (ModelChunk, CallProgress)
+"""Events that readers see live and the journal leaves out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """An event of a later version: kept as it was read."""
+
+    type: str
+    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+def to_json(event: Event) -> dict[str, Json]:
+    """`{"type": …, "v": 1, …fields}`; tuples become lists."""
+    written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
+    for item in fields(event):
+        value: Any = getattr(event, item.name)
+        written[item.name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+    return written
+
+
+def from_json(written: Mapping[str, Json]) -> Event | Unknown:
+    """The event that `to_json` wrote; what this version does not know is `Unknown`."""
+    cls = NAMES.get(str(written.get("type")))
+    if cls is None:
+        return Unknown(type=str(written.get("type")), data=dict(written))
+    values: dict[str, Any] = {}
+    for item in fields(cls):
+        if item.name in written:
+            value: Any = written[item.name]
+            is_tuple = str(item.type).startswith("tuple")
+            values[item.name] = tuple(value) if is_tuple else value
+    return cls(**values)

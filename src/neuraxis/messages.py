@@ -1,0 +1,227 @@
+"""What flows between a model, the runtime and the commands: data, no behaviour.
+
+Every type here is immutable; a step that changes something makes a new value.
+The words are those of the table in ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from neuraxis.specs import Json, PluginSpec
+
+Path = tuple[str | int, ...]
+"""Where in a JSON value: keys and indices from the root."""
+
+ErrorCode = Literal[
+    "malformed_reply",  # the reply is not what the dialect asks for
+    "truncated_reply",  # the model was cut off; nothing of the reply is run
+    "duplicate_key",  # a JSON object of the reply has a key twice
+    "receiver_id_not_allowed",
+    "unknown_plugin",
+    "unknown_command",
+    "invalid_param",
+    "reference_not_found",  # `{{ … }}` names a step or field that is not there
+    "asset_ref_not_acceptable",
+    "asset_not_found",
+    "asset_path_not_found",
+    "asset_lost",
+    "invalid_asset_type",
+    "denied",
+    "budget_exhausted",
+    "repeated_call",
+    "failed",  # the command ran and failed
+    "timeout",
+    "cancelled",
+    "outcome_unknown",  # it was started and nobody knows how it ended
+    "plugin_contract_error",  # the answer is not what the manifest declares
+    "skipped",  # not run, since a step before it failed
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong at one place of a call (rule D7)."""
+
+    path: Path = ()
+    expected: str
+    got: str
+    """The type or a short quotation of what stood there, never a secret's value."""
+    candidates: tuple[str, ...] = ()
+    keyword: str = ""
+    """The JSON Schema keyword that failed, or a word of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallError:
+    """What the model is told of a call that did not work. Made in `sentences.py`."""
+
+    code: ErrorCode
+    message: str
+    where: str = ""
+    problems: tuple[Problem, ...] = ()
+    candidates: tuple[str, ...] = ()
+    fixable_by: Literal["model", "user", "author"] = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A sender or receiver of the envelope dialects."""
+
+    role: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as the model wrote it, before anything was checked.
+
+    `plugin` is None in the intent dialect, where one name says both. `id` is also
+    the id of the result's asset: a reference to a step is a reference to `id`.
+    """
+
+    id: str
+    plugin: str | None
+    command: str
+    arguments: Json = field(default_factory=dict[str, Json])
+    name: str | None = None
+    """The step's own name, from the intent's optional `"as"` key."""
+    literal: bool = False
+    """True: nothing between braces in it is a reference (X of rule C21)."""
+
+    @property
+    def target(self) -> str:
+        """`plugin.command`, or the tool name."""
+        return f"{self.plugin}.{self.command}" if self.plugin else self.command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How one call ended. `value` is the native object, `stored`: it is an asset."""
+
+    call: Call
+    status: Literal["done", "failed", "skipped"]
+    plugin: str | None = None
+    """The resolved names, where the command was found."""
+    command: str | None = None
+    value: Any = None
+    stored: bool = False
+    """True: the value is kept as an asset under `call.id` and not said inline."""
+    error: CallError | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    exception: BaseException | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a dialect read out of one completion; nothing a model writes raises."""
+
+    calls: tuple[Call, ...] = ()
+    texts: tuple[str, ...] = ()
+    """What was said to the person, in order."""
+    thoughts: tuple[str, ...] = ()
+    errors: tuple[CallError, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Every leniency that was used (decision 12)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one model call, as the server reports them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """A piece of a native tool call; pieces with one `index` belong together."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One piece of a streamed completion. The last one has `finish_reason`."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+    note: str = ""
+    """What the model adapter wants the journal to know (retries, tiers)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeCall:
+    """A whole native tool call: arguments as the text the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """All of one model call, joined from its chunks."""
+
+    text: str = ""
+    tool_calls: tuple[NativeCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a conversation, already in the dialect's wire form.
+
+    `calls` and `results` carry the same matter as data, for models that do not read
+    text (the planner of the embedded model) and for the native dialect.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+    tool_calls: tuple[NativeCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a model is sent.
+
+    The first `constant` messages are byte-identical from turn to turn (decision 8 of
+    the plan issue: they come first). `plugins` and `write` are for models that plan
+    without reading the text: `write(calls)` gives the calls in the session's dialect.
+    """
+
+    messages: tuple[Message, ...]
+    constant: int = 0
+    stop: tuple[str, ...] = ()
+    plugins: tuple[PluginSpec, ...] = ()
+    tool_names: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict[str, tuple[str, str]]
+    )
+    """Tool name of the intent dialect -> (plugin, command)."""
+    write: Callable[[Sequence[Call]], str] | None = None
+    native_tools: tuple[Mapping[str, Json], ...] = ()
+    """OpenAI-style tool definitions, for the native dialect only."""

@@ -1,0 +1,124 @@
+"""Settings in one order: command line, `NEURAXIS_*`, workspace file, user's file.
+
+`load` reads the two TOML files and the environment into flat dotted keys
+(`search.provider`, `openai.base_url`) and remembers where each value came from, so
+that `doctor` can show it. Secrets are never stored here: a setting names the
+environment variable that holds one (`openai.key_env = "OPENAI_API_KEY"`).
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from neuraxis.errors import ConfigError
+from neuraxis.specs import Json
+
+FILE_NAME = "neuraxis.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value and where it came from: `command line`, a variable, or a file."""
+
+    value: Json
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings; a key that was never set is absent."""
+
+    values: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
+
+    def get(self, key: str, default: Json = None) -> Json:
+        """The value of a dotted key, or `default`."""
+        found = self.values.get(key)
+        return default if found is None else found.value
+
+    def section(self, prefix: str) -> dict[str, Json]:
+        """All values below `prefix.`, with the prefix taken off."""
+        start = prefix + "."
+        return {
+            key[len(start) :]: setting.value
+            for key, setting in self.values.items()
+            if key.startswith(start)
+        }
+
+    def override(self, values: Mapping[str, Json], source: str) -> Settings:
+        """A copy in which `values` (those that are not None) win."""
+        new = {
+            key: Setting(value=value, source=source)
+            for key, value in values.items()
+            if value is not None
+        }
+        return Settings(values={**self.values, **new})
+
+
+def user_dir(kind: str, environ: Mapping[str, str] | None = None) -> Path:
+    """The user's folder for `config`, `data` or `cache` (XDG; NEURAXIS_HOME wins)."""
+    env = os.environ if environ is None else environ
+    if home := env.get("NEURAXIS_HOME"):
+        return Path(home) / kind
+    variable, fallback = {
+        "config": ("XDG_CONFIG_HOME", ".config"),
+        "data": ("XDG_DATA_HOME", ".local/share"),
+        "cache": ("XDG_CACHE_HOME", ".cache"),
+    }[kind]
+    base = env.get(variable)
+    root = Path(base) if base else Path(env.get("HOME", "~")).expanduser() / fallback
+    return root / "neuraxis"
+
+
+def load(
+    workspace: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings of the user's file, then the workspace's, then the environment.
+
+    `NEURAXIS_SEARCH__PROVIDER` sets `search.provider`: two underscores are a dot.
+
+    Raises:
+        ConfigError: a file is not TOML, or cannot be read.
+    """
+    env = os.environ if environ is None else environ
+    found: dict[str, Setting] = {}
+    files = [user_dir("config", env) / FILE_NAME]
+    if workspace is not None:
+        files.append(workspace / FILE_NAME)
+    for file in files:
+        found.update(_read(file))
+    for name, text in env.items():
+        if name.startswith("NEURAXIS_") and name != "NEURAXIS_HOME":
+            key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
+            found[key] = Setting(value=text, source=f"environment variable {name}")
+    return Settings(values=found)
+
+
+def _read(file: Path) -> dict[str, Setting]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from error
+    flat: dict[str, Setting] = {}
+    _flatten(tree, "", str(file), flat)
+    return flat
+
+
+def _flatten(
+    tree: Mapping[str, Json], prefix: str, source: str, into: dict[str, Setting]
+) -> None:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            _flatten(cast("dict[str, Json]", value), f"{prefix}{key}.", source, into)
+        else:
+            into[prefix + key] = Setting(value=value, source=source)

@@ -1,0 +1,131 @@
+"""What a plugin says of itself: data only, no callables.
+
+A manifest (YAML) or a Python function flows in through `neuraxis.plugins`; dialects,
+models and the plan read these. A schema here is a JSON Schema 2020-12 dict made by
+`neuraxis.notation`: the same dict is shown to the model and enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Json = Any
+"""A JSON value: None, bool, int, float, str, list or dict with str keys."""
+
+EffectKind = Literal["none", "read", "idempotent", "once"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """What running a command may change.
+
+    `none`: a pure function of its arguments. `read`: looks at the world, changes
+    nothing. `idempotent`: doing it twice is like doing it once. `once`: anything
+    else, the default. The flags mean what MCP's hints of the same names mean.
+    """
+
+    kind: EffectKind = "once"
+    destructive: bool = True
+    open_world: bool = True
+
+    @property
+    def readonly(self) -> bool:
+        """Whether steps with this effect may overlap with each other."""
+        return self.kind in ("none", "read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleCall:
+    """One call of an example: the tool as the intent dialect names it."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A request in a person's words and the calls that answer it (rule C6)."""
+
+    question: str
+    calls: tuple[ExampleCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """One command of a plugin.
+
+    `parameters` is the schema of the whole `param`: an object schema whose
+    `properties` are the named parameters, or any other schema where the manifest
+    says a simple type (rule K3). A node with `"x-asset-ref": true` takes an asset
+    reference (B42); a node with `"x-type": "pkg.Class"` is an opaque class that only
+    a reference can supply (B41). `$defs` holds the `_type_ref` types (B36).
+    `response` is None where the manifest declares none.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Json] = field(
+        default_factory=lambda: {
+            "type": "object",
+            "properties": {},
+            "additionalProperties": False,
+        }
+    )
+    response: Mapping[str, Json] | None = None
+    effects: Effects = Effects()
+    examples: tuple[Example, ...] = ()
+    example_output: Json = None
+    tool_name: str | None = None
+    """The name in the intent dialect; None: the command's name if it is unique."""
+    time_limit: float | None = None
+    """Seconds; None: the session's default."""
+    blocking: bool = True
+    """False: a `def` command that returns at once and needs no thread."""
+    failure_field: str | None = None
+    """A boolean response field whose False means that the step failed (rule C12)."""
+    raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The command as the manifest wrote it, for rendering (rules A2, B2)."""
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters, in the order the manifest gives them."""
+        properties: Mapping[str, Json] = self.parameters.get("properties", {})
+        return tuple(properties)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Names of the parameters that a call must give."""
+        return tuple(self.parameters.get("required", ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSpec:
+    """One plugin. `name` is the resolved one (A11): the only name used anywhere."""
+
+    name: str
+    commands: tuple[CommandSpec, ...] = ()
+    id: str | None = None
+    title: str | None = None
+    description: str = ""
+    description_for_human: str | None = None
+    description_for_model: str | None = None
+    summary: str | None = None
+    prompt: str | None = None
+    """The author's instruction text, already read from its file (A9, B16)."""
+    generation: Literal["v1", "v2", "python"] = "v2"
+    listed: bool = True
+    """False where the manifest says `as_plugin: false` (B14)."""
+    examples: tuple[Example, ...] = ()
+    """Examples that span several commands (chains)."""
+    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    source: str = ""
+    """Where it came from, for messages: a file path or `module:function`."""
+    raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The manifest as written (names as resolved strings), for rendering."""
+
+    @property
+    def description_model(self) -> str:
+        """The text a model is shown (rule B15)."""
+        return self.description_for_model or self.description

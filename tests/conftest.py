@@ -1,0 +1,35 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of foreign test material; skips where it is absent."""
+    given = os.environ.get("NEURAXIS_SHARED_DATA")
+    folder = Path(given) if given else _CHECKOUT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the shared test data is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_outside_settings(  # pyright: ignore[reportUnusedFunction]
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No test reads or writes the settings of the person who runs it."""
+    for name in list(os.environ):
+        if name.startswith(("NEURAXIS_", "OPENAI_")) and name not in (
+            "NEURAXIS_SHARED_DATA",
+            "NEURAXIS_WEIGHTS",
+        ):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("neuraxis-home")
+    monkeypatch.setenv("NEURAXIS_HOME", str(home))
