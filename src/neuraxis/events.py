@@ -126,7 +126,8 @@ class AssetStored:
     """An object was kept under a short id."""
 
     id: str
-    type: str
+    kind: str
+    """The object's class."""
     meta: Json = None
     bytes: int = 0
 

@@ -144,6 +144,8 @@ class Usage:
         )
 
 
+NOTHING_USED = Usage()
+
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
 
 

@@ -1,0 +1,46 @@
+"""Where commands run: the seam between a checked call and foreign code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+
+class TimeLimitReached(Exception):
+    """The command did not end within its seconds."""
+
+
+class Engine(Protocol):
+    """Runs one command. What the command raises comes out unchanged."""
+
+    async def run(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[str, Any],
+        *,
+        positional: tuple[Any, ...] = (),
+        is_async: bool = False,
+        blocking: bool = True,
+        seconds: float | None = None,
+        cancelled: threading.Event,
+    ) -> Any:
+        """The command's value.
+
+        Args:
+            function: the command's code.
+            arguments: passed by name.
+            positional: passed first, by position.
+            is_async: `function` gives an awaitable.
+            blocking: False: a `def` that returns at once; no thread is paid for it.
+            seconds: the time limit; None: none.
+            cancelled: set when the command is to stop (time limit, Ctrl-C).
+
+        Raises:
+            TimeLimitReached: it did not end in time; its thread may still run.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of idle workers."""
+        ...

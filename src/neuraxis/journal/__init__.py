@@ -1,0 +1,71 @@
+"""Where events go and come from: the seam, and the way to open one by name.
+
+Events flow in through `append` in the order they happened; `read` gives them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from neuraxis.events import Event, Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """One line of `neuraxis sessions ls`."""
+
+    session: str
+    started: float
+    """Seconds since 1970, of the first event."""
+    ended: float
+    """Of the last event."""
+    events: int
+    title: str
+    """The beginning of the first thing the person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A stored event with its number in the session and its time."""
+
+    seq: int
+    at: float
+    event: Event | Unknown
+
+
+class Journal(Protocol):
+    """Append-only; one journal holds many sessions. Errors are `StorageError`."""
+
+    def append(self, session: str, event: Event, *, durable: bool = False) -> None:
+        """Keep the event; `durable`: it is on disk when this returns."""
+        ...
+
+    def read(self, session: str) -> Sequence[Entry]:
+        """All events of a session, oldest first; empty for an unknown one."""
+        ...
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        """All sessions, the last used first."""
+        ...
+
+    def close(self) -> None:
+        """Write what is still held back and let go of the file."""
+        ...
+
+
+def open_journal(where: str | Path | None) -> Journal:
+    """`None` or `"memory"`: in memory; else the SQLite file at that path.
+
+    Raises:
+        StorageError: the file cannot be opened, or is no journal.
+    """
+    if where is None or where == "memory":
+        from neuraxis.journal.memory import MemoryJournal
+
+        return MemoryJournal()
+    from neuraxis.journal.sqlite import SqliteJournal
+
+    return SqliteJournal(Path(where))

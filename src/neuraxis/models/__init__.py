@@ -1,0 +1,125 @@
+"""Names of models flow in, a `Model` comes out; a prompt flows in, a completion out.
+
+A model is anything with a `stream(prompt)` that gives chunks. `find_model` reads the
+names a person writes (`openai:gpt-x`, `http://host/v1#name`, `scripted:file.yaml`,
+`local:`); packages add their own by the entry point group `neuraxis.models`, each a
+callable `(rest of the name, settings) -> Model`. Nothing of a model is imported
+before it is asked for by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from importlib.metadata import entry_points
+from typing import Protocol, cast
+
+from neuraxis.errors import ConfigError
+from neuraxis.messages import Chunk, Completion, Prompt
+from neuraxis.models.joining import Closable, Joiner
+from neuraxis.sentences import nearest
+from neuraxis.settings import Settings
+
+GROUP = "neuraxis.models"
+
+# The built-in ones are found without package metadata, which may be stale in a
+# checkout; and no installed package can take over the name that is sent a key.
+_BUILT_IN = {
+    "openai": "neuraxis.models.openai:from_name",
+    "scripted": "neuraxis.models.scripted:from_name",
+    "local": "neuraxis.models.local:from_name",
+}
+_URL_MODEL = "neuraxis.models.openai:from_url"
+_FORMS = "openai:NAME, http(s)://HOST/v1#NAME, scripted:FILE, local:, local:NAME"
+
+
+class Model(Protocol):
+    """What answers prompts.
+
+    `stream` is an async generator function. Its chunks end with exactly one that has
+    a `finish_reason`; a model that cannot give one raises a `ModelError`. Closing the
+    generator early frees what it holds. `close` frees the rest; a closed model may be
+    asked again. One model may stream several prompts at the same time.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the model is called in settings, events and errors."""
+        ...
+
+    def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+        """The completion in pieces."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and memory; call it in the loop that streamed."""
+        ...
+
+
+ModelFactory = Callable[[str, Settings], Model]
+
+
+def model_names() -> tuple[str, ...]:
+    """The kinds of model that can be named: the built-in ones and entry points."""
+    found = {point.name for point in entry_points(group=GROUP)}
+    return tuple(_BUILT_IN) + tuple(sorted(found - set(_BUILT_IN)))
+
+
+def find_model(name: str, settings: Settings | None = None) -> Model:
+    """The model of that name.
+
+    Raises:
+        ConfigError: no such kind of model, or its name or settings are wrong.
+        ModelUnavailable: it is known but cannot be used, such as for want of a key.
+    """
+    chosen = settings or Settings()
+    text = name.strip()
+    if text.lower().startswith(("http://", "https://")):
+        return _load(_URL_MODEL)(text, chosen)
+    kind, _, rest = text.partition(":")
+    if kind in _BUILT_IN:
+        return _load(_BUILT_IN[kind])(rest, chosen)
+    for point in entry_points(group=GROUP, name=kind):
+        try:
+            factory = cast("ModelFactory", point.load())
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"model {name!r}: {point.value}, which offers {kind!r}, cannot be "
+                f"imported: {error}"
+            ) from error
+        return factory(rest, chosen)
+    known = model_names()
+    close = nearest(kind, known)
+    meant = (
+        f" Did you mean {' or '.join(f'{item}:' for item in close)}?" if close else ""
+    )
+    raise ConfigError(
+        f"model {name!r}: expected one of {_FORMS}; there is no kind of model called "
+        f"{kind!r}.{meant} Kinds there are: {', '.join(known)}."
+    )
+
+
+def _load(target: str) -> ModelFactory:
+    module, _, function = target.partition(":")
+    return cast("ModelFactory", getattr(importlib.import_module(module), function))
+
+
+async def complete(
+    model: Model, prompt: Prompt, on_chunk: Callable[[Chunk], object] | None = None
+) -> Completion:
+    """Ask the model and join its chunks; `on_chunk` sees each as it comes.
+
+    The stream is closed before this returns or raises, also when the task is
+    cancelled. Reasoning is for `on_chunk` only: a completion does not hold it.
+
+    Raises:
+        ModelError: the model could not be asked, or its stream broke off.
+    """
+    joined = Joiner()
+    async with aclosing(Closable(model.stream(prompt))) as chunks:
+        async for chunk in chunks:
+            joined.add(chunk)
+            if on_chunk is not None:
+                on_chunk(chunk)
+    return joined.completion(model.name)

@@ -1,0 +1,114 @@
+"""`neuraxis call PLUGIN.COMMAND --param …`: one command, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neuraxis.cli.options import Choices, session_options
+from neuraxis.errors import ConfigError
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
+@click.argument("target")
+@session_options
+@click.option("--param", "params", multiple=True, help="name=value; JSON or text.")
+@click.option("--json", "as_json", is_flag=True, help="The whole result as JSON.")
+@click.pass_context
+def call(
+    context: click.Context,
+    target: str,
+    params: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Run TARGET (PLUGIN.COMMAND or a tool name) and print what it answers.
+
+    Arguments are given as --NAME VALUE or --param NAME=VALUE; a value that is JSON is
+    read as JSON where the parameter is not a text; @FILE reads it from a file.
+    """
+    from neuraxis.cli.options import make_session
+    from neuraxis.messages import Call, CallError
+    from neuraxis.models.scripted import ScriptedModel
+
+    with make_session(
+        Choices(**{**options, "journal": options["journal"] or "memory"}),
+        model=ScriptedModel([]),
+    ) as session:
+        plugin, dot, command = target.rpartition(".")
+        found = session.registry.find(plugin if dot else None, command)
+        if isinstance(found, CallError) and dot:
+            found = session.registry.find(None, target)
+        if isinstance(found, CallError):
+            raise ConfigError(found.message)
+        arguments = _arguments([*_pairs(params), *_options(context.args)])
+        named = Call(
+            id="a1",
+            plugin=found.plugin.name,
+            command=found.spec.name,
+            arguments=arguments,
+        )
+        result = asyncio.run(session.call(named))
+    if as_json:
+        from neuraxis.loop import result_json
+
+        click.echo(json.dumps(result_json(result), ensure_ascii=False, default=str))
+    elif result.error is not None:
+        from neuraxis.cli.terminal import inert
+
+        click.echo(f"neuraxis: {inert(result.error.message)}", err=True)
+    else:
+        from neuraxis.cli.terminal import inert
+
+        text = (
+            result.value
+            if isinstance(result.value, str)
+            else json.dumps(result.value, ensure_ascii=False, indent=2, default=repr)
+        )
+        click.echo(inert(text))
+    return 0 if result.status == "done" else 1
+
+
+def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for param in params:
+        name, equals, value = param.partition("=")
+        if not equals:
+            raise ConfigError(f"--param {param}: expected NAME=VALUE")
+        pairs.append((name, value))
+    return pairs
+
+
+def _options(words: list[str]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            raise ConfigError(f"{word!r}: expected --NAME VALUE")
+        name, equals, value = word[2:].partition("=")
+        if not equals:
+            following = next(rest, None)
+            if following is None:
+                raise ConfigError(f"--{name}: expected a value behind it")
+            value = following
+        pairs.append((name.replace("-", "_"), value))
+    return pairs
+
+
+def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Texts as they were typed; the lenient reading makes numbers and lists of them."""
+    arguments: dict[str, Any] = {}
+    for name, value in pairs:
+        if value.startswith("@") and len(value) > 1:
+            try:
+                value = Path(value[1:]).read_text(encoding="utf-8")
+            except OSError as error:
+                raise ConfigError(f"--{name}: {error}") from error
+        arguments[name] = value
+    return arguments

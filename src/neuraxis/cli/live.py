@@ -1,0 +1,162 @@
+"""Events flow in, lines on a terminal flow out, while a run goes on.
+
+Progress goes to standard error, the answer to standard output, so that a pipe gets the
+answer alone. On a terminal the running step has a spinner and its time; elsewhere each
+finished step is one plain line.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from neuraxis.cli.terminal import console, inert, seconds, short
+from neuraxis.events import (
+    ApprovalAsked,
+    AssetStored,
+    BudgetReached,
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    Event,
+    ModelChunk,
+    ModelFinished,
+    ModelStarted,
+    PlanChecked,
+)
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+_MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
+_LINES = 12
+"""Lines of a command's output that are shown; the rest is in the journal."""
+
+
+class Live:
+    """Call it with each event; `close` it at the end."""
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._status: Status | None = None
+        self._running: dict[str, tuple[str, float]] = {}
+        self._written = 0
+        self._steps = 0
+        self._number: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case ModelStarted():
+                self._written = 0
+                self._spin(f"{event.model} is thinking")
+            case ModelChunk():
+                self._written += len(event.text) + len(event.reasoning)
+                tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
+                self._spin(f"the model writes ({self._written} characters) {tail}")
+            case ModelFinished():
+                for note in event.notes:
+                    self._print(f"  {inert(note)}", "dim")
+            case PlanChecked():
+                self._plan(event)
+            case CallStarted():
+                self._running[event.id] = (self._line(event), time.perf_counter())
+                self._spin(self._running_text())
+            case CallProgress():
+                self._spin(f"{self._running_text()}  {inert(event.message)}")
+            case CallFinished():
+                self._finished(event)
+            case AssetStored():
+                self._print(f"    kept as asset {event.id} ({event.kind})", "dim")
+            case BudgetReached():
+                text = f"limit reached: {event.what} (at most {event.limit:g})"
+                self._print(text, "yellow")
+            case ApprovalAsked():
+                self._stop()
+            case _:
+                pass
+
+    def _plan(self, event: PlanChecked) -> None:
+        for problem in event.problems:
+            self._print(f"  ✗ {inert(str(problem.get('message', '')))}", "red")
+        if event.problems:
+            return
+        many = len(event.steps)
+        self._number = {
+            str(step["id"]): place for place, step in enumerate(event.steps, 1)
+        }
+        if many > 1:
+            self._print(f"a plan of {many} steps, checked", "bold")
+
+    def _line(self, event: CallStarted) -> str:
+        arguments: Any = event.shown
+        if isinstance(arguments, dict):
+            told = " ".join(f"{key}={short(arguments[key])}" for key in arguments)
+        else:
+            told = short(arguments)
+        place = self._number.get(event.id, 1)
+        return f"{place}. {inert(event.tool)} {told}".rstrip()
+
+    def _running_text(self) -> str:
+        return "  ".join(text for text, _ in self._running.values()) or "working"
+
+    def _finished(self, event: CallFinished) -> None:
+        default = (f"{self._number.get(event.id, 1)}. {inert(event.tool)}", 0.0)
+        text, _ = self._running.pop(event.id, default)
+        mark, style = _MARKS[event.status]
+        took = "" if event.status == "skipped" else f"  {seconds(event.seconds)}"
+        self._print(f"  {mark} {text}{took}", style)
+        if event.status == "failed" and event.error:
+            self._block(str(event.error.get("message", "")), "red")
+        elif event.status == "done":
+            self._block(said(event.value), "")
+        for warning in event.warnings:
+            self._block(f"note: {warning}", "yellow")
+        if self._running:
+            self._spin(self._running_text())
+
+    def _block(self, text: str, style: str) -> None:
+        lines = inert(text).rstrip().splitlines()
+        for line in lines[:_LINES]:
+            self._print(f"      {line[:200]}", style or "dim")
+        if len(lines) > _LINES:
+            self._print(f"      … {len(lines) - _LINES} more lines", "dim")
+
+    def _print(self, text: str, style: str) -> None:
+        from rich.text import Text
+
+        self._stop()
+        self._console.print(Text(text, style=style))
+
+    def _spin(self, text: str) -> None:
+        if not self._console.is_terminal:
+            return
+        from rich.text import Text
+
+        width = max(20, self._console.width - 6)
+        shown = Text(text if len(text) <= width else text[: width - 1] + "…")
+        if self._status is None:
+            self._status = self._console.status(shown)
+            self._status.start()
+        else:
+            self._status.update(shown)
+
+    def _stop(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def close(self) -> None:
+        """Take the spinner away."""
+        self._stop()
+
+
+def said(value: Any) -> str:
+    """What a person reads of an answer: its text if it has one, else its JSON."""
+    if isinstance(value, dict) and value:
+        rest = {key: item for key, item in value.items() if key != "success"}
+        if len(rest) == 1:
+            (only,) = rest.values()
+            return only if isinstance(only, str) else short(only, 200)
+        return short(rest, 200) if rest else ""
+    return value if isinstance(value, str) else short(value, 200)

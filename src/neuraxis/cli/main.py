@@ -1,0 +1,100 @@
+"""The command group, and the one place where exceptions become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from neuraxis import __version__
+from neuraxis.cli.calls import call
+from neuraxis.cli.chat import chat
+from neuraxis.cli.check import doctor
+from neuraxis.cli.completion import completion
+from neuraxis.cli.models import models
+from neuraxis.cli.plugins import plugins
+from neuraxis.cli.prompts import prompt
+from neuraxis.cli.run import run
+from neuraxis.cli.sessions import sessions
+from neuraxis.errors import (
+    ConfigError,
+    MissingExtra,
+    ModelError,
+    NeuraxisError,
+    StorageError,
+)
+
+INTERRUPTED = 130
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="neuraxis")
+def cli() -> None:
+    """Connect a language model to everything it can call."""
+
+
+for command in (
+    run,
+    chat,
+    call,
+    plugins,
+    prompt,
+    models,
+    sessions,
+    doctor,
+    completion,
+):
+    cli.add_command(command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code; never a traceback.
+
+    With NEURAXIS_TRACEBACK=1 an error that this package did not foresee is shown
+    whole, for a bug report.
+    """
+    try:
+        code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # the reader of a pipe went away; nothing is left to say to it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        code = 0
+    except NeuraxisError as error:
+        _say(str(error))
+        code = exit_code(error)
+    except OSError as error:
+        _say(f"the system refused: {error}")
+        code = 5
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def exit_code(error: NeuraxisError) -> int:
+    """The documented exit code of an error."""
+    match error:
+        case ModelError():
+            return 4
+        case StorageError():
+            return 5
+        case ConfigError() | MissingExtra():
+            return 2
+        case _:
+            return 1
+
+
+def _say(text: str) -> None:
+    from neuraxis.cli.terminal import inert
+
+    click.echo(f"neuraxis: {inert(text)}", err=True)
+    if os.environ.get("NEURAXIS_TRACEBACK") == "1":
+        import traceback
+
+        traceback.print_exc()

@@ -1,0 +1,109 @@
+"""`neuraxis models ls|test|fetch`, and the fetching that a first run does by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import click
+
+from neuraxis.cli.options import Choices, settings_of
+
+
+@click.group()
+def models() -> None:
+    """Look at the models there are, try one, fetch the embedded one."""
+
+
+@models.command()
+@click.option("--json", "as_json", is_flag=True)
+def ls(as_json: bool) -> int:
+    """The kinds of model that can be named with --model."""
+    from neuraxis.models import known_models
+
+    rows = [{"name": name, "from": source} for name, source in known_models()]
+    if as_json:
+        click.echo(json.dumps(rows))
+    else:
+        for row in rows:
+            click.echo(f"{row['name'] + ':':<14} {row['from']}")
+    return 0
+
+
+@models.command()
+@click.argument("name", required=False)
+@click.option("--base-url", help="Of an OpenAI-compatible server.")
+def test(name: str | None, base_url: str | None) -> int:
+    """Ask the model NAME for one word and say how long it took."""
+    from neuraxis.cli.terminal import inert
+    from neuraxis.messages import Message, Prompt
+    from neuraxis.models import complete, find_model
+
+    settings = settings_of(Choices(model=name, base_url=base_url))
+    chosen = str(settings.get("model") or "local:")
+    ensure_weights(chosen, quiet=False)
+    model = find_model(chosen, settings)
+
+    async def go() -> Any:
+        try:
+            asked = Message(role="user", content="Answer with the one word: ready")
+            return await complete(model, Prompt(messages=(asked,)))
+        finally:
+            await model.close()
+
+    started = time.perf_counter()
+    answer = asyncio.run(go())
+    took = time.perf_counter() - started
+    text = " ".join(inert(answer.text).split())[:80]
+    click.echo(f"{model.name}: {text!r} in {took:.1f} s")
+    return 0
+
+
+@models.command()
+def fetch() -> int:
+    """Fetch the embedded model's file (once) and check it."""
+    from neuraxis.models.local import weights
+
+    found = weights.find()
+    path = found or fetch_shown()
+    click.echo(f"{'it is here already: ' if found else ''}{path}")
+    return 0
+
+
+def ensure_weights(model: str, *, quiet: bool) -> None:
+    """Fetch the embedded model's file if `model` is the embedded one and lacks it."""
+    if model.partition(":")[0] != "local":
+        return
+    from neuraxis.models.local import weights
+
+    if weights.find() is not None:
+        return
+    if quiet:
+        weights.fetch()
+    else:
+        fetch_shown()
+
+
+def fetch_shown() -> Any:
+    """Fetch with a sentence that says what, and a progress bar on a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    from neuraxis.cli.terminal import console
+    from neuraxis.models.local import weights
+
+    screen = console()
+    screen.print(weights.SMOLLM2.sentence, markup=False)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        console=screen,
+        disable=not screen.is_terminal,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("fetching", total=weights.SMOLLM2.download)
+        return weights.fetch(
+            lambda done, total: progress.update(task, completed=done, total=total)
+        )

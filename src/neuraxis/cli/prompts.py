@@ -1,0 +1,46 @@
+"""`neuraxis prompt`: exactly what a model would be sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from neuraxis.cli.options import Choices, make_session, session_options
+
+
+@click.command()
+@click.argument("request", required=False, default="")
+@session_options
+@click.option("--json", "as_json", is_flag=True, help="The messages as JSON.")
+def prompt(request: str, as_json: bool, **options: Any) -> int:
+    """Print the prompt, with REQUEST in its place; no model is asked."""
+    from neuraxis.messages import Message
+    from neuraxis.models.scripted import ScriptedModel
+
+    choices = Choices(**{**options, "journal": "memory"})
+    with make_session(choices, model=ScriptedModel([])) as session:
+        said = (
+            [Message(role="user", content=session.dialect.request(request))]
+            if request
+            else []
+        )
+        sent = session.prompt(said)
+        if as_json:
+            written: dict[str, Any] = {
+                "messages": [
+                    {"role": item.role, "content": item.content}
+                    for item in sent.messages
+                ],
+                "stop": list(sent.stop),
+            }
+            if sent.native_tools:
+                written["tools"] = list(sent.native_tools)
+            click.echo(json.dumps(written, ensure_ascii=False, indent=2))
+        else:
+            for item in sent.messages:
+                click.echo(item.content)
+            if sent.native_tools:
+                click.echo(json.dumps(list(sent.native_tools), indent=2))
+    return 0

@@ -1,0 +1,157 @@
+"""`neuraxis run`: one request, answered; progress on stderr, the answer on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuraxis.cli.options import (
+    Choices,
+    journal_path,
+    latest_session,
+    make_session,
+    session_options,
+    settings_of,
+)
+from neuraxis.errors import ConfigError
+
+if TYPE_CHECKING:
+    from neuraxis.events import Event
+    from neuraxis.loop import Answer
+    from neuraxis.session import Session
+
+EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
+
+
+@click.command()
+@click.argument("request", required=False)
+@session_options
+@click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
+@click.option(
+    "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
+)
+@click.option("-s", "--session", "session_id", help="Go on with this session.")
+@click.option("-q", "--quiet", is_flag=True, help="The answer only.")
+@click.option("--record", help="Keep the model's replies in a file, to replay them.")
+def run(
+    request: str | None,
+    as_json: bool,
+    resume: bool,
+    session_id: str | None,
+    quiet: bool,
+    record: str | None,
+    **options: Any,
+) -> int:
+    """Answer REQUEST (or standard input), calling plugins where it takes some.
+
+    Exit codes: 0 answered, 1 failed, 2 wrong option or name, 3 limit reached,
+    4 no model, 5 journal or file not writable, 130 interrupted.
+    """
+    if request is None:
+        if sys.stdin.isatty():
+            raise ConfigError(
+                "there is no request: write it behind `run` in quotes, or pipe it in"
+            )
+        request = sys.stdin.read()
+    if not request.strip():
+        raise ConfigError("the request is empty")
+    choices = Choices(**options)
+    if resume and session_id is None:
+        session_id = latest_session(journal_path(settings_of(choices)))
+    session = open_session(choices, session_id, record, quiet or as_json)
+    with session:
+        answer = ask(session, request, as_json=as_json, quiet=quiet)
+    return EXIT.get(answer.outcome, 1)
+
+
+def open_session(
+    choices: Choices, session_id: str | None, record: str | None, quiet: bool
+) -> Session:
+    """A session; the embedded model's file is fetched first where it is needed."""
+    from neuraxis.cli.models import ensure_weights
+
+    settings = settings_of(choices)
+    name = str(settings.get("model") or "local:")
+    ensure_weights(name, quiet=quiet)
+    model: Any = None
+    if record is not None:
+        from pathlib import Path
+
+        from neuraxis.models import find_model
+        from neuraxis.models.recorder import Recorder
+
+        model = Recorder(find_model(name, settings), Path(record))
+    return make_session(choices, resume=session_id, model=model)
+
+
+def ask(
+    session: Session, request: str, *, as_json: bool = False, quiet: bool = False
+) -> Answer:
+    """Run one request in the terminal: shown live, ended by Ctrl-C with its children.
+
+    Raises:
+        KeyboardInterrupt: the person pressed Ctrl-C; commands were told to stop.
+    """
+    if as_json:
+        answer = _drive(session, request, _json_line)
+        from neuraxis.loop import as_json as answer_json
+
+        click.echo(json.dumps({"type": "answer", **answer_json(answer)}, default=str))
+        return answer
+    if quiet:
+        answer = _drive(session, request, None)
+    else:
+        from neuraxis.cli.live import Live
+
+        live = Live()
+        try:
+            answer = _drive(session, request, live)
+        finally:
+            live.close()
+    show_answer(session, answer, quiet=quiet)
+    return answer
+
+
+def _drive(session: Session, request: str, watch: Any) -> Answer:
+    async def go() -> Answer:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        if task is not None:
+            # cancelling tells the running commands, which end their children
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await session.drive(request, watch)
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+            await session.model.close()
+
+    try:
+        return asyncio.run(go())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _json_line(event: Event) -> None:
+    from neuraxis.events import to_json
+
+    click.echo(json.dumps(to_json(event), ensure_ascii=False, default=str))
+
+
+def show_answer(session: Session, answer: Answer, *, quiet: bool) -> None:
+    """The answer on standard output; files and what failed on standard error."""
+    from neuraxis.cli.terminal import inert
+
+    if answer.text:
+        click.echo(inert(answer.text))
+    if answer.error:
+        click.echo(f"neuraxis: {inert(answer.error)}", err=True)
+    if not quiet:
+        for path in answer.files:
+            click.echo(f"file: {session.workspace / path}", err=True)
+        for asset in answer.assets:
+            click.echo(f"asset: {asset}", err=True)

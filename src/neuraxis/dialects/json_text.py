@@ -1,0 +1,298 @@
+r"""Find and read the JSON in what a model wrote: text in, values with their places out.
+
+`loads` is strict: the whole text is one JSON value. `pieces` and `find` are lenient:
+JSON among prose, fences and thoughts, written as models write it. Flawless JSON is
+never changed by either. A broken value is reported and never searched for smaller
+ones, and nothing here raises on what a model wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from neuraxis.dialects.json_fault import Broken, Fault, broken, end_of
+from neuraxis.dialects.json_reader import DEPTH, Reader
+from neuraxis.specs import Json
+
+LONGEST = 4_000_000
+"""Characters of a text that is read at all (rule D6)."""
+
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_LEADING_SPACE = re.compile(r"[ \t\n\r]*")
+
+# What can begin an object or list; prose such as `{name}` or `[see below]` cannot.
+_BEGINS = re.compile(
+    r"\{\s*(?:[\"'“‘}]|[A-Za-z_$][\w$-]*\s*:|//|/\*|\#)"
+    r"|\[\s*(?:[{\[\]\"'“‘\d-]|//|/\*|\#|(?:true|false|null|True|False|None)\b)"
+)
+_TOKEN = r"<(?P<think>think(?:ing)?)>|</think(?:ing)?>|[{\[]"
+_PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
+_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[\]{}]')
+_FENCE_BEFORE = re.compile(r"(?:```+[\w-]*|<tool_calls?>)\s*\Z", re.IGNORECASE)
+_FENCE_AFTER = re.compile(r"\s*(?:```+(?!\w)|</tool_calls?>)", re.IGNORECASE)
+_STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A JSON value and where it stood. `completed`: closing brackets were added."""
+
+    value: Json
+    start: int
+    end: int
+    notes: tuple[str, ...] = ()
+    completed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One stretch of a model's text, in order and without gaps.
+
+    `marker` is the name of the group of `markers` that matched; `broken` looks like
+    JSON but is not.
+    """
+
+    kind: Literal["text", "thought", "value", "broken", "marker"]
+    start: int
+    end: int
+    value: Value | None = None
+    fault: Fault | None = None
+    marker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Every JSON value of a text, or the first fault."""
+
+    values: tuple[Value, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    fault: Fault | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError
+    return made
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (inf, -inf):
+        raise ValueError
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(name)
+
+
+_quick = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
+).raw_decode
+
+
+def loads(text: str) -> Value | Fault:
+    """The one JSON value that `text` is: exactly JSON, each key once, no NaN."""
+    start = end_of(_LEADING_SPACE, text)
+    read = read_at(text, start, lenient=False)
+    if isinstance(read, Fault):
+        return read
+    rest = end_of(_LEADING_SPACE, text, read.end)
+    if rest < len(text):
+        return broken(text, rest, "expected nothing more after the JSON value").fault
+    return read
+
+
+def read_at(
+    text: str, start: int, *, lenient: bool = True, whole: bool = True
+) -> Value | Fault:
+    """The JSON value that begins at `start`.
+
+    Args:
+        text: all of it, so that faults can name the line.
+        start: where the value begins.
+        lenient: take what models write, too.
+        whole: the model ended the text itself; else nothing is completed.
+    """
+    unfit = _unfit(text)
+    return unfit or _read(text, start, _is_shallow(text), lenient, whole)
+
+
+def _read(
+    text: str, start: int, shallow: bool, lenient: bool, whole: bool
+) -> Value | Fault:
+    if shallow:
+        try:
+            value, end = _quick(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return Value(value=value, start=start, end=end)
+    reader = Reader(
+        text, lenient=lenient, whole=whole, quick=_quick if shallow else None
+    )
+    try:
+        value, end = reader.read(start)
+    except Broken as error:
+        return error.fault
+    return Value(
+        value=value,
+        start=start,
+        end=end,
+        notes=tuple(reader.notes),
+        completed=reader.completed,
+    )
+
+
+def _unfit(text: str) -> Fault | None:
+    if len(text) > LONGEST:
+        message = f"the text is longer than {LONGEST} characters"
+        return Fault(code="malformed", message=message, position=LONGEST)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            return broken(text, error.start, "half of a character stands here").fault
+    return None
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether the standard library may read it: no deep nesting, no half characters.
+
+    Its reader recurses, and it takes an escaped lone surrogate that nothing can store.
+    """
+    if "\\u" in text and _HALF_ESCAPE.search(text):
+        return False
+    if text.count("{") + text.count("[") <= DEPTH:
+        return True
+    # Peel the innermost brackets off: what is gone after few rounds was not deep.
+    brackets = text.encode().translate(None, _NOT_BRACKETS)
+    for _ in range(DEPTH // 8):
+        brackets, before = brackets.replace(b"{}", b"").replace(b"[]", b""), brackets
+        if len(brackets) <= DEPTH:
+            return True
+        if len(brackets) == len(before):
+            return False
+    return False
+
+
+def markers_pattern(pattern: str) -> re.Pattern[str]:
+    """What `pieces` takes as `markers`; each alternative is a named group."""
+    return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
+
+
+def pieces(
+    text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
+) -> list[Piece]:
+    """Cut a model's text into values, thoughts, markers and the text between.
+
+    Args:
+        text: what the model wrote.
+        whole: the model ended it itself; else nothing is completed.
+        markers: words of the dialect's frame, from `markers_pattern`.
+    """
+    unfit = _unfit(text)
+    if unfit is not None:
+        return [Piece(kind="broken", start=0, end=len(text), fault=unfit)]
+    shallow = _is_shallow(text)
+    tokens = markers or _PLAIN_TOKEN
+    found: list[Piece] = []
+    cursor = position = 0
+    while (match := tokens.search(text, position)) is not None:
+        start, end = match.span()
+        if match[0] in "{[":
+            if not _BEGINS.match(text, start):
+                position = end
+                continue
+            piece = _value_piece(text, start, shallow, whole)
+        elif match["think"]:
+            piece = _thought(text, start, end)
+        elif match[0].startswith("</"):
+            # The chat template opened the thought, so all before this is one.
+            found, cursor = [], end
+            piece = Piece(kind="thought", start=0, end=end)
+        else:
+            name = match.lastgroup or ""
+            piece = Piece(kind="marker", start=start, end=end, marker=name)
+        if cursor < start:
+            found.append(Piece(kind="text", start=cursor, end=start))
+        found.append(piece)
+        cursor = position = piece.end
+    if cursor < len(text):
+        found.append(Piece(kind="text", start=cursor, end=len(text)))
+    return found
+
+
+def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
+    read = _read(text, start, shallow, True, whole)
+    if isinstance(read, Value):
+        return Piece(kind="value", start=start, end=read.end, value=read)
+    end = max(_rough_end(text, start), min(read.position, len(text)), start + 1)
+    return Piece(kind="broken", start=start, end=end, fault=read)
+
+
+def _rough_end(text: str, start: int) -> int:
+    """Where the brackets that open at `start` are balanced, or the end of the text."""
+    depth = 0
+    for match in _BRACKET_OR_STRING.finditer(text, start):
+        if match[0] in "{[":
+            depth += 1
+        elif match[0] in "]}":
+            depth -= 1
+            if depth <= 0:
+                return match.end()
+    return len(text)
+
+
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+
+
+def _thought(text: str, start: int, inside: int) -> Piece:
+    end = _THOUGHT_END.search(text, inside)
+    return Piece(kind="thought", start=start, end=end.end() if end else len(text))
+
+
+def thought_text(text: str) -> str:
+    """The inside of a thought's piece."""
+    return re.sub(r"</?think(?:ing)?>", "", text, flags=re.IGNORECASE).strip()
+
+
+def strip_fence_before(text: str) -> str:
+    """The text without the fence or tag that opens a block right behind it."""
+    while (match := _FENCE_BEFORE.search(text)) is not None:
+        text = text[: match.start()]
+    return text
+
+
+def strip_fence_after(text: str) -> str:
+    """The text without stray brackets and what closes the block right before it."""
+    stray = _STRAY_CLOSERS.match(text)
+    text = text[stray.end() :] if stray else text
+    while (match := _FENCE_AFTER.match(text)) is not None:
+        text = text[match.end() :]
+    return text
+
+
+def find(text: str, *, whole: bool = True) -> Found:
+    """All JSON values among the prose of `text`; the first fault ends the search."""
+    values: list[Value] = []
+    thoughts: list[str] = []
+    notes: dict[str, None] = {}
+    for piece in pieces(text, whole=whole):
+        if piece.kind == "thought":
+            thoughts.append(thought_text(text[piece.start : piece.end]))
+        elif piece.fault is not None:
+            return Found(thoughts=tuple(thoughts), fault=piece.fault)
+        elif piece.value is not None:
+            values.append(piece.value)
+            notes.update(dict.fromkeys(piece.value.notes))
+        elif text[piece.start : piece.end].strip():
+            notes["text around the JSON"] = None
+    return Found(values=tuple(values), thoughts=tuple(thoughts), notes=tuple(notes))

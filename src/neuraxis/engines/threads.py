@@ -1,0 +1,95 @@
+"""Daemon threads for commands that block: as many as there are calls, reused.
+
+asyncio's own pool has cores + 4 threads, so ten calls of 50 ms take 100 ms on two
+cores; and a thread of `concurrent.futures` that hangs keeps the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+IDLE_SECONDS = 10.0
+"""An idle thread ends after this time."""
+
+_Job = tuple[
+    Callable[[], Any],
+    asyncio.AbstractEventLoop,
+    asyncio.Future[Any],
+    contextvars.Context,
+]
+
+
+class Threads:
+    """`run` gives a future for a function that runs in an idle or a new thread."""
+
+    def __init__(self) -> None:
+        self._idle: list[queue.SimpleQueue[_Job | None]] = []
+        self._lock = threading.Lock()
+
+    def run(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Start `function` now; an abandoned future leaves its thread running."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        job = (function, loop, future, contextvars.copy_context())
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = queue.SimpleQueue[_Job | None]()
+            threading.Thread(
+                target=self._work, args=(inbox,), name="neuraxis-command", daemon=True
+            ).start()
+        inbox.put(job)
+        return future
+
+    def _work(self, inbox: queue.SimpleQueue[_Job | None]) -> None:
+        while True:
+            try:
+                job = inbox.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if inbox in self._idle:
+                        self._idle.remove(inbox)
+                        return
+                # taken from the idle list a moment ago: the job is on its way
+                job = inbox.get()
+            if job is None:
+                return
+            function, loop, future, context = job
+            value: Any = None
+            error: BaseException | None = None
+            try:
+                value = context.run(function)
+            except BaseException as raised:  # noqa: BLE001 - handed to the caller
+                error = raised
+            with self._lock:
+                self._idle.append(inbox)
+            with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
+                loop.call_soon_threadsafe(_settle, future, value, error)
+            del job, function, loop, future, context, value, error
+
+    def close(self) -> None:
+        """End the idle threads."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for inbox in idle:
+            inbox.put(None)
+
+
+def _settle(
+    future: asyncio.Future[Any], value: Any, error: BaseException | None
+) -> None:
+    if future.done():  # the time limit or the person was faster
+        return
+    if error is None:
+        future.set_result(value)
+    elif isinstance(error, StopIteration):
+        # a future refuses StopIteration; a command that leaks one has a bug
+        future.set_exception(RuntimeError("the command raised StopIteration"))
+    else:
+        future.set_exception(error)

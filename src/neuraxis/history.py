@@ -1,0 +1,90 @@
+"""An earlier session's events flow in, its conversation flows out, to go on with it.
+
+A call that was started and never finished is told as unknown (decision 8, rule D14):
+it is not run again, and the model is asked to look before it repeats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neuraxis import sentences
+from neuraxis.dialects import Dialect
+from neuraxis.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    ModelFinished,
+    Unknown,
+)
+from neuraxis.messages import Call, Message, Result
+from neuraxis.specs import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What is left of an earlier session."""
+
+    messages: tuple[Message, ...] = ()
+    calls: int = 0
+    """How many calls it numbered."""
+    values: tuple[tuple[str, str, Json], ...] = ()
+    """(call id, command, answer) of what was said inline: can be referred to again."""
+
+
+def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
+    """The conversation that these events recorded."""
+    messages: list[Message] = []
+    values: list[tuple[str, str, Json]] = []
+    running: dict[str, CallStarted] = {}
+    highest = 0
+    for event in events:
+        match event:
+            case MessageSent(sender="user"):
+                if running:
+                    messages += _unknown(running, dialect)
+                text = dialect.request(event.content)
+                messages.append(Message(role="user", content=text))
+            case MessageSent(sender="system", receiver="model"):
+                messages.append(Message(role="user", content=event.content))
+            case ModelFinished():
+                messages.append(Message(role="assistant", content=event.text))
+            case CallStarted():
+                running[event.id] = event
+                highest = max(highest, _number(event.id))
+            case CallFinished():
+                running.pop(event.id, None)
+                highest = max(highest, _number(event.id))
+                if event.asset is None and event.status != "skipped":
+                    values.append((event.id, event.command, event.value))
+            case _:
+                pass
+    if running:
+        messages += _unknown(running, dialect)
+    return Past(messages=tuple(messages), calls=highest, values=tuple(values))
+
+
+def _number(call_id: str) -> int:
+    digits = call_id[1:]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _unknown(running: dict[str, CallStarted], dialect: Dialect) -> list[Message]:
+    """One message that tells what was cut off; empties `running`."""
+    results = [
+        Result(
+            call=Call(id=event.id, plugin=None, command=event.tool),
+            status="failed",
+            plugin=event.plugin,
+            command=event.command,
+            error=sentences.outcome_unknown(event.tool),
+        )
+        for event in running.values()
+    ]
+    running.clear()
+    return [
+        Message(role="user", content=message.content)
+        for message in dialect.answer(results)
+    ]

@@ -1,0 +1,56 @@
+"""A journal in memory: the default of a `Session` made in Python, and of tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from neuraxis.events import Event, MessageSent
+from neuraxis.journal import Entry, SessionInfo
+
+
+class MemoryJournal:
+    """Keeps the events in a list for each session; gone with the process."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, list[tuple[float, Event]]] = {}
+
+    def append(self, session: str, event: Event, *, durable: bool = False) -> None:
+        """Keep the event."""
+        events = self._sessions.get(session)
+        if events is None:
+            events = self._sessions[session] = []
+        events.append((time.time(), event))
+
+    def read(self, session: str) -> Sequence[Entry]:
+        """All events of a session, oldest first."""
+        return [
+            Entry(seq=seq, at=at, event=event)
+            for seq, (at, event) in enumerate(self._sessions.get(session, ()), 1)
+        ]
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        """All sessions, the last used first."""
+        found = [
+            SessionInfo(
+                session=session,
+                started=events[0][0],
+                ended=events[-1][0],
+                events=len(events),
+                title=title_of(event for _, event in events),
+            )
+            for session, events in self._sessions.items()
+        ]
+        return sorted(found, key=lambda info: info.ended, reverse=True)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def title_of(events: Iterable[object]) -> str:
+    """The beginning of the first thing a person said."""
+    for event in events:
+        if isinstance(event, MessageSent) and event.sender == "user":
+            line = " ".join(event.content.split())
+            return line if len(line) <= 60 else line[:59] + "…"
+    return ""

@@ -1,0 +1,181 @@
+"""A journal in one SQLite file: WAL, synchronous=FULL, one row for each event.
+
+Events that need not survive a crash by themselves are held back and written in one
+transaction with the next durable one, so that a run costs few disk flushes. What is
+held back is at most what happened since the last effect (decision 8: a call with an
+effect is on disk before it runs).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from neuraxis.errors import StorageError
+from neuraxis.events import Event, from_json, to_json
+from neuraxis.journal import Entry, SessionInfo
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS events (
+    session TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at REAL NOT NULL,
+    type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (session, seq)
+) WITHOUT ROWID;
+"""
+
+
+class SqliteJournal:
+    """One file, many sessions, safe for several threads and processes.
+
+    Raises:
+        StorageError: from every method, where the file cannot be written or read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._held: list[tuple[str, int, float, str, str]] = []
+        self._next: dict[str, int] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                path, check_same_thread=False, isolation_level=None, timeout=10
+            )
+            try:
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise StorageError(
+                f"the journal {path} cannot be opened: {error}. Name another file "
+                "with --journal, or use --journal memory"
+            ) from error
+
+    def _open(self) -> None:
+        db = self._db
+        found = db.execute("PRAGMA application_id").fetchone()[0]
+        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if found not in (0, _APPLICATION_ID) or (found == 0 and tables):
+            raise StorageError(f"{self.path} is a database, but not a journal")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StorageError(
+                f"the journal {self.path} was written by a later version "
+                f"(format {version}, this one reads up to {SCHEMA_VERSION})"
+            )
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        if not tables:
+            db.executescript(_TABLES)
+            db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    def append(self, session: str, event: Event, *, durable: bool = False) -> None:
+        """Keep the event; `durable`: it and all before it are on disk on return."""
+        written = to_json(event)
+        # what a plugin answered may hold lone surrogates; JSON escapes keep them
+        body = json.dumps(written, default=str)
+        with self._lock:
+            seq = self._next.get(session)
+            if seq is None:
+                seq = self._last(session) + 1
+            self._next[session] = seq + 1
+            self._held.append((session, seq, time.time(), str(written["type"]), body))
+            if durable or len(self._held) >= 200:
+                self._write()
+
+    def _last(self, session: str) -> int:
+        try:
+            row = self._db.execute(
+                "SELECT max(seq) FROM events WHERE session = ?", (session,)
+            ).fetchone()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return int(row[0] or 0)
+
+    def _write(self) -> None:
+        if not self._held:
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany(
+                    "INSERT INTO events VALUES (?, ?, ?, ?, ?)", self._held
+                )
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        self._held.clear()
+
+    def _failed(self, error: sqlite3.Error) -> StorageError:
+        return StorageError(f"the journal {self.path} cannot be written: {error}")
+
+    def read(self, session: str) -> Sequence[Entry]:
+        """All events of a session, oldest first."""
+        with self._lock:
+            self._write()
+            try:
+                rows = self._db.execute(
+                    "SELECT seq, at, body FROM events WHERE session = ? ORDER BY seq",
+                    (session,),
+                ).fetchall()
+            except sqlite3.Error as error:
+                raise self._failed(error) from error
+        return [
+            Entry(seq=seq, at=at, event=from_json(json.loads(body)))
+            for seq, at, body in rows
+        ]
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        """All sessions, the last used first."""
+        with self._lock:
+            self._write()
+            try:
+                rows = self._db.execute(
+                    "SELECT session, min(at), max(at), count(*), (SELECT body FROM "
+                    "events AS e WHERE e.session = events.session AND e.type = "
+                    "'message' ORDER BY seq LIMIT 1) FROM events GROUP BY session "
+                    "ORDER BY max(at) DESC"
+                ).fetchall()
+            except sqlite3.Error as error:
+                raise self._failed(error) from error
+        return [
+            SessionInfo(
+                session=session,
+                started=first,
+                ended=last,
+                events=count,
+                title=_title(body),
+            )
+            for session, first, last, count, body in rows
+        ]
+
+    def close(self) -> None:
+        """Write what is held back and close the file."""
+        with self._lock:
+            try:
+                self._write()
+            finally:
+                self._db.close()
+
+
+def _title(body: str | None) -> str:
+    if body is None:
+        return ""
+    line = " ".join(str(json.loads(body).get("content", "")).split())
+    return line if len(line) <= 60 else line[:59] + "…"

@@ -1,0 +1,391 @@
+"""One run of a session: a request flows in, events and an answer flow out.
+
+A turn is: prompt, model, decode, plan, run, encode. The run ends when the model
+writes no call, when a limit is reached, or when it keeps writing what cannot be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neuraxis import sentences
+from neuraxis.assets.store import AssetStore
+from neuraxis.dialects import Dialect
+from neuraxis.engines import Engine
+from neuraxis.errors import ModelError
+from neuraxis.events import (
+    BudgetReached,
+    Event,
+    MessageSent,
+    ModelChunk,
+    ModelFinished,
+    ModelStarted,
+    PlanChecked,
+    SessionFinished,
+)
+from neuraxis.messages import (
+    NOTHING_USED,
+    Call,
+    CallError,
+    Chunk,
+    Completion,
+    Message,
+    Prompt,
+    Reply,
+    Result,
+    Usage,
+)
+from neuraxis.models import Model, complete
+from neuraxis.plan import Plan, build
+from neuraxis.plugins.registry import Registry
+from neuraxis.policy import Policy
+from neuraxis.runtime import Approve, Budget, Runtime
+from neuraxis.schedule import run_plan
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+MISREAD = 3
+"""So many replies in a row that cannot be read or planned end a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How one run of a session ended."""
+
+    text: str
+    outcome: str
+    """`answered`, `failed`, `cancelled` or `budget`."""
+    calls: tuple[Result, ...] = ()
+    assets: tuple[str, ...] = ()
+    """Ids of the objects kept during this run."""
+    files: tuple[str, ...] = ()
+    """Paths that commands wrote, relative to the workspace."""
+    usage: Usage = NOTHING_USED
+    error: str = ""
+    """Why it failed, where it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a run is made of; the session's own, unchanged from run to run."""
+
+    model: Model
+    dialect: Dialect
+    registry: Registry
+    assets: AssetStore
+    engine: Engine
+    policy: Policy
+    budget: Budget
+    settings: Settings
+    workspace: Path
+    next_id: Callable[[], str]
+    prompt: Callable[[Sequence[Message]], Prompt]
+    allow_hosts: tuple[str, ...] = ()
+    approve: Approve | None = None
+    strict: bool = False
+    raise_failures: bool = False
+
+
+@dataclass(slots=True)
+class _State:
+    """What changes during a run."""
+
+    results: list[Result] = field(default_factory=list[Result])
+    texts: list[str] = field(default_factory=list[str])
+    files: list[str] = field(default_factory=list[str])
+    usage: Usage = NOTHING_USED
+    misread: int = 0
+
+
+class _Stop(Exception):
+    """The run ends without an answer of the model's."""
+
+    def __init__(self, outcome: str, error: str) -> None:
+        super().__init__(error)
+        self.outcome = outcome
+        self.error = error
+
+
+async def converse(
+    text: str, parts: Parts, history: list[Message], emit: Callable[[Event], None]
+) -> Answer:
+    """Answer one request. `history` grows by what was said, also when it fails.
+
+    Raises:
+        StorageError: the journal could not be written.
+        asyncio.CancelledError: the run was cancelled; running commands were told.
+    """
+    started = time.perf_counter()
+    state = _State()
+    cancelled = threading.Event()
+    outcome, error = "answered", ""
+    emit(MessageSent(sender="user", receiver="model", content=text))
+    history.append(Message(role="user", content=parts.dialect.request(text)))
+    runtime = _runtime(parts, state, emit, cancelled)
+    try:
+        async with asyncio.timeout(parts.budget.seconds):
+            await _turns(parts, history, state, runtime, emit)
+    except _Stop as stop:
+        outcome, error = stop.outcome, stop.error
+    except ModelError as failed:
+        outcome, error = "failed", str(failed)
+    except TimeoutError:
+        cancelled.set()
+        seconds = parts.budget.seconds
+        emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
+        outcome, error = "budget", f"the run took longer than {seconds:g} seconds"
+    except asyncio.CancelledError:
+        cancelled.set()
+        emit(_end("cancelled", state, "", "the run was cancelled", started))
+        raise
+    answer = Answer(
+        text="\n\n".join(state.texts),
+        outcome=outcome,
+        calls=tuple(state.results),
+        assets=tuple(result.call.id for result in state.results if result.stored),
+        files=tuple(dict.fromkeys(state.files)),
+        usage=state.usage,
+        error=error,
+    )
+    emit(_end(outcome, state, answer.text, error, started))
+    return answer
+
+
+async def run_calls(
+    calls: Sequence[Call], parts: Parts, emit: Callable[[Event], None]
+) -> list[Result]:
+    """Run calls that no model wrote: checked, decided and kept like any other.
+
+    Where the plan has problems nothing runs, and each call's result is the first.
+    """
+    plan = build(
+        calls,
+        parts.registry.find,
+        known_assets=parts.assets.known,
+        lenient=not parts.strict,
+    )
+    emit(_checked(plan, Reply()))
+    if plan.problems:
+        error = plan.problems[0]
+        return [Result(call=call, status="failed", error=error) for call in calls]
+    runtime = _runtime(parts, _State(), emit, threading.Event())
+    return await run_plan(plan, runtime)
+
+
+def _end(
+    outcome: str, state: _State, text: str, error: str, started: float
+) -> SessionFinished:
+    return SessionFinished(
+        outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
+        text=text,
+        error=error,
+        seconds=time.perf_counter() - started,
+        files=tuple(dict.fromkeys(state.files)),
+    )
+
+
+def _runtime(
+    parts: Parts,
+    state: _State,
+    emit: Callable[[Event], None],
+    cancelled: threading.Event,
+) -> Runtime:
+    return Runtime(
+        assets=parts.assets,
+        engine=parts.engine,
+        policy=parts.policy,
+        emit=emit,
+        workspace=parts.workspace,
+        settings=parts.settings,
+        budget=parts.budget,
+        cancelled=cancelled,
+        allowed_hosts=parts.allow_hosts,
+        wrote=state.files.append,
+        approve=parts.approve,
+        strict=parts.strict,
+    )
+
+
+async def _turns(
+    parts: Parts,
+    history: list[Message],
+    state: _State,
+    runtime: Runtime,
+    emit: Callable[[Event], None],
+) -> None:
+    for turn in range(1, parts.budget.model_calls + 1):
+        completion = await _ask(parts, history, turn, emit)
+        state.usage += completion.usage
+        reply = parts.dialect.decode(completion, next_id=parts.next_id)
+        history.append(
+            Message(
+                role="assistant",
+                content=completion.text,
+                calls=reply.calls,
+                tool_calls=completion.tool_calls,
+            )
+        )
+        for said in reply.texts:
+            emit(MessageSent(sender="model", receiver="user", content=said))
+        if not reply.calls and not reply.errors:
+            state.texts = list(reply.texts)
+            return
+        if reply.errors:
+            emit(_unread(reply))
+            _tell_errors(parts, history, state, reply.errors, emit)
+            continue
+        plan = build(
+            reply.calls,
+            parts.registry.find,
+            known_assets=parts.assets.known,
+            lenient=not parts.strict,
+        )
+        emit(_checked(plan, reply))
+        if plan.problems:
+            _tell_errors(parts, history, state, plan.problems, emit)
+            continue
+        state.misread = 0
+        results = await run_plan(plan, runtime)
+        state.results += results
+        if parts.raise_failures:
+            _raise_first(results)
+        _tell(parts, history, results, emit)
+    limit = parts.budget.model_calls
+    emit(BudgetReached(what="model calls", limit=limit, used=limit))
+    raise _Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+async def _ask(
+    parts: Parts,
+    history: Sequence[Message],
+    turn: int,
+    emit: Callable[[Event], None],
+) -> Completion:
+    emit(ModelStarted(turn=turn, model=parts.model.name))
+    started = time.perf_counter()
+    notes: list[str] = []
+
+    def on_chunk(chunk: Chunk) -> None:
+        if chunk.text or chunk.reasoning:
+            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if chunk.note:
+            notes.append(chunk.note)
+
+    completion = await complete(parts.model, parts.prompt(history), on_chunk)
+    emit(
+        ModelFinished(
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            input_tokens=completion.usage.input_tokens,
+            output_tokens=completion.usage.output_tokens,
+            cached_tokens=completion.usage.cached_tokens,
+            seconds=time.perf_counter() - started,
+            tool_calls=tuple(
+                {"id": call.id, "name": call.name, "arguments": call.arguments}
+                for call in completion.tool_calls
+            ),
+            notes=tuple(notes),
+        )
+    )
+    return completion
+
+
+def _unread(reply: Reply) -> PlanChecked:
+    return PlanChecked(
+        steps=(),
+        problems=tuple(sentences.error_json(error) for error in reply.errors),
+        notes=reply.notes,
+    )
+
+
+def _checked(plan: Plan, reply: Reply) -> PlanChecked:
+    return PlanChecked(
+        steps=tuple(
+            {
+                "id": step.call.id,
+                "tool": step.call.target,
+                "arguments": step.call.arguments,
+                "name": step.call.name,
+                "depends": sorted(step.depends),
+            }
+            for step in plan.steps
+        ),
+        problems=tuple(sentences.error_json(error) for error in plan.problems),
+        notes=(*reply.notes, *plan.notes),
+    )
+
+
+def _tell(
+    parts: Parts,
+    history: list[Message],
+    results: Sequence[Result],
+    emit: Callable[[Event], None],
+) -> None:
+    """Put the results where the model reads them, in one message (rule C25)."""
+    for message in parts.dialect.answer(results):
+        history.append(message)
+        emit(MessageSent(sender="system", receiver="model", content=message.content))
+
+
+def _tell_errors(
+    parts: Parts,
+    history: list[Message],
+    state: _State,
+    errors: Sequence[CallError],
+    emit: Callable[[Event], None],
+) -> None:
+    """Let the model mend what it wrote, a few times (rule D9)."""
+    state.misread += 1
+    message = parts.dialect.correction(errors, history[-1])
+    for part in message:
+        history.append(part)
+        emit(MessageSent(sender="system", receiver="model", content=part.content))
+    if state.misread >= MISREAD:
+        last = errors[0].message
+        raise _Stop(
+            "failed",
+            f"the model wrote {state.misread} replies in a row that could not be "
+            f"run; the last one: {last}",
+        )
+
+
+def _raise_first(results: Sequence[Result]) -> None:
+    for result in results:
+        if result.exception is not None:
+            raise result.exception
+
+
+def as_json(answer: Answer) -> Json:
+    """The answer as JSON, for `--json` and the service."""
+    return {
+        "text": answer.text,
+        "outcome": answer.outcome,
+        "calls": [result_json(result) for result in answer.calls],
+        "assets": list(answer.assets),
+        "files": list(answer.files),
+        "usage": {
+            "input_tokens": answer.usage.input_tokens,
+            "output_tokens": answer.usage.output_tokens,
+        },
+        "error": answer.error,
+    }
+
+
+def result_json(result: Result) -> dict[str, Json]:
+    """One result as JSON; an object that is an asset is told by its id."""
+    error = None if result.error is None else sentences.error_json(result.error)
+    return {
+        "id": result.call.id,
+        "tool": result.call.target,
+        "status": result.status,
+        "value": None if result.stored else result.value,
+        "asset": result.call.id if result.stored else None,
+        "error": error,
+        "warnings": list(result.warnings),
+        "seconds": round(result.seconds, 6),
+    }

@@ -1,0 +1,103 @@
+"""Chunks flow in one by one, a completion flows out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from neuraxis.errors import ModelBroken
+from neuraxis.messages import Chunk, Completion, FinishReason, NativeCall, Usage
+
+
+class Joiner:
+    """Joins the chunks of one stream.
+
+    Of several usages the last one counts, since servers report a running total.
+    """
+
+    __slots__ = ("_calls", "_finish", "_reasoning", "_text", "usage")
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, _CallParts] = {}
+        self._finish: FinishReason | None = None
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        if chunk.text:
+            self._text.append(chunk.text)
+        if chunk.reasoning:
+            self._reasoning.append(chunk.reasoning)
+        for delta in chunk.tool_calls:
+            parts = self._calls.setdefault(delta.index, _CallParts())
+            # Servers repeat the id and the name, or send them once: the first counts.
+            parts.id = parts.id or delta.id or ""
+            parts.name = parts.name or delta.name or ""
+            parts.arguments.append(delta.arguments)
+        self._finish = chunk.finish_reason or self._finish
+        self.usage = chunk.usage or self.usage
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning so far, which a completion does not hold."""
+        return "".join(self._reasoning)
+
+    def completion(self, name: str) -> Completion:
+        """The whole completion of the model of that name.
+
+        Raises:
+            ModelBroken: no chunk had a finish reason.
+        """
+        if self._finish is None:
+            raise ModelBroken(
+                f"{name}: the stream ended without a finish reason, so it is not "
+                "known whether the reply is whole"
+            )
+        return Completion(
+            text=self.text,
+            tool_calls=tuple(
+                NativeCall(
+                    id=parts.id or f"call_{index}",
+                    name=parts.name,
+                    arguments="".join(parts.arguments),
+                )
+                for index, parts in sorted(self._calls.items())
+            ),
+            finish_reason=self._finish,
+            usage=self.usage or Usage(),
+        )
+
+
+class _CallParts:
+    """A native call while its pieces come in."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+class Closable:
+    """A stream of chunks with `aclose`, whether or not the inner one has it."""
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, chunks: AsyncIterator[Chunk]) -> None:
+        self._chunks = chunks
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        """Close the stream, so that what it holds is free at once."""
+        close = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,197 @@
+"""Text in, text out: the model file run in this process by llama.cpp.
+
+`Writer` is what the planner needs of a model; `LlamaWriter` is the real one, tests
+bring their own. The work happens in a thread (the binding releases the GIL), pieces
+of text come back through a callback, and a set `stop` event ends it at the next piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
+from neuraxis.messages import Usage
+
+CONTEXT = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One completion: its text, how it ended, and its tokens."""
+
+    text: str
+    complete: bool
+    """False: the token limit or a stop event ended it."""
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One completion that is wanted. `grammar` is llguidance's Lark form."""
+
+    prompt: str
+    max_tokens: int = 128
+    grammar: str | None = None
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    repeat_penalty: float = 1.0
+
+
+class Writer(Protocol):
+    """A text model, as far as the planner needs one."""
+
+    async def write(
+        self, ask: Ask, on_text: Callable[[str], None] | None = None
+    ) -> Written: ...
+
+    def close(self) -> None: ...
+
+
+def default_threads() -> int:
+    """Two threads where two or more cores are ours, else one."""
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
+    return 2 if cores >= 2 else 1
+
+
+class LlamaWriter:
+    """The model file in llama.cpp; loaded at the first completion."""
+
+    def __init__(
+        self, path: Path, *, threads: int | None = None, slots: Path | None = None
+    ) -> None:
+        self._path = path
+        self._threads = threads or default_threads()
+        self._slots = slots
+        self._server: Any = None
+        self._lock = threading.Lock()
+
+    async def write(
+        self, ask: Ask, on_text: Callable[[str], None] | None = None
+    ) -> Written:
+        """One completion; `on_text` is called on the event loop, in order."""
+        stop = threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def hand_over(text: str) -> None:
+            if on_text is not None and not stop.is_set():
+                loop.call_soon_threadsafe(on_text, text)
+
+        try:
+            written = await asyncio.to_thread(self._run, ask, hand_over, stop)
+        finally:
+            stop.set()  # a cancelled task leaves a thread that must end soon
+        await asyncio.sleep(0)  # the last pieces are on the loop before the whole
+        return written
+
+    def close(self) -> None:
+        """Give the memory back; the next completion loads again."""
+        with self._lock:
+            self._server = None
+
+    def _run(
+        self, ask: Ask, on_text: Callable[[str], None], stop: threading.Event
+    ) -> Written:
+        request: dict[str, Any] = {
+            "prompt": ask.prompt,
+            "max_tokens": ask.max_tokens,
+            "temperature": ask.temperature,
+            "stream": True,
+            "cache_prompt": True,
+            "stream_options": {"include_usage": True},
+        }
+        if ask.stop:
+            request["stop"] = list(ask.stop)
+        if ask.grammar:
+            request["grammar"] = ask.grammar
+        if ask.repeat_penalty != 1.0:
+            request["repeat_penalty"] = ask.repeat_penalty
+        pieces: list[Mapping[str, Any]] = []
+
+        def take(piece: Any) -> bool:
+            found: Sequence[Any] = (
+                cast("list[Any]", piece) if isinstance(piece, list) else [piece]
+            )
+            for item in found:
+                pieces.append(item)
+                if text := _text(item):
+                    on_text(text)
+            return stop.is_set()
+
+        # One completion at a time: the server has one slot, and a second caller's
+        # prompt would throw the first one's cached prefix away.
+        with self._lock:
+            server = self._load()
+            last = server.handle_completions(request, take)
+        if isinstance(last, dict):
+            pieces.append(cast("dict[str, Any]", last))
+        return _join(pieces, stopped=stop.is_set())
+
+    def _load(self) -> Any:
+        if self._server is not None:
+            return self._server
+        try:
+            import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
+        except ImportError as error:
+            raise MissingExtra("xllamacpp", "local", "The local model") from error
+        binding: Any = xllamacpp
+        params = binding.CommonParams()
+        params.model.path = str(self._path)
+        params.n_ctx = CONTEXT
+        params.n_parallel = 1
+        params.cpuparams.n_threads = self._threads
+        params.cpuparams_batch.n_threads = self._threads
+        params.verbosity = 0
+        params.warmup = False
+        # The binding also listens on a loopback port; without the key nobody else
+        # on this machine can use it.
+        params.api_keys = [secrets.token_hex(32)]
+        if self._slots is not None:
+            self._slots.mkdir(parents=True, exist_ok=True)
+            params.slot_save_path = f"{self._slots}{os.sep}"
+        try:
+            self._server = binding.Server(params)
+        except Exception as error:  # noqa: BLE001 - the binding raises bare kinds
+            raise ModelUnavailable(
+                f"{self._path}: llama.cpp cannot load it: {error}"
+            ) from error
+        return self._server
+
+
+def _text(piece: Mapping[str, Any]) -> str:
+    choices = piece.get("choices") or ({},)
+    return choices[0].get("text") or ""
+
+
+def _join(pieces: Sequence[Mapping[str, Any]], *, stopped: bool) -> Written:
+    reason = "length"
+    usage = Usage()
+    for piece in pieces:
+        if "choices" not in piece and (
+            problem := piece.get("error") or piece.get("message")
+        ):
+            raise ModelBroken(f"llama.cpp refused the request: {problem}")
+        choices = piece.get("choices") or ({},)
+        reason = choices[0].get("finish_reason") or reason
+        if found := piece.get("usage"):
+            details = found.get("prompt_tokens_details") or {}
+            usage = Usage(
+                input_tokens=found.get("prompt_tokens", 0),
+                output_tokens=found.get("completion_tokens", 0),
+                cached_tokens=details.get("cached_tokens", 0),
+            )
+    return Written(
+        text="".join(_text(piece) for piece in pieces),
+        complete=reason == "stop" and not stopped,
+        usage=usage,
+    )

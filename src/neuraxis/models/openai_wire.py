@@ -1,0 +1,354 @@
+"""Frames of a server's answer flow in, chunks flow out: pure, no network.
+
+The reader of frames takes what servers of the OpenAI form really send: keys missing,
+keys added, a whole `message` where a `delta` should be. What it cannot take raises
+`ServerError`; nothing is made up, least of all a finish reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import (
+    Chunk,
+    FinishReason,
+    ToolCallDelta,
+    Usage,
+)
+from neuraxis.models.sse import Event
+from neuraxis.specs import Json
+
+DONE = "[DONE]"
+MOST_TEXT = 300
+"""Characters of a server's own message that an error quotes."""
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+}
+_FAILED = ("error", "abort", "insufficient_system_resource", "network_error")
+
+
+class ServerError(Exception):
+    """An error that the server put into its answer, or an answer that is none."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Frames:
+    """Reads the frames of one answer in order; `finish` gives the last chunk."""
+
+    __slots__ = (
+        "_calls",
+        "_last_index",
+        "_note",
+        "_reasoning",
+        "_seen",
+        "_text",
+        "done",
+        "reason",
+        "usage",
+    )
+
+    def __init__(self) -> None:
+        self.done = False
+        """The server said that this is all."""
+        self.reason: FinishReason | None = None
+        self.usage: Usage | None = None
+        self._seen = False
+        self._note = ""
+        self._text = _Pairs()
+        self._reasoning = _Pairs()
+        self._calls: dict[str, int] = {}
+        self._last_index = 0
+
+    def event(self, event: Event) -> list[Chunk]:
+        """The chunks of one event of the stream."""
+        text = event.text.strip()
+        if text == DONE:
+            self.done = True
+            return []
+        try:
+            frames: list[Json] = [json.loads(text)]
+        except (ValueError, RecursionError):
+            frames = _line_by_line(event)
+        chunks: list[Chunk] = []
+        for frame in frames:
+            if frame is DONE:
+                self.done = True
+            elif event.name == "error":
+                raise _server_error(frame)
+            elif isinstance(frame, dict):
+                chunk = self.frame(cast("dict[str, Json]", frame))
+                chunks.extend([chunk] if chunk else [])
+        return chunks
+
+    def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
+        """The chunk of one frame, or None where it holds nothing to say."""
+        if frame.get("error"):
+            raise _server_error(frame["error"])
+        self.usage = _usage(frame.get("usage")) or self.usage
+        choice = _first_choice(frame.get("choices"))
+        if choice is None:
+            return None
+        self._seen = True
+        delta: Json = choice.get("delta") or choice.get("message") or {}
+        if not isinstance(delta, dict):
+            raise ServerError("a frame of its answer has a delta that is no object")
+        self._finish_reason(choice.get("finish_reason"))
+        return self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
+
+    def _chunk(self, delta: Mapping[str, Json], plain: Json) -> Chunk | None:
+        text, thought = _content(delta.get("content") or plain)
+        if isinstance(delta.get("refusal"), str):
+            text += delta["refusal"]
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(reasoning, str):
+            thought += reasoning
+        text = self._text.join(text)
+        thought = self._reasoning.join(thought)
+        calls = self._tool_calls(delta.get("tool_calls"))
+        if text or thought or calls:
+            return Chunk(text=text, reasoning=thought, tool_calls=calls)
+        return None
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """The last chunk. `whole`: the answer was one JSON document, read to its end.
+
+        Raises:
+            ServerError: the answer ended before it said that it was complete.
+        """
+        if not self._seen:
+            raise ServerError("its answer holds no completion")
+        if self.reason is None:
+            if not (self.done or whole):
+                raise ServerError("the stream broke off before the answer's end")
+            self._note = "no finish reason was given with the end of the answer"
+        return Chunk(
+            text=self._text.rest(),
+            reasoning=self._reasoning.rest(),
+            finish_reason=self.reason or "stop",
+            usage=self.usage,
+            note=self._note,
+        )
+
+    def _finish_reason(self, reason: Json) -> None:
+        if not isinstance(reason, str) or not reason:
+            return
+        word = reason.lower()
+        if word in _FAILED:
+            raise ServerError(f"it ended its answer with the reason {reason[:40]!r}")
+        if word not in _FINISH:
+            self._note = f"the finish reason {reason[:40]!r} is read as 'stop'"
+        self.reason = _FINISH.get(word, "stop")
+
+    def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
+        if not isinstance(pieces, list):
+            return ()
+        deltas: list[ToolCallDelta] = []
+        for piece in cast("list[Json]", pieces):
+            if not isinstance(piece, dict):
+                raise ServerError("a tool call in its answer is no object")
+            deltas.append(self._tool_call(cast("dict[str, Json]", piece)))
+        return tuple(deltas)
+
+    def _tool_call(self, piece: Mapping[str, Json]) -> ToolCallDelta:
+        function: Json = piece.get("function") or {}
+        if not isinstance(function, dict):
+            raise ServerError("a tool call in its answer names no function")
+        named = cast("dict[str, Json]", function)
+        arguments = named.get("arguments") or ""
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        call_id = piece.get("id")
+        call_id = call_id if isinstance(call_id, str) and call_id else None
+        name = named.get("name")
+        name = name if isinstance(name, str) and name else None
+        index = piece.get("index")
+        if not isinstance(index, int):
+            index = self._index(call_id, name)
+        key = str(index)
+        if key not in self._calls:
+            self._calls[key] = index
+            # The id joins the call with its result: it must be there and be new.
+            call_id = call_id or f"call_{secrets.token_hex(6)}"
+        self._last_index = index
+        if call_id:
+            self._calls[f"id:{call_id}"] = index
+        return ToolCallDelta(
+            index=index, id=call_id, name=name, arguments=_whole_pairs(arguments)
+        )
+
+    def _index(self, call_id: str | None, name: str | None) -> int:
+        """The place of a piece without index: a known id, a new call, or the last."""
+        if call_id and f"id:{call_id}" in self._calls:
+            return self._calls[f"id:{call_id}"]
+        if not self._calls:
+            return 0
+        return self._last_index + 1 if call_id or name else self._last_index
+
+
+class _Pairs:
+    """Text whose characters may come in halves: servers cut surrogate pairs in two."""
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def join(self, text: str) -> str:
+        """The text with what was held back, without a half that ends it."""
+        if not text:
+            return ""
+        text = self._half + text
+        self._half = ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return _whole_pairs(text)
+
+    def rest(self) -> str:
+        """A half that never got its other half, as the sign for an unknown one."""
+        return "\ufffd" if self._half else ""
+
+
+def _whole_pairs(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _line_by_line(event: Event) -> list[Json]:
+    """Servers that put no blank line between events: each line is one frame."""
+    frames: list[Json] = []
+    for line in event.data:
+        if line.strip() == DONE:
+            frames.append(DONE)
+            continue
+        try:
+            frames.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            if event.name == "error":
+                return [event.text]
+            if event.name not in ("", "message"):
+                return []  # an event of the server's own, such as a ping
+            raise ServerError("a frame of its answer is not JSON") from error
+    return frames
+
+
+def _first_choice(choices: Json) -> Mapping[str, Json] | None:
+    if not isinstance(choices, list):
+        return None
+    for choice in cast("list[Json]", choices):
+        if isinstance(choice, dict) and not cast("dict[str, Json]", choice).get(
+            "index"
+        ):
+            return cast("dict[str, Json]", choice)
+    return None
+
+
+def _content(content: Json) -> tuple[str, str]:
+    """Text and reasoning of a content: a text, or a list of parts."""
+    if isinstance(content, str):
+        return content, ""
+    text = thought = ""
+    if isinstance(content, list):
+        for part in cast("list[Json]", content):
+            if not isinstance(part, dict):
+                continue
+            fields = cast("dict[str, Json]", part)
+            if isinstance(fields.get("text"), str):
+                text += fields["text"]
+            elif "thinking" in fields:
+                inner, _ = _content(fields["thinking"])
+                thought += inner
+    return text, thought
+
+
+def _usage(usage: Json) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = cast("dict[str, Json]", usage)
+    details = counts.get("prompt_tokens_details")
+    cached = (
+        cast("dict[str, Json]", details).get("cached_tokens")
+        if isinstance(details, dict)
+        else None
+    )
+    found = Usage(
+        input_tokens=_count(counts.get("prompt_tokens")),
+        output_tokens=_count(counts.get("completion_tokens")),
+        cached_tokens=_count(cached),
+    )
+    return found if found != Usage() else None
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+# --- what a server says of its errors --------------------------------------------
+
+
+def _server_error(error: Json) -> ServerError:
+    status = None
+    if isinstance(error, dict):
+        fields = cast("dict[str, Json]", error)
+        inner = fields.get("error")
+        if isinstance(inner, dict):
+            fields = cast("dict[str, Json]", inner)
+        for key in ("code", "status", "status_code"):
+            code = fields.get(key)
+            if str(code).isdigit() and 400 <= int(str(code)) <= 599:
+                status = int(str(code))
+                break
+    said = error_message(error)
+    return ServerError(
+        f"it says: {said}" if said else "it reports an error", status=status
+    )
+
+
+def error_message(body: Json) -> str:
+    """The sentence in an error's body, short and on one line; empty: there is none."""
+    if isinstance(body, str):
+        return _one_line(body)
+    if isinstance(body, list):
+        items = [error_message(item) for item in cast("list[Json]", body)]
+        return _one_line("; ".join(item for item in items if item))
+    if isinstance(body, dict):
+        fields = cast("dict[str, Json]", body)
+        for key in ("error", "message", "detail", "msg", "errors"):
+            if said := error_message(fields.get(key)):
+                return said
+    return ""
+
+
+def body_message(raw: bytes, content_type: str) -> str:
+    """The sentence in the body of a refused request; a page of HTML has none."""
+    text = raw.decode("utf-8", "replace")
+    try:
+        return error_message(json.loads(text))
+    except (ValueError, RecursionError):
+        return "" if "html" in content_type or "<html" in text else _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    line = re.sub(r"[\s\x00-\x1f\x7f]+", " ", text).strip()
+    return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"

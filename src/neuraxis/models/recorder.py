@@ -1,0 +1,149 @@
+"""A model flows in, a model flows out that also writes each reply to a script file.
+
+The file is a script as `scripted:FILE` reads it. It holds what the model said and
+nothing of what it was asked: no prompt, no header, no key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from neuraxis.errors import ModelError, StorageError
+from neuraxis.messages import Chunk, Prompt
+from neuraxis.models import Model
+from neuraxis.models.joining import Closable, Joiner
+from neuraxis.models.scripted import ERRORS
+from neuraxis.specs import Json
+
+HEAD = "# A script for Neuraxis: replay it with the model scripted:THIS_FILE\n"
+
+
+class Recorder:
+    """Passes the chunks of another model on, and keeps its replies in a file.
+
+    The file is written whole after each reply, so that it is never half a script. An
+    old one is replaced by the first reply. A stream that is closed before its end
+    leaves no reply; a `ModelError` is recorded as one.
+    """
+
+    def __init__(self, model: Model, path: Path | str) -> None:
+        self._model = model
+        self._path = Path(path)
+        self._entries: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the model that is recorded."""
+        return self._model.name
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """The other model's completion."""
+        joined = Joiner()
+        # Concurrent streams end in any order: a place is kept in the order of asking.
+        place = len(self._entries)
+        self._entries.append("")
+        try:
+            async with aclosing(Closable(self._model.stream(prompt))) as chunks:
+                async for chunk in chunks:
+                    joined.add(chunk)
+                    yield chunk
+            self._keep(place, _completed(joined, self.name))
+        except ModelError as error:
+            self._keep(place, _failed(joined, error))
+            raise
+
+    async def close(self) -> None:
+        """Close the other model."""
+        await self._model.close()
+
+    def _keep(self, place: int, reply: Json) -> None:
+        self._entries[place] = entry(reply)
+        try:
+            _replace(self._path, HEAD + "".join(self._entries))
+        except OSError as error:
+            raise StorageError(
+                f"{self._path}: the recording cannot be written: {error}"
+            ) from error
+
+
+def entry(reply: Json) -> str:
+    """One reply as the YAML of a list with one item, texts as blocks where they can."""
+    written: str = yaml.dump(
+        [reply],
+        Dumper=_dumper(),
+        allow_unicode=True,
+        sort_keys=False,
+        width=2**31 - 1,
+    )
+    # Some characters do not survive a block; JSON is YAML too and keeps them all.
+    if yaml.load(written, Loader=yaml.SafeLoader) == [reply]:
+        return written
+    return f"- {json.dumps(reply)}\n"
+
+
+def _completed(joined: Joiner, name: str) -> Json:
+    whole = joined.completion(name)
+    reply: dict[str, Json] = {"text": whole.text}
+    if joined.reasoning:
+        reply["reasoning"] = joined.reasoning
+    if whole.tool_calls:
+        reply["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in whole.tool_calls
+        ]
+    if whole.finish_reason != "stop":
+        reply["finish_reason"] = whole.finish_reason
+    if (usage := joined.usage) is not None:
+        reply["usage"] = {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+        }
+    return whole.text if list(reply) == ["text"] else reply
+
+
+def _failed(joined: Joiner, error: ModelError) -> Json:
+    word = next(
+        (word for word, kind in ERRORS.items() if isinstance(error, kind)), "broken"
+    )
+    reply: dict[str, Json] = {"text": joined.text} if joined.text else {}
+    reply["error"] = f"{word}: {error}"
+    if error.status is not None:
+        reply["status"] = error.status
+    return reply
+
+
+def _dumper() -> type[yaml.SafeDumper]:
+    class Blocks(yaml.SafeDumper):
+        """Texts of several lines stand as blocks."""
+
+    def text(dumper: Any, value: str) -> Any:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Blocks.add_representer(str, text)
+    return Blocks
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,335 @@
+"""Written replies flow in (a file, a list or a function), a model that says them out.
+
+It is a normal model: sessions, the command line and tests use it where another model
+would stand. A script is a YAML or JSON list; each reply is a text, or a mapping with
+the keys of `ScriptedReply`:
+
+    - |
+      {"receiver": {"role": "user"}, "content": "Hello"}
+    - text: "[]"
+      expect: ["population of Lyon"]   # what the prompt must contain
+      finish_reason: stop
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast, get_args
+
+import yaml
+
+from neuraxis.errors import (
+    ConfigError,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from neuraxis.messages import (
+    Chunk,
+    FinishReason,
+    NativeCall,
+    Prompt,
+    ToolCallDelta,
+    Usage,
+)
+from neuraxis.sentences import nearest, quote
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+ERRORS: Mapping[str, type[ModelError]] = {
+    "unavailable": ModelUnavailable,
+    "refused": ModelRefused,
+    "timeout": ModelTimeout,
+    "broken": ModelBroken,
+}
+"""The words of `error:` in a script, and what is raised for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedReply:
+    """One reply of a script.
+
+    `chunks` are the pieces to say instead of `text`. `expect` are texts that the
+    prompt must contain. `delay` is waited before each piece. `error` (a word of
+    `ERRORS`, a colon, a message) is raised after what there is of text.
+    """
+
+    text: str = ""
+    chunks: tuple[str, ...] = ()
+    reasoning: str = ""
+    finish_reason: FinishReason = "stop"
+    tool_calls: tuple[NativeCall, ...] = ()
+    usage: Usage | None = None
+    expect: tuple[str, ...] = ()
+    delay: float = 0.0
+    error: str = ""
+    status: int | None = None
+
+
+Scripted = str | Mapping[str, Json] | ScriptedReply
+"""What a script may hold: a text, a mapping as in a file, or a reply."""
+
+
+class ScriptedModel:
+    """Says written replies, one per prompt.
+
+    Args:
+        replies: the replies in order, or a function that makes one from the prompt.
+        name: what errors call it.
+        chunk_size: texts are streamed in pieces of that many characters; 0: whole.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Scripted] | Callable[[Prompt], Scripted],
+        *,
+        name: str = "scripted:",
+        chunk_size: int = 0,
+    ) -> None:
+        self.name = name
+        self.prompts: list[Prompt] = []
+        """Every prompt it was asked, in order."""
+        self._chunk_size = chunk_size
+        self._function: Callable[[Prompt], Scripted] | None = None
+        self._replies: tuple[ScriptedReply, ...] = ()
+        self._problem: ModelError | None = None
+        if callable(replies):
+            self._function = replies
+        else:
+            self._replies = tuple(
+                read_reply(reply, f"{name}: reply {number}")
+                for number, reply in enumerate(replies, 1)
+            )
+
+    def __repr__(self) -> str:
+        return f"ScriptedModel({self.name!r}, {len(self.prompts)} said)"
+
+    @property
+    def unused(self) -> int:
+        """How many replies were not asked for yet."""
+        return max(len(self._replies) - len(self.prompts), 0)
+
+    def finish(self) -> None:
+        """Check that the script was said to its end and nothing else was asked.
+
+        Raises:
+            ModelError: an earlier prompt was not the expected one, or came too late.
+            ConfigError: replies are left over.
+        """
+        if self._problem is not None:
+            raise self._problem
+        if self.unused:
+            first = self._replies[len(self.prompts)]
+            raise ConfigError(
+                f"{self.name}: {self.unused} of {len(self._replies)} replies were not "
+                f"asked for; the first of them is {quote(first.text)}"
+            )
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+        """Say the next reply."""
+        reply = self._next(prompt)
+        if reply.reasoning:
+            yield Chunk(reasoning=reply.reasoning)
+        for piece in reply.chunks or _pieces(reply.text, self._chunk_size):
+            if reply.delay:
+                await asyncio.sleep(reply.delay)
+            yield Chunk(text=piece)
+        if reply.error:
+            raise _error(reply, self.name)
+        yield Chunk(
+            tool_calls=tuple(
+                ToolCallDelta(
+                    index=index, id=call.id, name=call.name, arguments=call.arguments
+                )
+                for index, call in enumerate(reply.tool_calls)
+            ),
+            finish_reason=reply.finish_reason,
+            usage=reply.usage,
+        )
+
+    async def close(self) -> None:
+        """Nothing to free. Whether replies are left over is asked by `finish`."""
+
+    def _next(self, prompt: Prompt) -> ScriptedReply:
+        number = len(self.prompts)
+        self.prompts.append(prompt)
+        where = f"{self.name}: reply {number + 1}"
+        if self._function is not None:
+            return read_reply(self._function(prompt), where)
+        if number >= len(self._replies):
+            self._problem = ModelUnavailable(
+                f"{self.name}: the script has {len(self._replies)} replies and was "
+                f"asked for one more. The last message was {_last(prompt)}"
+            )
+            raise self._problem
+        reply = self._replies[number]
+        if reply.expect:
+            said = "\n".join(message.content for message in prompt.messages)
+            for expected in reply.expect:
+                if expected not in said:
+                    self._problem = ModelRefused(
+                        f"{where}: expected the prompt to contain {expected!r}. "
+                        f"The last message was {_last(prompt)}"
+                    )
+                    raise self._problem
+        return reply
+
+
+def from_name(rest: str, settings: Settings) -> ScriptedModel:
+    """The model of `scripted:FILE`."""
+    if not rest:
+        raise ConfigError("scripted: expected scripted:FILE, got no file name")
+    size = settings.get("models.scripted.chunk_size", 0)
+    try:
+        return load_script(Path(rest).expanduser(), chunk_size=int(size))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"models.scripted.chunk_size: expected an integer, got {quote(size)}"
+        ) from error
+
+
+def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
+    """The model that says the replies of a YAML or JSON file.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not a script.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    try:
+        tree: Json = (
+            json.loads(text)
+            if path.suffix == ".json"
+            else yaml.load(text, Loader=_LOADER)  # a SafeLoader
+        )
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{path}: not a script: {error}") from error
+    if tree is None:
+        tree = []
+    if not isinstance(tree, list):
+        raise ConfigError(f"{path}: expected a list of replies, got {quote(tree)}")
+    return ScriptedModel(
+        cast("list[Scripted]", tree), name=f"scripted:{path}", chunk_size=chunk_size
+    )
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KEYS = tuple(ScriptedReply.__dataclass_fields__)
+
+
+def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
+    """A reply from its written form.
+
+    Raises:
+        ConfigError: it is neither a text nor a mapping of the known keys.
+    """
+    if isinstance(value, ScriptedReply):
+        return value
+    if isinstance(value, str):
+        return ScriptedReply(text=value)
+    if not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - files hold anything
+        raise ConfigError(
+            f"{where}: expected a text or a mapping, got {quote(value)}. Write JSON "
+            "that the model is to say as a block of text, after a line with '- |'."
+        )
+    for key in value:
+        if key not in _KEYS:
+            near = nearest(str(key), _KEYS)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ConfigError(
+                f"{where}: unknown key {quote(key)}.{hint} Keys are: "
+                f"{', '.join(_KEYS)}. Write JSON that the model is to say as a block "
+                "of text, after a line with '- |'."
+            )
+    try:
+        return _from_mapping(value)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _from_mapping(value: Mapping[str, Json]) -> ScriptedReply:
+    finish = value.get("finish_reason", "stop")
+    if finish not in get_args(FinishReason):
+        raise ValueError(
+            f"finish_reason: expected one of {', '.join(get_args(FinishReason))}, "
+            f"got {quote(finish)}"
+        )
+    usage = value.get("usage")
+    error = _text(value, "error")
+    if error and error.partition(":")[0] not in ERRORS:
+        raise ValueError(
+            f"error: expected a word of {', '.join(ERRORS)}, a colon and a message, "
+            f"got {quote(error)}"
+        )
+    return ScriptedReply(
+        text=_text(value, "text"),
+        chunks=_texts(value, "chunks"),
+        reasoning=_text(value, "reasoning"),
+        finish_reason=finish,
+        tool_calls=tuple(
+            _native_call(call, index)
+            for index, call in enumerate(value.get("tool_calls") or ())
+        ),
+        usage=None if usage is None else Usage(**usage),
+        expect=_texts(value, "expect"),
+        delay=float(value.get("delay") or 0),
+        error=error,
+        status=value.get("status"),
+    )
+
+
+def _native_call(value: Mapping[str, Json], index: int) -> NativeCall:
+    if "name" not in value:
+        raise ValueError(f"tool_calls[{index}]: expected a key 'name'")
+    arguments = value.get("arguments", "{}")
+    return NativeCall(
+        id=str(value.get("id") or f"call_{index}"),
+        name=str(value["name"]),
+        arguments=arguments
+        if isinstance(arguments, str)
+        else json.dumps(arguments, ensure_ascii=False),
+    )
+
+
+def _text(value: Mapping[str, Json], key: str) -> str:
+    found = value.get(key, "")
+    if not isinstance(found, str):
+        raise TypeError(f"{key}: expected a text, got {quote(found)}")
+    return found
+
+
+def _texts(value: Mapping[str, Json], key: str) -> tuple[str, ...]:
+    found: Json = value.get(key) or ()
+    items: Json = (found,) if isinstance(found, str) else found
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f"{key}: expected a list of texts, got {quote(found)}")
+    for item in cast("list[Json]", items):
+        if not isinstance(item, str):
+            raise TypeError(f"{key}: expected texts, got {quote(item)}")
+    return tuple(cast("list[str]", items))
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    if not text:
+        return
+    step = size if size > 0 else len(text)
+    for start in range(0, len(text), step):
+        yield text[start : start + step]
+
+
+def _error(reply: ScriptedReply, name: str) -> ModelError:
+    word, _, message = reply.error.partition(":")
+    return ERRORS[word](message.strip() or f"{name}: {word}", status=reply.status)
+
+
+def _last(prompt: Prompt) -> str:
+    text = prompt.messages[-1].content if prompt.messages else ""
+    return repr(text if len(text) <= 200 else "…" + text[-200:])

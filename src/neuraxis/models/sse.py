@@ -1,0 +1,93 @@
+"""Bytes of a `text/event-stream` flow in, its events flow out.
+
+The reader takes the bytes in any portions: lines are cut at the byte level (no byte
+of a multibyte character is a line end in UTF-8) and decoded one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Size of one event; a server that never ends a line must not fill the memory."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class EventTooLarge(ValueError):
+    """One event is larger than `MOST_BYTES`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event: its name (empty when none was given) and its data lines."""
+
+    name: str = ""
+    data: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The data as the standard joins it."""
+        return "\n".join(self.data)
+
+
+class EventReader:
+    """Cuts a stream of bytes into events; `feed` it, then `finish` it."""
+
+    __slots__ = ("_after_cr", "_data", "_first", "_name", "_rest", "_size")
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # the pieces of a line without its end
+        self._after_cr = False
+        self._first = True
+        self._name = ""
+        self._data: list[str] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that these bytes complete."""
+        if not data:
+            return []
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]  # the second half of a CR LF that was cut in two
+        events: list[Event] = []
+        for line in data.splitlines(keepends=True):
+            self._size += len(line)
+            if self._size > MOST_BYTES:
+                raise EventTooLarge(f"an event is larger than {MOST_BYTES} bytes")
+            self._rest.append(line)
+            if line.endswith((b"\n", b"\r")):
+                self._line(b"".join(self._rest).rstrip(b"\r\n"), events)
+                self._rest.clear()
+        self._after_cr = data.endswith(b"\r")
+        return events
+
+    def finish(self) -> list[Event]:
+        """What stands at the end without the blank line that should end it."""
+        events: list[Event] = []
+        if self._rest:
+            self._line(b"".join(self._rest), events)
+            self._rest.clear()
+        self._line(b"", events)
+        return events
+
+    def _line(self, raw: bytes, events: list[Event]) -> None:
+        if self._first:
+            self._first = False
+            raw = raw.removeprefix(_BOM)
+        if not raw:
+            if self._data:
+                events.append(Event(name=self._name, data=tuple(self._data)))
+            self._data = []
+            self._name = ""
+            self._size = 0
+            return
+        field, _, value = raw.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value.decode("utf-8", "replace"))
+        elif field == b"event":
+            self._name = value.decode("utf-8", "replace")
+        elif not field:
+            # A comment, sent to keep the connection: it does not count as size.
+            self._size -= len(raw)

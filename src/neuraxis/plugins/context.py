@@ -1,0 +1,38 @@
+"""What a running command may use beside its arguments: one value, handed in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+
+def _no_progress(text: str, fraction: float | None = None) -> None:
+    """Tell nobody."""
+
+
+def _no_file(path: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Passed to a parameter annotated `Context`; the model does not see it.
+
+    `progress(text, fraction)` tells the person how far the command is. A command that
+    runs long looks at `cancelled`. `wrote` names a file of the workspace, relative to
+    it. `config` is the plugin's own section.
+    """
+
+    workspace: Path
+    call_id: str = ""
+    settings: Settings = field(default_factory=Settings)
+    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    progress: Callable[[str, float | None], None] = _no_progress
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    allowed_hosts: tuple[str, ...] = ()
+    wrote: Callable[[str], None] = _no_file

@@ -1,0 +1,274 @@
+"""A JSON value that fits a type hint in; the Python value of that type out.
+
+`converter(hint)` is None where there is nothing to do. A value that already is of the
+type, since it came by reference, is passed as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis.errors import CommandError
+from neuraxis.notation import Schema
+from neuraxis.plugins.hints import (
+    LISTS,
+    MAPPINGS,
+    SETS,
+    Defs,
+    Hint,
+    enum_values,
+    field_hints,
+    inlined,
+    is_model,
+    is_named_tuple,
+    is_union,
+    schema_of,
+)
+from neuraxis.sentences import quote
+
+Convert = Callable[[Any], Any]
+
+
+def _float(value: Any) -> Any:
+    return float(value) if type(value) is int else value
+
+
+def _int(value: Any) -> Any:
+    whole = type(value) is float and value.is_integer()
+    return int(value) if whole else value
+
+
+def _parsed(cls: type[Any], parse: Callable[[str], Any], shape: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if isinstance(value, cls) or not isinstance(value, str):
+            return value
+        try:
+            return parse(value)
+        except (ValueError, ArithmeticError):
+            raise CommandError(f"expected {shape}, got {quote(value)}") from None
+
+    return convert
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return datetime.timedelta(seconds=value)
+    return value
+
+
+_SIMPLE: Mapping[Hint, Convert] = {
+    float: _float,
+    int: _int,
+    bytes: _parsed(bytes, lambda text: base64.b64decode(text, validate=True), "base64"),
+    datetime.datetime: _parsed(
+        datetime.datetime, datetime.datetime.fromisoformat, "a date and time (ISO 8601)"
+    ),
+    datetime.date: _parsed(
+        datetime.date, datetime.date.fromisoformat, "a date like 2026-01-31"
+    ),
+    datetime.time: _parsed(
+        datetime.time, datetime.time.fromisoformat, "a time like 13:45"
+    ),
+    datetime.timedelta: _seconds,
+    decimal.Decimal: _parsed(decimal.Decimal, decimal.Decimal, "a decimal number"),
+    uuid.UUID: _parsed(uuid.UUID, uuid.UUID, "a UUID"),
+    pathlib.Path: _parsed(pathlib.Path, pathlib.Path, "a path"),
+    pathlib.PurePath: _parsed(pathlib.PurePath, pathlib.PurePath, "a path"),
+    set: lambda value: set(value) if isinstance(value, list) else value,
+    frozenset: lambda value: frozenset(value) if isinstance(value, list) else value,
+    tuple: lambda value: tuple(value) if isinstance(value, list) else value,
+}
+_NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
+
+
+def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert | None:
+    """What turns a JSON value into the hinted type; None: it already is of it.
+
+    Args:
+        hint: the type hint.
+        around: classes whose conversion is being made, for recursive ones.
+    """
+    try:
+        if hint in _NOTHING:
+            return None
+        simple = _SIMPLE.get(hint)
+    except TypeError:
+        return None
+    if simple is not None:
+        return simple
+    known = around or {}
+    if hint in known:
+        return lambda value: known[hint][0](value)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return _generic(hint, origin, typing.get_args(hint), known)
+    if isinstance(hint, typing.NewType):
+        return converter(hint.__supertype__, known)
+    if isinstance(hint, typing.TypeVar):
+        return converter(hint.__bound__, known) if hint.__bound__ else None
+    if hasattr(hint, "__value__"):
+        return converter(hint.__value__, known)
+    return _class(cast("type[Any]", hint), known) if isinstance(hint, type) else None
+
+
+def _generic(
+    hint: Hint, origin: Hint, args: tuple[Hint, ...], around: Mapping[Hint, Any]
+) -> Convert | None:
+    if is_union(hint):
+        return _union(args, around)
+    if origin in (
+        typing.Annotated, typing.Required, typing.NotRequired, typing.Final,
+    ):  # fmt: skip
+        return converter(args[0], around)
+    if origin is typing.Literal:
+        members = [value for value in args if isinstance(value, enum.Enum)]
+        return converter(type(members[0]), around) if members else None
+    if origin in LISTS:
+        return _list(converter(args[0], around))
+    if origin in SETS:
+        make: Convert = frozenset if origin is frozenset else set
+        each = _list(converter(args[0], around))
+        return lambda value: (
+            make(each(value) if each else value) if isinstance(value, list) else value
+        )
+    if origin is tuple:
+        return _tuple(args, around)
+    if origin in MAPPINGS:
+        return _mapping(args, around)
+    return None
+
+
+def _list(each: Convert | None) -> Convert | None:
+    if each is None:
+        return None
+    one = each
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [one(item) for item in cast("list[Any]", value)]
+
+    return convert
+
+
+def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
+    if len(args) == 2 and args[1] is Ellipsis:
+        each = _list(converter(args[0], around))
+        return lambda value: (
+            tuple(each(value) if each else value) if isinstance(value, list) else value
+        )
+    parts = [converter(arg, around) for arg in args]
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items = cast("list[Any]", value)
+        return tuple(
+            part(item) if part else item
+            for part, item in zip(parts, items, strict=False)
+        )
+
+    return convert
+
+
+def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
+    key_of = converter(args[0], around)
+    value_of = converter(args[1], around)
+    if args[0] in (int, float):  # JSON keys are text
+        number = args[0]
+        key_of = lambda key: number(key)  # noqa: E731
+    if key_of is None and value_of is None:
+        return None
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {
+            key_of(key) if key_of else key: value_of(item) if value_of else item
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+
+    return convert
+
+
+def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
+    """The conversion of the first alternative whose schema takes the value."""
+    choices = [(arg, converter(arg, around)) for arg in args]
+    working = [(arg, convert) for arg, convert in choices if convert is not None]
+    if not working:
+        return None
+    if len(working) == 1 and len(args) == 2 and type(None) in args:
+        only = working[0][1]
+        return lambda value: None if value is None else only(value)
+    schemas: dict[int, Schema] = {}
+
+    def convert(value: Any) -> Any:
+        for index, (arg, change) in enumerate(choices):
+            if isinstance(arg, type) and type(value) is arg:
+                return value
+            if index not in schemas:
+                defs = Defs()
+                schemas[index] = Schema(inlined(schema_of(arg, defs), defs))
+            if _is_json(value) and schemas[index].valid(value):
+                return change(value) if change else value
+        return value
+
+    return convert
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | list | dict)
+
+
+def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+    if issubclass(hint, enum.Enum):
+        members = enum_values(hint)
+        return lambda value: (
+            value if isinstance(value, hint) else members.get(value, value)
+        )
+    if is_model(hint):
+        return lambda value: (
+            hint.model_validate(value) if isinstance(value, dict) else value
+        )
+    if dataclasses.is_dataclass(hint) or is_named_tuple(hint):
+        return _fields(hint, hint, around)
+    if typing.is_typeddict(hint):
+        return _fields(hint, dict, around)
+    for base in hint.__mro__[1:-1]:
+        if base in _SIMPLE and base is not tuple:
+            return _SIMPLE[base]
+    return None
+
+
+def _fields(
+    hint: type[Any], make: Callable[..., Any], around: Mapping[Hint, Any]
+) -> Convert:
+    # The cell is filled last: a class that contains itself finds it there.
+    cell: list[Convert] = []
+    known = {**around, hint: cell}
+    changes: dict[str, Convert] = {}
+    for name, field_hint in field_hints(hint).items():
+        change = converter(field_hint, known)
+        if change is not None:
+            changes[name] = change
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        given = cast("dict[str, Any]", value)
+        return make(**{
+            key: changes[key](item) if key in changes else item
+            for key, item in given.items()
+        })
+
+    cell.append(convert)
+    return convert

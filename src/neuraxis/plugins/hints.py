@@ -1,0 +1,326 @@
+"""Python type hints in; JSON Schema 2020-12 out.
+
+A class that JSON cannot say becomes an opaque type, which only a reference supplies
+(rule B41). Classes with fields stand under `$defs`, so that they may be recursive.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import sys
+import types
+import typing
+import uuid
+from collections.abc import Mapping
+from typing import Any, cast
+
+from neuraxis.plugins.docstring import read_docstring
+from neuraxis.specs import Json
+
+Hint = Any
+"""A type hint: a class, or one of typing's special forms."""
+
+SIMPLE: Mapping[Hint, dict[str, Json]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+    list: {"type": "array"},
+    tuple: {"type": "array"},
+    set: {"type": "array", "uniqueItems": True},
+    frozenset: {"type": "array", "uniqueItems": True},
+    dict: {"type": "object"},
+    bytes: {"type": "string", "format": "base64"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.date: {"type": "string", "format": "date"},
+    datetime.time: {"type": "string", "format": "time"},
+    datetime.timedelta: {"type": "number", "description": "Seconds."},
+    decimal.Decimal: {"type": "string", "format": "decimal"},
+    uuid.UUID: {"type": "string", "format": "uuid"},
+    pathlib.Path: {"type": "string", "format": "path"},
+    pathlib.PurePath: {"type": "string", "format": "path"},
+}
+LISTS = frozenset({
+    list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection,
+    collections.abc.MutableSequence,
+})  # fmt: skip
+SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})
+MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
+_UNIONS = (typing.Union, types.UnionType)
+_BOUNDS = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum",
+    "lt": "exclusiveMaximum", "multiple_of": "multipleOf", "pattern": "pattern",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(slots=True)
+class Defs:
+    """Schemas of the classes with fields that were met so far."""
+
+    schemas: dict[str, dict[str, Json]] = dataclasses.field(
+        default_factory=dict[str, dict[str, Json]]
+    )
+    names: dict[type[Any], str] = dataclasses.field(
+        default_factory=dict[type[Any], str]
+    )
+
+    def name(self, hint: type[Any]) -> str:
+        """The class's name, made unique."""
+        if (known := self.names.get(hint)) is not None:
+            return known
+        name = hint.__name__
+        while name in self.schemas:
+            name += "_"
+        self.names[hint] = name
+        return name
+
+
+def is_union(hint: Hint) -> bool:
+    """Whether the hint is `A | B`, `Union` or `Optional`."""
+    return typing.get_origin(hint) in _UNIONS
+
+
+def is_named_tuple(hint: Hint) -> bool:
+    """Whether the hint is a class made by `NamedTuple`."""
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+
+
+def is_model(hint: Hint) -> bool:
+    """Whether the hint is a pydantic model; pydantic is never imported for this."""
+    pydantic = sys.modules.get("pydantic")
+    return (
+        pydantic is not None
+        and isinstance(hint, type)
+        and issubclass(hint, pydantic.BaseModel)
+    )
+
+
+def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
+    """What a call may say -> the member: values where JSON has them, else names."""
+    members = list(hint)
+    if all(isinstance(member.value, str | int | float) for member in members):
+        return {member.value: member for member in members}
+    return {member.name: member for member in members}
+
+
+def field_hints(hint: Hint) -> dict[str, Hint]:
+    """The hints of a class's fields, with what `Annotated` adds."""
+    return typing.get_type_hints(hint, include_extras=True)
+
+
+def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
+    """The schema of one hint; schemas of classes with fields are put into `defs`."""
+    try:
+        simple = SIMPLE.get(hint)
+    except TypeError:  # a hint that cannot be hashed
+        simple = None
+    if simple is not None:
+        return dict(simple)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return _generic(hint, origin, typing.get_args(hint), defs)
+    if isinstance(hint, typing.NewType):
+        return schema_of(hint.__supertype__, defs)
+    if isinstance(hint, typing.TypeVar):
+        return schema_of(hint.__bound__ or Any, defs)
+    if hasattr(hint, "__value__"):  # a `type X = …` statement
+        return schema_of(hint.__value__, defs)
+    if hint in LISTS:
+        return {"type": "array"}
+    if hint in SETS:
+        return {"type": "array", "uniqueItems": True}
+    if hint in MAPPINGS:
+        return {"type": "object"}
+    if hint in (typing.LiteralString,):
+        return {"type": "string"}
+    if isinstance(hint, type):
+        return _class(cast("type[Any]", hint), defs)
+    return _opaque(hint)
+
+
+def inlined(schema: dict[str, Json], defs: Defs) -> dict[str, Json]:
+    """The schema for a root: no bare `$ref`, and the `$defs` it needs."""
+    ref = schema.get("$ref")
+    if isinstance(ref, str):
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**defs.schemas[ref.rpartition("/")[2]], **rest}
+    used: dict[str, Json] = {}
+    if defs.schemas:
+        _used_defs(schema, defs.schemas, used)
+    return {**schema, "$defs": used} if used else schema
+
+
+def _used_defs(value: Json, defs: Mapping[str, Json], used: dict[str, Json]) -> None:
+    if isinstance(value, list):
+        for item in cast("list[Json]", value):
+            _used_defs(item, defs, used)
+    elif isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        ref = entries.get("$ref")
+        if isinstance(ref, str):
+            name = ref.rpartition("/")[2]
+            if name not in used and name in defs:
+                used[name] = defs[name]
+                _used_defs(defs[name], defs, used)
+        for item in entries.values():
+            _used_defs(item, defs, used)
+
+
+def _generic(
+    hint: Hint, origin: Hint, args: tuple[Hint, ...], defs: Defs
+) -> dict[str, Json]:
+    if origin in _UNIONS:
+        return _union(args, defs)
+    if origin is typing.Literal:
+        return _members([_literal(value) for value in args])
+    if origin is typing.Annotated:
+        return _annotated(schema_of(args[0], defs), args[1:])
+    if origin in (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar):
+        return schema_of(args[0], defs)
+    if origin in LISTS:
+        return {"type": "array", "items": schema_of(args[0], defs)}
+    if origin in SETS:
+        items = schema_of(args[0], defs)
+        return {"type": "array", "items": items, "uniqueItems": True}
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return {"type": "array", "items": schema_of(args[0], defs)}
+        return {
+            "type": "array",
+            "prefixItems": [schema_of(arg, defs) for arg in args],
+            "items": False,
+            "minItems": len(args),
+            "maxItems": len(args),
+        }
+    if origin in MAPPINGS:
+        return {"type": "object", "additionalProperties": schema_of(args[1], defs)}
+    return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
+
+
+def _union(args: tuple[Hint, ...], defs: Defs) -> dict[str, Json]:
+    """`anyOf`; the plain nullable type as a list of types, which is shorter to read."""
+    schemas = [schema_of(arg, defs) for arg in args]
+    others = [schema for schema in schemas if schema != {"type": "null"}]
+    if any(not schema for schema in others):
+        return {}
+    if len(others) == 1 and len(schemas) == 2:
+        only = others[0]
+        if isinstance(only.get("type"), str) and "enum" not in only:
+            return {**only, "type": [only["type"], "null"]}
+    if len(others) == 1 and len(schemas) == 1:
+        return others[0]
+    united: dict[str, Json] = {"anyOf": schemas}
+    if any(schema.get("x-asset-ref") for schema in schemas):
+        united["x-asset-ref"] = True
+    return united
+
+
+def _literal(value: Any) -> Json:
+    if isinstance(value, enum.Enum):
+        values = {member: said for said, member in enum_values(type(value)).items()}
+        return values[value]
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _members(values: list[Json]) -> dict[str, Json]:
+    kinds = {type(value) for value in values}
+    schema = dict(SIMPLE.get(kinds.pop(), {})) if len(kinds) == 1 else {}
+    return {**schema, "enum": values}
+
+
+def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Json]:
+    """Texts and the bounds of `annotated_types` and pydantic's `Field`."""
+    for extra in extras:
+        if isinstance(extra, str):
+            schema["description"] = extra
+            continue
+        if text := getattr(extra, "description", None):
+            schema["description"] = str(text)
+        for part in (extra, *getattr(extra, "metadata", ())):
+            for name, keyword in _BOUNDS.items():
+                if (bound := getattr(part, name, None)) is not None:
+                    schema[keyword] = bound
+            length = "Length" if schema.get("type") == "string" else "Items"
+            for name in ("min", "max"):
+                if (bound := getattr(part, f"{name}_length", None)) is not None:
+                    schema[name + length] = bound
+    return schema
+
+
+def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
+    if issubclass(hint, enum.Enum):
+        return _members(list(enum_values(hint)))
+    if is_model(hint):
+        schema = cast("dict[str, Json]", hint.model_json_schema())
+        defs.schemas.update(schema.pop("$defs", {}))
+        if "$ref" in schema:
+            return schema
+        name = defs.name(hint)
+        defs.schemas[name] = schema
+        return {"$ref": f"#/$defs/{name}"}
+    if dataclasses.is_dataclass(hint):
+        fields = [item for item in dataclasses.fields(hint) if item.init]
+        required = [
+            item.name
+            for item in fields
+            if item.default is dataclasses.MISSING
+            and item.default_factory is dataclasses.MISSING
+        ]
+        return _object(hint, [item.name for item in fields], required, defs)
+    if typing.is_typeddict(hint):
+        keys = getattr(hint, "__required_keys__", frozenset[str]())
+        hints = field_hints(hint)
+        return _object(hint, list(hints), [name for name in hints if name in keys], defs)
+    if is_named_tuple(hint):
+        defaults = getattr(hint, "_field_defaults", {})
+        names = list(getattr(hint, "_fields", ()))
+        required = [name for name in names if name not in defaults]
+        return _object(hint, names, required, defs)
+    for base in hint.__mro__[1:-1]:  # a subclass of a type that JSON has
+        if base in SIMPLE and base not in (int, float):
+            return dict(SIMPLE[base])
+    return _opaque(hint)
+
+
+def _object(
+    hint: type[Any], names: list[str], required: list[str], defs: Defs
+) -> dict[str, Json]:
+    name = defs.name(hint)
+    ref: dict[str, Json] = {"$ref": f"#/$defs/{name}"}
+    if name in defs.schemas:
+        return ref
+    schema: dict[str, Json] = {"type": "object"}
+    defs.schemas[name] = schema
+    hints = field_hints(hint)
+    own = hint.__dict__.get("__doc__") or ""
+    doc = read_docstring("" if own.startswith(f"{hint.__name__}(") else own)
+    if doc.text:
+        schema["description"] = doc.text
+    properties: dict[str, Json] = {}
+    for field_name in names:
+        properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+        if text := doc.names.get(field_name):
+            properties[field_name]["description"] = text
+    schema["properties"] = properties
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    return ref
+
+
+def _opaque(hint: Hint) -> dict[str, Json]:
+    if isinstance(hint, type):
+        hint_class = cast("type[Any]", hint)
+        name = f"{hint_class.__module__}.{hint_class.__qualname__}"
+    else:
+        name = str(hint)
+    return {"x-type": name, "not": {}, "x-asset-ref": True}

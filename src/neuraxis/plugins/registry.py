@@ -1,0 +1,203 @@
+"""Plugins in; the command that a name means out, or what the model is told instead.
+
+`find` is on the way of every call: one look-up for a hit, whatever the number of
+plugins. Schemas are compiled when a command is first called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from neuraxis import sentences
+from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.messages import CallError
+from neuraxis.notation import Schema
+from neuraxis.specs import CommandSpec, PluginSpec
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Command:
+    """One command that can be run: its spec, its checked schemas, its code."""
+
+    plugin: PluginSpec
+    spec: CommandSpec
+    run: Callable[..., Any] | None = None
+    """None: there is a description but no code."""
+    is_async: bool = False
+    context_name: str = ""
+    """The keyword under which `run` takes a `Context`; empty: it takes none."""
+    _parameters: Schema | None = field(default=None, repr=False)
+    _response: Schema | None = field(default=None, repr=False)
+
+    @property
+    def parameters(self) -> Schema:
+        """The schema of the arguments, compiled at first use."""
+        if self._parameters is None:
+            self._parameters = Schema(self.spec.parameters)
+        return self._parameters
+
+    @property
+    def response(self) -> Schema | None:
+        """The schema of the answer, if one is declared."""
+        if self._response is None and self.spec.response is not None:
+            self._response = Schema(self.spec.response)
+        return self._response
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether `run` takes a `Context` under `context_name`."""
+        return bool(self.context_name)
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether the arguments are one bare value: `run(value)` (rule K3)."""
+        return self.spec.parameters.get("type") != "object"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """A plugin that was loaded. `problems` are warnings only."""
+
+    spec: PluginSpec
+    commands: Mapping[str, Command]
+    problems: tuple[ManifestProblem, ...] = ()
+
+
+class Registry:
+    """The plugins of one session. Only listed ones can be found (rule B4)."""
+
+    def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
+        self._plugins: dict[str, Plugin] = {}
+        # Rebuilt at the first look-up after a change.
+        self._found: dict[tuple[str | None, str], Command] = {}
+        self._tools: dict[str, tuple[str, str]] = {}
+        self._tool_of: dict[tuple[str, str], str] = {}
+        self._stale = True
+        self._explicit: dict[str, Command] = {}
+        for plugin in plugins:
+            self.add(plugin)
+
+    def add(self, plugin: Plugin) -> None:
+        """Take one plugin in.
+
+        Raises:
+            ManifestError: its name, or a tool name it asks for, is taken (rule A14).
+        """
+        spec = plugin.spec
+        earlier = self._plugins.get(spec.name)
+        if earlier is not None:
+            raise _taken(
+                spec,
+                f"the plugin name {spec.name!r} is taken by {earlier.spec.source}; "
+                f"set config.name in one of them",
+            )
+        asked = [
+            command
+            for command in (plugin.commands.values() if spec.listed else ())
+            if command.spec.tool_name
+        ]
+        for command in asked:
+            name = command.spec.tool_name or ""
+            other = self._explicit.get(name)
+            if other is not None:
+                raise _taken(
+                    spec,
+                    f"the tool_name {name!r} of {spec.name}.{command.spec.name} is taken "
+                    f"by {other.plugin.name}.{other.spec.name} ({other.plugin.source}); "
+                    "give one of them another tool_name",
+                )
+            self._explicit[name] = command
+        self._plugins[spec.name] = plugin
+        self._stale = True
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """All plugins, listed or not, in the order they were added."""
+        return tuple(self._plugins.values())
+
+    @property
+    def listed(self) -> tuple[Plugin, ...]:
+        """The plugins that a model is shown and may call (rules B4, B14)."""
+        return tuple(item for item in self._plugins.values() if item.spec.listed)
+
+    @property
+    def specs(self) -> tuple[PluginSpec, ...]:
+        """The specs of the listed plugins."""
+        return tuple(item.spec for item in self._plugins.values() if item.spec.listed)
+
+    @property
+    def tool_names(self) -> Mapping[str, tuple[str, str]]:
+        """Tool name of the intent dialect -> plugin and command."""
+        self._refresh()
+        return MappingProxyType(self._tools)
+
+    def tool_name(self, command: Command) -> str:
+        """The one name that says both plugin and command."""
+        self._refresh()
+        key = (command.plugin.name, command.spec.name)
+        return self._tool_of.get(key) or f"{key[0]}.{key[1]}"
+
+    def find(self, plugin: str | None, command: str) -> Command | CallError:
+        """The command of these names, or what the model is told.
+
+        Names match exactly, but for spaces around them (rule A16). Without a plugin,
+        `command` is a tool name or `plugin.command`.
+        """
+        if self._stale:
+            self._refresh()
+        found = self._found.get((plugin, command))
+        return found if found is not None else self._miss(plugin, command)
+
+    def _miss(self, plugin: str | None, command: str) -> Command | CallError:
+        command = command.strip()
+        if plugin is None:
+            found = self._found.get((None, command))
+            if found is not None:
+                return found
+            return sentences.unknown_command(command, tuple(self._tools))
+        plugin = plugin.strip()
+        found = self._found.get((plugin, command))
+        if found is not None:
+            return found
+        owner = self._plugins.get(plugin)
+        if owner is None or not owner.spec.listed:
+            return sentences.unknown_plugin(
+                plugin, [spec.name for spec in self.specs]
+            )
+        return sentences.unknown_command(command, tuple(owner.commands), plugin)
+
+    def _refresh(self) -> None:
+        if not self._stale:
+            return
+        commands = [
+            command for plugin in self.listed for command in plugin.commands.values()
+        ]
+        times: dict[str, int] = {}
+        for command in commands:
+            times[command.spec.name] = times.get(command.spec.name, 0) + 1
+        found: dict[tuple[str | None, str], Command] = {}
+        tools: dict[str, tuple[str, str]] = {}
+        for command in commands:
+            plain = command.spec.name
+            key = (command.plugin.name, plain)
+            full = f"{key[0]}.{key[1]}"
+            tool = command.spec.tool_name or (
+                plain if times[plain] == 1 and plain not in self._explicit else full
+            )
+            tools[tool] = key
+            found[key] = command
+            found.setdefault((None, full), command)
+        for tool, key in tools.items():
+            found[None, tool] = found[key]
+        self._found, self._tools = found, tools
+        self._tool_of = {key: tool for tool, key in tools.items()}
+        self._stale = False
+
+
+def _taken(spec: PluginSpec, message: str) -> ManifestError:
+    return ManifestError(
+        (ManifestProblem(file=spec.source or spec.name, line=0, message=message),)
+    )

@@ -1,0 +1,439 @@
+"""Arguments as a model wrote them flow in; references as data flow out, and back in
+as the values they stand for.
+
+One type, `AssetRef`, for the result of the step before and the asset stored an hour ago
+(decision 2). Three written forms: the object `{"asset_id", "field_path"}`, the URL
+`asset://id/part/part`, and `{{ … }}` (see `neuraxis.expressions`). Nothing here runs
+code, and a value that was filled in is never read for references again (rule C24).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote as percent_encode
+from urllib.parse import unquote
+
+from neuraxis.expressions import (
+    PREVIOUS,
+    Malformed,
+    Operation,
+    Parsed,
+    apply,
+    split,
+)
+from neuraxis.filters import Budget, ReferenceFailure, as_text
+from neuraxis.messages import Path, Problem
+from neuraxis.paths import RESPONSE, WalkError, suggest_path, walk
+from neuraxis.sentences import nearest
+from neuraxis.specs import Json
+
+__all__ = [
+    "AssetRef",
+    "Binding",
+    "Expression",
+    "ReferenceFailure",
+    "Scope",
+    "Template",
+    "WalkError",
+    "evaluate",
+    "fill",
+    "find_asset_refs",
+    "find_places",
+    "find_templates",
+    "format_object",
+    "format_url",
+    "parse_embedded",
+    "parse_reference",
+    "read_template",
+    "reference_fault",
+    "suggest_path",
+    "walk",
+]
+
+SCHEME = "asset://"
+LONGEST_EMBEDDED = 2_000
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetRef:
+    """An asset, or the place `field_path` in it, from the asset's root."""
+
+    asset_id: str
+    field_path: Path = ()
+
+
+# --- the object and the URL ----------------------------------------------------
+
+
+def parse_reference(value: Json) -> AssetRef | None:
+    """The reference that a value is in one of its two forms, or None: it is data."""
+    if isinstance(value, str):
+        return _parse_url(value) if value.startswith(SCHEME) else None
+    if not _looks_like_object(value):
+        return None
+    asset_id, parts = value["asset_id"], value.get("field_path")
+    if not isinstance(asset_id, str) or not asset_id:
+        return None
+    if parts is None:
+        return AssetRef(asset_id=asset_id)
+    if not isinstance(parts, list) or not all(
+        type(part) is int or isinstance(part, str) for part in parts
+    ):
+        return None
+    path: list[str | int] = parts
+    return AssetRef(asset_id=asset_id, field_path=tuple(path))
+
+
+def reference_fault(value: Json) -> str:
+    """Why a value that looks like a reference is none; "" if it does not look so."""
+    if isinstance(value, str):
+        if not value.startswith(SCHEME) or _parse_url(value) is not None:
+            return ""
+        if any(char.isspace() for char in value):
+            return "a URL without spaces: percent-encode them as %20"
+        return "asset://id or asset://id/part/part, percent-encoded in UTF-8"
+    if not _looks_like_object(value) or parse_reference(value) is not None:
+        return ""
+    return '{"asset_id": text, "field_path": list of keys and indices}'
+
+
+def _looks_like_object(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and "asset_id" in value
+        and (len(value) == 1 or (len(value) == 2 and "field_path" in value))
+    )
+
+
+def _parse_url(text: str) -> AssetRef | None:
+    # A text that goes on after the URL is data, not a reference (rule B44).
+    if any(char.isspace() for char in text):
+        return None
+    raw_id, slash, rest = text[len(SCHEME) :].partition("/")
+    if not raw_id:
+        return None
+    parts = rest.split("/") if slash else []
+    # One trailing slash says nothing; any other empty part is the key "".
+    if parts and not parts[-1]:
+        parts.pop()
+    try:
+        return AssetRef(
+            asset_id=unquote(raw_id, errors="surrogatepass"),
+            field_path=tuple(
+                int(part)
+                if _INDEX.fullmatch(part)
+                else unquote(part, errors="surrogatepass")
+                for part in parts
+            ),
+        )
+    except UnicodeDecodeError:
+        return None
+
+
+def format_url(ref: AssetRef) -> str:
+    """The reference as a URL; `parse_reference` reads exactly it again."""
+    parts = [_encode(part) for part in ref.field_path]
+    if parts and not parts[-1]:
+        parts.append("")
+    return SCHEME + "/".join([_encode(ref.asset_id), *parts])
+
+
+def _encode(part: str | int) -> str:
+    if isinstance(part, int):
+        return str(part)
+    if _INDEX.fullmatch(part):
+        # The key "0" is not the index 0: its first digit is written as %30.
+        return f"%{ord(part[0]):X}{part[1:]}"
+    return percent_encode(part, safe="", errors="surrogatepass")
+
+
+def format_object(ref: AssetRef) -> dict[str, Json]:
+    """The reference as an object; without a path where it is the whole asset."""
+    written: dict[str, Json] = {"asset_id": ref.asset_id}
+    if ref.field_path:
+        written["field_path"] = list(ref.field_path)
+    return written
+
+
+def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
+    """Every `<|asset://…|>` and `<|{"asset_id": …}|>` in a text (rule B62)."""
+    found: list[tuple[int, int, AssetRef]] = []
+    at = 0
+    while (start := text.find("<|", at)) >= 0:
+        at = start + 2
+        window = text[at : at + LONGEST_EMBEDDED]
+        if window.startswith(SCHEME):
+            length = window.find("|>")
+            value: Json = window[:length] if length >= 0 else None
+        elif window.startswith("{"):
+            try:
+                value, length = json.JSONDecoder().raw_decode(window)
+            except (ValueError, RecursionError):
+                continue
+        else:
+            continue
+        ref = parse_reference(value)
+        if ref is not None and window.startswith("|>", length):
+            found.append((start, at + length + 2, ref))
+            at += length + 2
+    return found
+
+
+# --- templates -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A parsed expression whose root is known: `step` is the call it refers to."""
+
+    text: str
+    step: str
+    operations: tuple[Operation, ...] = ()
+
+    @property
+    def ref(self) -> AssetRef:
+        """The place in the step's asset, as far as keys and indices say it."""
+        path: list[str | int] = []
+        for operation in self.operations:
+            if isinstance(operation, str) or (
+                isinstance(operation, int) and operation >= 0
+            ):
+                path.append(operation)
+            else:
+                break
+        return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A text with expressions in it, or one expression alone (`whole`)."""
+
+    parts: tuple[str | Expression, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the value keeps its native type: no text stands around it."""
+        return len(self.parts) == 1 and isinstance(self.parts[0], Expression)
+
+    @property
+    def refs(self) -> tuple[AssetRef, ...]:
+        """Every place that it takes a value from, in order."""
+        return tuple(part.ref for part in self.parts if isinstance(part, Expression))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A template and where in the arguments it stands."""
+
+    path: Path
+    template: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What an expression of one step may name.
+
+    Args:
+        ids: the call ids of all steps of the plan, in order.
+        here: the place of this step in `ids`.
+        names: the steps that have a name of their own, and their places.
+        bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
+    """
+
+    ids: tuple[str, ...] = ()
+    here: int = 0
+    names: Mapping[str, int] = field(default_factory=dict[str, int])
+    bare: bool = True
+
+
+def find_places(arguments: Json) -> list[tuple[Path, Json]]:
+    """Every value that may be a reference: a quick look, not yet a reading.
+
+    Each is a text with `{{` in it, the word PREVIOUS, a text that begins with
+    `asset://`, or an object with the keys of a reference.
+    """
+    found: list[tuple[Path, Json]] = []
+    # A stack and no recursion: what a model wrote may be nested deeply.
+    stack: list[tuple[Path, Json]] = [((), arguments)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict):
+            if "asset_id" in value and _looks_like_object(value):
+                found.append((path, value))
+                continue
+            entries: dict[str, Json] = value
+            items = entries.items()
+        elif isinstance(value, list):
+            elements: list[Json] = value
+            items = enumerate(elements)
+        else:
+            items = ((None, value),)
+        for key, item in items:
+            if isinstance(item, str):
+                if "{{" in item or item == "PREVIOUS" or item.startswith(SCHEME):
+                    found.append((path if key is None else (*path, key), item))
+            elif key is not None and isinstance(item, (dict, list)) and item:
+                stack.append(((*path, key), item))
+    return found
+
+
+def find_asset_refs(arguments: Json) -> tuple[tuple[Path, AssetRef], ...]:
+    """Every reference in object or URL form, and where it stands."""
+    return tuple(
+        (path, ref)
+        for path, value in find_places(arguments)
+        if (ref := parse_reference(value)) is not None
+    )
+
+
+def find_templates(
+    arguments: Json, scope: Scope
+) -> tuple[tuple[Binding, ...], tuple[Problem, ...]]:
+    """Every text with one of our expressions, and all that is wrong with them."""
+    bindings: list[Binding] = []
+    problems: list[Problem] = []
+    for path, value in find_places(arguments):
+        if isinstance(value, str):
+            template = read_template(value, scope, path, problems)
+            if template is not None:
+                bindings.append(Binding(path=path, template=template))
+    return tuple(bindings), tuple(problems)
+
+
+def read_template(
+    text: str, scope: Scope, path: Path, problems: list[Problem]
+) -> Template | None:
+    """The text as a template; None where nothing in it is ours."""
+    if "{{" not in text:
+        # The bare keyword of rule C18. A first step has nothing before it: data.
+        if text != "PREVIOUS" or not scope.bare or scope.here == 0:
+            return None
+        before = scope.ids[scope.here - 1]
+        return Template(parts=(Expression(text=text, step=before),))
+    pieces = split(text, scope.names)
+    if len(pieces) == 1 and pieces[0] == text:
+        return None
+    parts: list[str | Expression] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        bound = _bind(piece, scope)
+        if isinstance(bound, Problem):
+            problems.append(replace(bound, path=path))
+        else:
+            parts.append(bound)
+    return Template(parts=tuple(parts))
+
+
+def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
+    """The expression with the step that its root names, or why there is none."""
+    if isinstance(piece, Malformed):
+        return Problem(
+            expected=piece.expected,
+            got=piece.got,
+            candidates=nearest(piece.got, piece.candidates),
+            keyword="syntax",
+        )
+    if piece.root in PREVIOUS:
+        place = scope.here - 1
+    elif piece.index is not None:
+        place = piece.index if piece.index >= 0 else scope.here + piece.index
+    else:
+        place = scope.names[piece.root]
+    if 0 <= place < scope.here:
+        return Expression(
+            text=piece.text, step=scope.ids[place], operations=piece.operations
+        )
+    got = f"{{{{ {piece.text[:60]} }}}}"
+    if place < 0:
+        expected = "a step before it (there is none so far back"
+        keyword = "dangling"
+    elif place == scope.here:
+        expected = "a step before it (a step cannot use its own result"
+        keyword = "cyclic"
+    elif place < len(scope.ids):
+        expected = f"a step before it (step {place + 1} comes later"
+        keyword = "forward"
+    else:
+        expected = f"a step before it (the plan has {len(scope.ids)} steps"
+        keyword = "dangling"
+    if scope.here == 0:
+        expected += "; the first step can refer to none"
+    return Problem(expected=expected + ")", got=got, keyword=keyword)
+
+
+def evaluate(
+    template: Template,
+    lookup: Callable[[AssetRef], Any],
+    wants_text: bool,
+    *,
+    path: Path = (),
+) -> Any:
+    """The value of a template: native where it is whole, else text (rule C20).
+
+    Args:
+        template: what `find_templates` read.
+        lookup: gives the whole answer of a step; it is asked for the reference
+            `(step, content/response)` only, and the rest is walked here.
+        wants_text: the parameter takes nothing but text.
+        path: where the template stands, for the problem that is raised.
+
+    Raises:
+        ReferenceFailure: something is not there, or does not fit.
+    """
+    budget = Budget()
+    texts: list[str] = []
+    for part in template.parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        try:
+            root = lookup(AssetRef(asset_id=part.step, field_path=RESPONSE))
+            value = apply(root, part.operations, budget)
+            if template.whole and (not wants_text or isinstance(value, str)):
+                return value
+            texts.append(as_text(value, budget))
+        except ReferenceFailure as error:
+            problem = error.problem
+            text = part.text[:60]
+            raise ReferenceFailure(
+                replace(
+                    problem,
+                    path=path or problem.path,
+                    expected=f"{problem.expected} in {{{{ {text} }}}}",
+                )
+            ) from None
+    return "".join(texts)
+
+
+def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
+    """The arguments with a value put in at each path; the input is left as it is."""
+    if not replacements:
+        return arguments
+    if () in replacements:
+        return replacements[()]
+    root = _copy(arguments)
+    copied: dict[Path, Any] = {(): root}
+    for path, value in replacements.items():
+        parent = root
+        for depth in range(1, len(path)):
+            here = path[:depth]
+            if here not in copied:
+                copied[here] = parent[path[depth - 1]] = _copy(parent[path[depth - 1]])
+            parent = copied[here]
+        parent[path[-1]] = value
+    return root
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, dict):
+        entries: dict[str, Json] = value
+        return dict(entries)
+    elements: list[Json] = value
+    return list(elements)

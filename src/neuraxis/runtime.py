@@ -1,0 +1,61 @@
+"""What a plan is run with: the rooms a step needs, and what it may use of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.engines import Engine
+from neuraxis.events import ApprovalAsked, Event
+from neuraxis.messages import Result
+from neuraxis.policy import Policy
+from neuraxis.settings import Settings
+
+Approve = Callable[[ApprovalAsked], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits of one run of a session."""
+
+    model_calls: int = 20
+    steps: int = 100
+    steps_per_tool: int = 50
+    seconds: float = 600.0
+    repeats: int = 2
+    """How often the same call may run while nothing with an effect came between."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Usage:
+    """What a run has used of its budget; the only thing here that changes."""
+
+    steps: int = 0
+    by_tool: dict[str, int] = field(default_factory=dict[str, int])
+    seen: dict[str, tuple[int, Result]] = field(
+        default_factory=dict[str, tuple[int, Result]]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Everything a plan is run with."""
+
+    assets: AssetStore
+    engine: Engine
+    policy: Policy
+    emit: Callable[[Event], None]
+    workspace: Path
+    settings: Settings
+    budget: Budget = Budget()
+    usage: Usage = field(default_factory=Usage)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    time_limit: float = 120.0
+    """Seconds a command may take that names no limit of its own."""
+    allowed_hosts: tuple[str, ...] = ()
+    wrote: Callable[[str], None] = lambda path: None
+    approve: Approve | None = None
+    strict: bool = False

@@ -1,0 +1,261 @@
+"""The child's side: from a plan in JSON to a confined process, by system calls only.
+
+Run as a program of its own (`python -I -S launch.py PLAN`), so that nothing happens
+between fork and exec in a process that has threads. Stays within the standard library
+and imports nothing of this package. Either it becomes the command (`exec`), or, where
+there is no process namespace to hold the tree, it stays as its supervisor: it outlives
+every descendant, and kills them all when the command ends or the runtime goes away.
+
+Plan keys, each optional but `argv`, `env`, `status`:
+`lifeline` (descriptor whose end of file means: kill), `supervise`, `base` and `mounts`
+(bind mounts in a private mount namespace, for root), `uid`, `read_all` (keep the one
+right to read files whatever their mode), `rlimits`, `landlock`, `seccomp` (hex), `cwd`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from typing import Any
+
+CLONE_NEWNS = 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAPBSET_DROP = 1, 8, 24
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 22, 38, 36
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
+CAP_DAC_READ_SEARCH = 2
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
+SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
+FAILED = 125
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, *values: int) -> None:
+    padded = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    _check(_libc.prctl(option, *padded), f"prctl {option}")
+
+
+def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    result = _libc.mount(
+        os.fsencode(source),
+        os.fsencode(target),
+        os.fsencode(kind),
+        ctypes.c_ulong(flags),
+        os.fsencode(data),
+    )
+    _check(result, f"mount {source}")
+
+
+def mounts(base: str, binds: list[list[str]]) -> None:
+    """Make folders that only root can reach visible below `base`, for this tree."""
+    _check(_libc.unshare(CLONE_NEWNS), "unshare of the mount namespace")
+    _mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    _mount("tmpfs", base, "tmpfs", 0, "mode=0755,size=64k")
+    for source, name in binds:
+        target = os.path.join(base, name)
+        os.mkdir(target)
+        _mount(source, target, "none", MS_BIND | MS_REC)
+
+
+def become(uid: int, read_all: bool) -> None:
+    """Give up root; keep at most the right to read what the file system hides."""
+    for capability in range(64):
+        if read_all and capability == CAP_DAC_READ_SEARCH:
+            continue
+        if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
+            break
+    if read_all:
+        _prctl(PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kept = 1 << CAP_DAC_READ_SEARCH if read_all else 0
+    header = struct.pack("Ii", 0x20080522, 0)
+    data = struct.pack("6I", kept, kept, kept, 0, 0, 0)
+    number = SYS_CAPSET[os.uname().machine]
+    _check(_libc.syscall(number, header, data), "capset")
+    if read_all:
+        _prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH)
+
+
+def limit(values: dict[str, list[int]]) -> None:
+    """Set resource limits; never above what this process may have."""
+    import resource
+
+    for name, (soft, hard) in values.items():
+        kind: int = getattr(resource, f"RLIMIT_{name}", -1)
+        if kind < 0:
+            continue
+        most = resource.getrlimit(kind)[1]
+        if most != resource.RLIM_INFINITY:
+            soft, hard = min(soft, most), min(hard, most)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def open_rules(plan: dict[str, Any]) -> int:
+    """A Landlock rule set; the folders are opened while that is still allowed."""
+    handled = struct.pack(
+        {1: "Q", 2: "QQ", 3: "QQQ"}[len(plan["handled"])], *plan["handled"]
+    )
+    rules = _check(
+        _libc.syscall(LANDLOCK_CREATE, handled, ctypes.c_size_t(len(handled)), 0),
+        "landlock_create_ruleset",
+    )
+    for path, rights in plan["rules"]:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        rule = struct.pack("=Qi", rights, place)
+        added = _libc.syscall(LANDLOCK_ADD, rules, 1, rule, 0)
+        os.close(place)
+        _check(added, f"landlock_add_rule for {path}")
+    return rules
+
+
+def filter_calls(program: bytes) -> None:
+    """Install the seccomp filter."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    holder = ctypes.create_string_buffer(head, len(head))
+    _check(
+        _libc.prctl(PR_SET_SECCOMP, 2, ctypes.c_void_p(ctypes.addressof(holder)), 0, 0),
+        "seccomp",
+    )
+
+
+def confine(plan: dict[str, Any]) -> None:
+    """Take every step of the plan, then become the command."""
+    rules = open_rules(plan["landlock"]) if "landlock" in plan else -1
+    if "mounts" in plan:
+        mounts(plan["base"], plan["mounts"])
+    if "cwd" in plan:
+        os.chdir(plan["cwd"])
+    if "uid" in plan:
+        become(plan["uid"], bool(plan.get("read_all")))
+    limit(plan.get("rlimits", {}))
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if rules >= 0:
+        _check(_libc.syscall(LANDLOCK_RESTRICT, rules, 0), "landlock_restrict_self")
+        os.close(rules)
+    if "seccomp" in plan:
+        filter_calls(bytes.fromhex(plan["seccomp"]))
+    os.execve(plan["argv"][0], plan["argv"], plan["env"])
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            parent = int(text[text.rfind(b")") + 2 :].split()[1])
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def sweep(group: int) -> None:
+    """Kill and reap until this process has no descendant; orphans come to it."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        for sign in (signal.SIGSTOP, signal.SIGKILL):
+            try:
+                os.killpg(group, sign)
+            except (ProcessLookupError, PermissionError):
+                pass
+            for pid in _descendants():
+                try:
+                    os.kill(pid, sign)
+                except (ProcessLookupError, PermissionError):
+                    pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.005)
+
+
+def supervise(child: int, lifeline: int) -> int:
+    """Wait for the child or the end of the runtime; leave no process behind."""
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    read, write = os.pipe()
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    # Its own copies would keep the pipes open after the script has closed them.
+    quiet = os.open(os.devnull, os.O_RDWR)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    code = -1
+    while code < 0:
+        pid, status = 0, 0
+        try:
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                if found[0] == child:
+                    pid, status = found
+                    break
+        except ChildProcessError:
+            code = FAILED
+        if pid:
+            code = os.waitstatus_to_exitcode(status)
+            code = 128 - code if code < 0 else code
+            break
+        ready, _, _ = select.select([lifeline, read], [], [])
+        if lifeline in ready:
+            code = 128 + signal.SIGKILL
+        elif ready:
+            os.read(read, 512)
+    sweep(child)
+    return code
+
+
+def main() -> int:
+    """Carry out the plan given as the only argument."""
+    plan: dict[str, Any] = json.loads(sys.argv[1])
+    status: int = plan["status"]
+    lifeline: int = plan.get("lifeline", -1)
+    for fd in (status, lifeline):
+        if fd >= 0:
+            os.set_inheritable(fd, False)
+    try:
+        if plan.get("supervise"):
+            if sys.platform == "linux":
+                _prctl(PR_SET_CHILD_SUBREAPER, 1)
+            child = os.fork()
+            if child:
+                os.close(status)
+                return supervise(child, lifeline)
+            os.setsid()
+        confine(plan)
+    except (OSError, KeyError, ValueError) as error:
+        os.write(status, str(error).encode())
+    return FAILED
+
+
+if __name__ == "__main__":
+    os._exit(main())

@@ -1,0 +1,110 @@
+"""What goes into a sandbox and comes out: limits, the outcome, what a probe found.
+
+Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) turn a `Job`
+into a `Launch`; `process` starts the launch and answers with an `Outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a script may use before it is stopped."""
+
+    seconds: float = 30
+    """Time by the clock on the wall."""
+    memory: int = 512 * MIB
+    """Bytes, all processes of the script together."""
+    processes: int = 64
+    """Processes and threads together."""
+    file_bytes: int = 64 * MIB
+    """Size of one file."""
+    disk: int = 128 * MIB
+    """Bytes by which the workspace may grow."""
+    files: int = 10_000
+    """Files and folders that may be added to the workspace."""
+    output: int = MIB
+    """Bytes of standard output, and of standard error."""
+    cpu_seconds: int = 30
+    """Processor time, all processes together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a script ended."""
+
+    ok: bool
+    exit_code: int | None
+    """None where it never started or was stopped; a signal n is 128 + n."""
+    stdout: str
+    stderr: str
+    reason: str
+    """Empty, or one sentence: why it was stopped or refused."""
+    sandbox: str
+    """What held it: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One kind of sandbox: whether it works on this machine, and why not."""
+
+    kind: str
+    works: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What to run, with every path real and absolute."""
+
+    argv: tuple[str, ...]
+    """The command; `{workspace}` stands for the folder as the script will see it."""
+    roots: tuple[Path, ...]
+    """Folders of the interpreter, readable inside."""
+    workspace: Path
+    limits: Limits
+    network: bool = False
+    sockets: bool = True
+    """Whether UNIX sockets may be made (never where the host could be at the end)."""
+    uid: int | None = None
+    """The user to become first, where the runtime is root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command that runs a job inside a sandbox."""
+
+    kind: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    fds: tuple[int, ...] = ()
+    """Handed to the child and closed here once it has started."""
+    status: int | None = None
+    """Read end of a pipe that tells of a failed start; closed by `process`."""
+    lifeline: int | None = None
+    """Write end of a pipe; closing it makes the supervisor kill its tree."""
+    close: Callable[[], None] | None = None
+    """Removes what the launch needed (a folder, a container)."""
+
+
+class CannotStart(Exception):
+    """A back end cannot build or start a sandbox here; the text says why."""
+
+
+def environment(workspace: str) -> dict[str, str]:
+    """The whole environment of a script; nothing of the runtime's passes."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": workspace,
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }

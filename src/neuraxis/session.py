@@ -1,0 +1,306 @@
+"""A conversation of a person with a model that can call plugins.
+
+Names, functions and settings flow in; `run` gives events and an answer. What the
+parts do with each other is in `loop.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Sequence,
+)
+from pathlib import Path
+from typing import Any
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.engines.inprocess import InProcess
+from neuraxis.errors import ConfigError
+from neuraxis.events import (
+    NOT_STORED,
+    CallStarted,
+    Event,
+    SessionFinished,
+    SessionStarted,
+)
+from neuraxis.history import history_of
+from neuraxis.journal import Journal, open_journal
+from neuraxis.loop import Answer, Parts, converse, run_calls
+from neuraxis.messages import Call, CallError, Message, Prompt, Result
+from neuraxis.models import Model, find_model
+from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.registry import Registry
+from neuraxis.policy import Policy
+from neuraxis.runtime import Approve, Budget
+from neuraxis.settings import Settings, load
+
+Watch = Callable[[Event], None]
+
+
+class Run:
+    """One run: `await` it for the answer, or `async for` its events."""
+
+    def __init__(self, session: Session, text: str) -> None:
+        self._session = session
+        self._text = text
+        self.answer: Answer | None = None
+        """The answer, once the run has ended."""
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        return self._drive(None).__await__()
+
+    async def _drive(self, watch: Watch | None) -> Answer:
+        self.answer = await self._session.drive(self._text, watch)
+        return self.answer
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self._drive(queue.put_nowait))
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+
+class Session:
+    """A conversation; its history grows from run to run.
+
+    Args:
+        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`.
+        plugins: functions, objects, folders, or names (`neuraxis:web_search`).
+        dialect: a name, or a `Dialect`.
+        workspace: the folder that commands may write to; default: the setting
+            `workspace`, else `neuraxis-workspace` in the current folder.
+        journal: None or "memory", a path of a SQLite file, or a `Journal`.
+        session: the id of an earlier session in the journal, to go on with it.
+        settings: default: the files and the environment (`settings.load`).
+        template: a prompt template of the user's own, for the dialect.
+        budget: the limits of each run.
+        policy: what may run; default: everything.
+        approve: asked where the policy says `ask`; None: nobody can be asked.
+        allow_hosts: inside addresses that requests may reach, as `host:port`.
+        strict: take what the protocol documents say and nothing else.
+        on_failure: "raise": a command's own exception is raised (for tests).
+
+    Raises:
+        ConfigError: a name or file does not exist, or a plugin has mistakes.
+        StorageError: the journal cannot be opened.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Model = "local:",
+        plugins: Iterable[Any] = (),
+        dialect: str | Dialect = "intents",
+        workspace: str | Path | None = None,
+        journal: str | Path | Journal | None = None,
+        session: str | None = None,
+        settings: Settings | None = None,
+        template: str | Path | None = None,
+        budget: Budget | None = None,
+        policy: Policy | None = None,
+        approve: Approve | None = None,
+        allow_hosts: Sequence[str] = (),
+        strict: bool = False,
+        on_failure: str = "tell",
+    ) -> None:
+        self.settings = load() if settings is None else settings
+        self.workspace = Path(
+            workspace or self.settings.get("workspace") or "neuraxis-workspace"
+        ).absolute()
+        self.registry = Registry(load_plugin(source) for source in plugins)
+        self.model = (
+            find_model(model, self.settings) if isinstance(model, str) else model
+        )
+        self.dialect = (
+            find_dialect(
+                dialect,
+                strict=strict,
+                template=None if template is None else Path(template),
+                parameter_names=self._parameter_names,
+            )
+            if isinstance(dialect, str)
+            else dialect
+        )
+        self.journal: Journal = (
+            open_journal(journal)
+            if journal is None or isinstance(journal, str | Path)
+            else journal
+        )
+        self.assets = AssetStore()
+        self._engine = InProcess()
+        self.id = session or new_id()
+        self.history: list[Message] = []
+        self._calls = 0
+        self._announced = False
+        self._constant: Prompt | None = None
+        self._watch: Watch | None = None
+        self._parts = Parts(
+            model=self.model,
+            dialect=self.dialect,
+            registry=self.registry,
+            assets=self.assets,
+            engine=self._engine,
+            policy=policy or Policy(),
+            budget=budget or Budget(),
+            settings=self.settings,
+            workspace=self.workspace,
+            next_id=self._next_id,
+            prompt=self.prompt,
+            allow_hosts=tuple(allow_hosts),
+            approve=approve,
+            strict=strict,
+            raise_failures=on_failure == "raise",
+        )
+        if session is not None:
+            self._resume()
+
+    def _parameter_names(self, tool: str) -> Sequence[str]:
+        found = self.registry.find(None, tool)
+        return () if isinstance(found, CallError) else found.spec.parameter_names
+
+    def _next_id(self) -> str:
+        """The id of the next call, and of the asset that its result may become."""
+        self._calls += 1
+        return f"a{self._calls}"
+
+    def _resume(self) -> None:
+        entries = self.journal.read(self.id)
+        if not entries:
+            raise ConfigError(
+                f"session {self.id!r} is not in the journal; "
+                "`neuraxis sessions ls` lists those that are"
+            )
+        past = history_of([entry.event for entry in entries], self.dialect)
+        self.history = list(past.messages)
+        self._calls = past.calls
+        for call_id, command, value in past.values:
+            self.assets.keep(call_id, command, value)
+
+    def run(self, text: str) -> Run:
+        """Answer one request: `await` it, or `async for` its events."""
+        return Run(self, text)
+
+    def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
+        """Answer one request from code that is not async; `watch` sees each event."""
+        return asyncio.run(self._run_and_close(text, watch))
+
+    async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
+        try:
+            return await self.drive(text, watch)
+        finally:
+            await self.model.close()  # its connections belong to this loop
+
+    async def drive(self, text: str, watch: Watch | None = None) -> Answer:
+        """Answer one request; `watch` sees every event as it happens.
+
+        Raises:
+            StorageError: the journal could not be written.
+            ConfigError: the session is already answering a request.
+        """
+        if self._watch is not None:
+            raise ConfigError(
+                f"session {self.id} is already answering a request; wait for it, or "
+                "make another session"
+            )
+        self._watch = watch or _nobody
+        try:
+            if not self._announced:
+                self._announce()
+            return await converse(text, self._parts, self.history, self._emit)
+        finally:
+            self._watch = None
+
+    async def call(self, call: Call, watch: Watch | None = None) -> Result:
+        """Run one call that no model wrote; checked like any other."""
+        self._watch = watch or _nobody
+        try:
+            if not self._announced:
+                self._announce()
+            return (await run_calls([call], self._parts, self._emit))[0]
+        finally:
+            self._watch = None
+
+    def _announce(self) -> None:
+        self._announced = True
+        self._emit(
+            SessionStarted(
+                session=self.id,
+                model=self.model.name,
+                dialect=self.dialect.name,
+                plugins=tuple(spec.name for spec in self.registry.specs),
+                workspace=str(self.workspace),
+                resumed=bool(self.history),
+            )
+        )
+
+    def _emit(self, event: Event) -> None:
+        kind = type(event)
+        if kind not in NOT_STORED:
+            # a finished call's line need not be flushed at once: without it the
+            # outcome is told as unknown, which is never wrong
+            durable = kind is SessionFinished or (
+                isinstance(event, CallStarted)
+                and event.effects in ("once", "idempotent")
+            )
+            self.journal.append(self.id, event, durable=durable)
+        if self._watch is not None:
+            self._watch(event)
+
+    def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
+        """What the model is sent: the constant part, then `messages`."""
+        if self._constant is None:
+            specs, names = self.registry.specs, self.registry.tool_names
+            self._constant = Prompt(
+                messages=(
+                    Message(role="system", content=self.dialect.prompt(specs, names)),
+                ),
+                constant=1,
+                stop=self.dialect.stop,
+                plugins=specs,
+                tool_names=names,
+                write=self.dialect.write,
+                native_tools=self.dialect.native_tools(specs, names),
+            )
+        constant = self._constant
+        return Prompt(
+            messages=(*constant.messages, *messages),
+            constant=1,
+            stop=constant.stop,
+            plugins=constant.plugins,
+            tool_names=constant.tool_names,
+            write=constant.write,
+            native_tools=constant.native_tools,
+        )
+
+    def close(self) -> None:
+        """Let go of the journal's file and of idle threads."""
+        self._engine.close()
+        self.journal.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _nobody(event: Event) -> None:
+    """Watches nothing."""
+
+
+def new_id() -> str:
+    """A session's id: 128 bits, so that it cannot be guessed."""
+    return secrets.token_hex(16)

@@ -1,0 +1,134 @@
+"""One conformance suite for every journal; the SQLite file's faults beside it."""
+
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from neuraxis.errors import StorageError
+from neuraxis.events import CallStarted, MessageSent, SessionFinished
+from neuraxis.journal import Journal, open_journal
+
+SAID = MessageSent(
+    sender="user", receiver="model", content="Write \ud800 a file\nplease"
+)
+STARTED = CallStarted(
+    id="a1", plugin="files", command="write", tool="FILEWRITER", arguments={"x": "ü"}
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal]:
+    where = None if request.param == "memory" else tmp_path / "deep" / "journal.db"
+    opened = open_journal(where)
+    yield opened
+    opened.close()
+
+
+def test_events_come_back_in_order(journal: Journal) -> None:
+    """What was appended is read, numbered from 1, with its time."""
+    before = time.time()
+    journal.append("s", SAID)
+    journal.append("s", STARTED, durable=True)
+    entries = journal.read("s")
+    assert [(entry.seq, entry.event) for entry in entries] == [(1, SAID), (2, STARTED)]
+    assert all(before - 1 < entry.at < time.time() + 1 for entry in entries)
+    assert list(journal.read("other")) == []
+
+
+def test_sessions_are_listed_last_used_first(journal: Journal) -> None:
+    """Each with its title, on one line."""
+    journal.append("one", SAID)
+    time.sleep(0.01)
+    journal.append("two", STARTED)
+    listed = journal.sessions()
+    assert [info.session for info in listed] == ["two", "one"]
+    assert listed[1].title.startswith("Write ")
+    assert "\n" not in listed[1].title
+    assert listed[1].events == 1
+
+
+def test_a_file_is_opened_again_and_numbering_goes_on(tmp_path: Path) -> None:
+    """A second process' journal continues where the first one stopped."""
+    path = tmp_path / "journal.db"
+    first = open_journal(path)
+    first.append("s", SAID)
+    first.close()
+    second = open_journal(path)
+    second.append("s", STARTED)
+    assert [entry.seq for entry in second.read("s")] == [1, 2]
+    second.close()
+
+
+def test_two_open_journals_share_a_file(tmp_path: Path) -> None:
+    """Two sessions of two processes write at the same time."""
+    path = tmp_path / "journal.db"
+    one, two = open_journal(path), open_journal(path)
+    for _ in range(20):
+        one.append("one", SAID, durable=True)
+        two.append("two", SAID, durable=True)
+    assert len(one.read("two")) == len(two.read("one")) == 20
+    one.close()
+    two.close()
+
+
+def test_a_durable_event_survives_kill_9(tmp_path: Path) -> None:
+    """The process dies right after a durable append: the file opens and has it."""
+    path = tmp_path / "journal.db"
+    code = textwrap.dedent(f"""
+        import os, signal
+        from neuraxis.events import MessageSent, CallStarted
+        from neuraxis.journal import open_journal
+        journal = open_journal({str(path)!r})
+        said = MessageSent(sender="user", receiver="model", content="x")
+        journal.append("s", said)
+        journal.append("s", said, durable=True)
+        journal.append("s", said)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    died = subprocess.run([sys.executable, "-c", code], timeout=30, check=False)
+    assert died.returncode == -9
+    journal = open_journal(path)
+    assert len(journal.read("s")) == 2
+    journal.close()
+
+
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
+    """Neither a text nor another program's database is written to."""
+    text = tmp_path / "notes.txt"
+    text.write_text("shopping list " * 100, encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot be opened"):
+        open_journal(text)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    with pytest.raises(StorageError, match="not a journal"):
+        open_journal(other)
+
+
+def test_a_later_format_is_refused(tmp_path: Path) -> None:
+    """An older program does not write into a newer file."""
+    path = tmp_path / "journal.db"
+    open_journal(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version=99")
+    database.close()
+    with pytest.raises(StorageError, match="later version"):
+        open_journal(path)
+
+
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    """The page limit stands for a full disk: SQLite answers both with SQLITE_FULL."""
+    journal = open_journal(tmp_path / "journal.db")
+    journal._db.execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    big = SessionFinished(outcome="answered", text="x" * 200_000)
+    with pytest.raises(StorageError, match="full"):
+        journal.append("s", big, durable=True)
+    journal._held.clear()  # type: ignore[attr-defined]
+    journal.close()

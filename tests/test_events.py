@@ -1,0 +1,45 @@
+"""The journal's vocabulary: what is written can be read again."""
+
+import json
+
+import pytest
+
+from neuraxis import events
+from neuraxis.events import CallFinished, PlanChecked, Unknown, from_json, to_json
+
+EVERY = [
+    events.SessionStarted(session="s", model="m", dialect="intents", plugins=("a",)),
+    events.MessageSent(sender="user", receiver="model", content="hi"),
+    events.ModelStarted(turn=1, model="m"),
+    events.ModelChunk(text="x"),
+    events.ModelFinished(text="x", finish_reason="stop", notes=("n",)),
+    PlanChecked(steps=({"id": "a1"},), notes=("n",)),
+    events.CallStarted(id="a1", plugin="p", command="c", tool="T", arguments={}),
+    events.CallProgress(id="a1", message="half", fraction=0.5),
+    CallFinished(id="a1", plugin="p", command="c", tool="T", status="done", value=1),
+    events.AssetStored(id="a1", kind="numpy.ndarray", meta={"a": 1}, bytes=3),
+    events.ApprovalAsked(id="a1", call={}, reason="r"),
+    events.ApprovalAnswered(id="a1", allowed=True),
+    events.BudgetReached(what="calls", limit=1, used=1),
+    events.SessionFinished(outcome="answered", text="t", files=("a.txt",)),
+]
+
+
+def test_every_event_is_in_the_table() -> None:
+    """No event can be forgotten in the list above, nor in the wire names."""
+    assert {type(event) for event in EVERY} == set(events.NAMES.values())
+
+
+@pytest.mark.parametrize("event", EVERY, ids=lambda event: type(event).__name__)
+def test_round_trip(event: events.Event) -> None:
+    """from_json(to_json(event)) == event, through JSON text."""
+    assert from_json(json.loads(json.dumps(to_json(event)))) == event
+
+
+def test_what_a_later_version_wrote_is_kept() -> None:
+    """An unknown type, and an unknown field of a known type, do not break reading."""
+    assert from_json({"type": "new_thing", "x": 1}) == Unknown(
+        type="new_thing", data={"type": "new_thing", "x": 1}
+    )
+    written = {**to_json(events.ModelStarted(turn=1, model="m")), "later": True}
+    assert from_json(written) == events.ModelStarted(turn=1, model="m")

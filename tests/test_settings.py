@@ -1,0 +1,50 @@
+"""Settings: one order, and where each value came from."""
+
+from pathlib import Path
+
+import pytest
+
+from neuraxis.errors import ConfigError
+from neuraxis.settings import load, user_dir
+
+
+def _environ(tmp_path: Path, **more: str) -> dict[str, str]:
+    return {"NEURAXIS_HOME": str(tmp_path / "home"), **more}
+
+
+def test_the_workspace_file_wins_over_the_users(tmp_path: Path) -> None:
+    """Both files are read; the nearer one wins, and says so."""
+    environ = _environ(tmp_path)
+    config = user_dir("config", environ)
+    config.mkdir(parents=True)
+    (config / "neuraxis.toml").write_text(
+        'model = "local:"\n[search]\nprovider = "ddgs"\n', encoding="utf-8"
+    )
+    (tmp_path / "neuraxis.toml").write_text('model = "openai:x"\n', encoding="utf-8")
+    settings = load(tmp_path, environ)
+    assert settings.get("model") == "openai:x"
+    assert settings.values["model"].source == str(tmp_path / "neuraxis.toml")
+    assert settings.section("search") == {"provider": "ddgs"}
+
+
+def test_the_environment_wins_over_files_and_the_command_line_over_all(
+    tmp_path: Path,
+) -> None:
+    """Decision 13, with the variable's name as the source."""
+    (tmp_path / "neuraxis.toml").write_text(
+        '[search]\nprovider = "ddgs"\n', encoding="utf-8"
+    )
+    environ = _environ(tmp_path, NEURAXIS_SEARCH__PROVIDER="google")
+    settings = load(tmp_path, environ)
+    assert settings.get("search.provider") == "google"
+    assert "NEURAXIS_SEARCH__PROVIDER" in settings.values["search.provider"].source
+    chosen = settings.override({"search.provider": "x", "model": None}, "command line")
+    assert chosen.get("search.provider") == "x"
+    assert "model" not in chosen.values
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    """A beginner's typo: file, line and column are told."""
+    (tmp_path / "neuraxis.toml").write_text("model = \n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"neuraxis\.toml: not valid TOML.*line 1"):
+        load(tmp_path, _environ(tmp_path))
