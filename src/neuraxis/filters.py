@@ -21,7 +21,7 @@ from typing import Any
 from neuraxis.errors import NeuraxisError
 from neuraxis.messages import Problem
 from neuraxis.paths import MISSING, available, child, keys_of
-from neuraxis.sentences import quote, type_name
+from neuraxis.sentences import problem_text, quote, type_name
 from neuraxis.specs import Json
 
 MOST_STEPS = 20_000
@@ -33,7 +33,12 @@ class ReferenceFailure(NeuraxisError):
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        super().__init__(f"expected {problem.expected}, got {problem.got}")
+        super().__init__(problem_text(problem))
+
+    @property
+    def message(self) -> str:
+        """The problem as a sentence without its full stop."""
+        return problem_text(self.problem)
 
 
 class Budget:

@@ -37,12 +37,16 @@ class WalkError(NeuraxisError):
         deepest: the longest part of the path that is there.
         available: a text for what stands at `deepest`.
         keys: the keys of the mapping at `deepest`, those most like the wrong one first.
+        hint: the path that was probably meant, its parts joined by slashes, or "".
     """
 
-    def __init__(self, deepest: Path, available: str, keys: tuple[str, ...]) -> None:
+    def __init__(
+        self, deepest: Path, available: str, keys: tuple[str, ...], hint: str = ""
+    ) -> None:
         self.deepest = deepest
         self.available = available
         self.keys = keys
+        self.hint = hint
         super().__init__(
             f"the path is valid up to {path_text(deepest) or 'the root'}, "
             f"where there is {available}"
@@ -61,7 +65,8 @@ def child(value: Any, part: str | int) -> Any:
             text = str(part)
             if text in keyed:
                 return keyed[text]
-        return keyed[part] if part in keyed else MISSING
+        # Not get(): a plugin's own mapping may answer it with a default.
+        return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
     if isinstance(value, (list, tuple)):
         items: Sequence[Any] = value
         if isinstance(part, str):
@@ -79,10 +84,13 @@ def walk(value: Any, path: Path) -> Any:
     Raises:
         WalkError: it is not there; says how far the path led and what is there.
     """
+    root = value
     for depth, part in enumerate(path):
         found = child(value, part)
         if found is MISSING:
-            raise WalkError(path[:depth], available(value), keys_of(value, part))
+            meant = suggest_path(root, path)
+            hint = "/".join(str(part) for part in meant) if meant else ""
+            raise WalkError(path[:depth], available(value), keys_of(value, part), hint)
         value = found
     return value
 
@@ -124,10 +132,12 @@ def suggest_path(root: Any, path: Path) -> Path | None:
     guesses: list[Path] = [("content", *path), (*RESPONSE, *path)]
     if path[:1] == ("content",):
         guesses.append((*RESPONSE, *path[1:]))
-    for guess in guesses:
-        try:
-            walk(root, guess)
-        except WalkError:
-            continue
-        return guess
-    return None
+    return next((guess for guess in guesses if _leads(root, guess)), None)
+
+
+def _leads(value: Any, path: Path) -> bool:
+    for part in path:
+        value = child(value, part)
+        if value is MISSING:
+            return False
+    return True

@@ -1,5 +1,4 @@
-"""Arguments as a model wrote them flow in; references as data flow out, and back in
-as the values they stand for.
+"""Arguments as a model wrote them flow in; references flow out, and values go back in.
 
 One type, `AssetRef`, for the result of the step before and the asset stored an hour ago
 (decision 2). Three written forms: the object `{"asset_id", "field_path"}`, the URL

@@ -218,6 +218,27 @@ def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> Cal
     )
 
 
+def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
+    """As `asset_not_found`, where the ids may not be at hand."""
+    if known:
+        return asset_not_found(asset_id, known, where)
+    return CallError(
+        code="asset_not_found",
+        where=where,
+        message=f"{where + ': ' if where else ''}there is no asset "
+        f"{json.dumps(asset_id)}. Use the id of an asset that was told, or the value.",
+    )
+
+
+def too_many_steps(count: int, most: int) -> CallError:
+    """One reply has more calls than a plan may have (rule D6)."""
+    return CallError(
+        code="budget_exhausted",
+        message=f"The reply has {count} calls; at most {most} may stand in one. "
+        "Nothing was run. Write fewer calls.",
+    )
+
+
 def asset_path_not_found(
     asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
 ) -> CallError:

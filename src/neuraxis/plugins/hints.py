@@ -39,7 +39,7 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     set: {"type": "array", "uniqueItems": True},
     frozenset: {"type": "array", "uniqueItems": True},
     dict: {"type": "object"},
-    bytes: {"type": "string", "format": "base64"},
+    bytes: {"type": "string", "format": "byte"},
     datetime.datetime: {"type": "string", "format": "date-time"},
     datetime.date: {"type": "string", "format": "date"},
     datetime.time: {"type": "string", "format": "time"},

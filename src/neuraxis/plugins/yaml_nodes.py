@@ -34,7 +34,10 @@ _TEXT_KEYS = NAME_KEYS | {
     "prompt", "prompt_file_name", "prompt_file_path", "format", "pattern",
 }  # fmt: skip
 _VALUE_KEYS = frozenset({"enum", "item_enum", "default", "example"})
-_TEXT_TYPES = frozenset({"str", "string", "date", "datetime", "time", "bytes"})
+_TEXT_TYPES = frozenset({
+    "str", "string", "date", "datetime", "time", "bytes", "timedelta", "duration",
+    "uuid", "path", "decimal", "uri", "url", "email",
+})  # fmt: skip
 _NULL_TYPES = frozenset({"optional", "none", "null"})
 _AROUND_TEXT = _NULL_TYPES | {"list", "sequence", "array", "set", "union", "tuple"}
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
@@ -120,6 +123,10 @@ class _Reader:
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     nodes: int = 0
+    # What an alias names is one value: a type defined in it is defined once.
+    same: dict[tuple[int, _Mode], Json] = field(
+        default_factory=dict[tuple[int, "_Mode"], Json]
+    )
 
     def read(self, node: yaml.Node, path: Path, mode: _Mode) -> Json:
         self.nodes += 1
@@ -129,12 +136,13 @@ class _Reader:
         self.lines.setdefault(path, line)
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":
-            return self._mapping(node, path, mode)
+            fields = self._mapping(node, path, mode)
+            return self.same.setdefault((id(node), mode), fields)
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             items: list[Json] = []
             for index, item in enumerate(node.value):
                 items.append(self.read(item, (*path, index), mode))
-            return items
+            return self.same.setdefault((id(node), mode), items)
         if isinstance(node, yaml.ScalarNode) and kind in _PLAIN:
             return self._scalar(node, kind, mode)
         self._problem(line, f"expected plain YAML, got the tag {node.tag!r}")

@@ -1,0 +1,1 @@
+"""The code of the plugin `fetch_url`; config.yaml describes it."""

@@ -1,0 +1,1 @@
+"""The code of the plugin `web_search`; config.yaml describes it."""

@@ -1,0 +1,139 @@
+"""A declared response and a reference into it flow in; a problem, or nothing, flows out.
+
+So that a reference to a field that no answer can have is told before anything runs
+(rule C23). Only what the schema rules out is a problem; what it leaves open is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from neuraxis.expressions import Filter, Operation, Slice
+from neuraxis.messages import Problem
+from neuraxis.sentences import nearest, quote
+from neuraxis.specs import Json
+
+MOST_ALTERNATIVES = 50
+_OPEN = object()
+
+_Node = Mapping[str, Json]
+
+
+def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
+    """Why no answer of this schema has what the operations ask for.
+
+    A reference with a `default` may name what is not there.
+    """
+    nodes: list[_Node] = [schema]
+    for operation in operations:
+        if isinstance(operation, Filter):
+            if operation.name not in ("first", "last"):
+                return None
+            operation = 0
+        found: list[_Node] = []
+        fields: list[str] = []
+        kinds: list[str] = []
+        alternatives = _alternatives(nodes, schema)
+        if alternatives is None:
+            return None
+        for node in alternatives:
+            below = _below(node, operation)
+            if below is _OPEN:
+                return None
+            if below is not None:
+                found.append(below)
+            fields += node.get("properties", ())
+            kinds.append(str(node.get("type", "")))
+        if not found:
+            return _problem(operation, operations, fields, kinds)
+        nodes = found
+    return None
+
+
+def _problem(
+    operation: str | int | Slice,
+    operations: Sequence[Operation],
+    fields: list[str],
+    kinds: list[str],
+) -> Problem | None:
+    if any(
+        isinstance(other, Filter) and other.name == "default" for other in operations
+    ):
+        return None
+    kind = " or ".join(dict.fromkeys(filter(None, kinds))) or "another type"
+    if isinstance(operation, str):
+        close = nearest(operation, fields)
+        return Problem(
+            expected=f"a declared field ({', '.join(fields[:20])})"
+            if fields
+            else f"no field, since {kind} is declared there",
+            got=quote(operation),
+            candidates=close or tuple(fields[:20]),
+            keyword="unknown_field",
+        )
+    return Problem(
+        expected=f"no index, since {kind} is declared there",
+        got="a slice" if isinstance(operation, Slice) else quote(operation),
+        candidates=tuple(fields[:20]),
+        keyword="unknown_field",
+    )
+
+
+def _alternatives(nodes: Sequence[_Node], root: _Node) -> list[_Node] | None:
+    """The nodes behind `$ref`, anyOf and oneOf; None where they cannot be told."""
+    open_nodes = list(nodes)
+    found: list[_Node] = []
+    for _ in range(MOST_ALTERNATIVES):
+        if not open_nodes:
+            return found
+        node: Any = open_nodes.pop()
+        if not isinstance(node, Mapping) or "allOf" in node or "x-type" in node:
+            return None
+        known: _Node = node
+        if "$ref" in known:
+            name = str(known["$ref"]).removeprefix("#/$defs/")
+            target: Json = root.get("$defs", {}).get(name)
+            if target is None:
+                return None
+            open_nodes.append(target)
+        elif "anyOf" in known or "oneOf" in known:
+            open_nodes += [*known.get("anyOf", ()), *known.get("oneOf", ())]
+        else:
+            found.append(known)
+    return None
+
+
+def _below(node: _Node, operation: str | int | Slice) -> Any:
+    """The schema of a part, None where there is no such part, _OPEN: not told."""
+    kind = node.get("type")
+    kinds: Sequence[str] = [kind] if isinstance(kind, str) else kind or ()
+    if not kinds:
+        return _OPEN
+    below: Any = None
+    if "object" in kinds and not isinstance(operation, Slice):
+        below = _field(node, str(operation))
+    if below is None and "array" in kinds and _is_index(operation):
+        items = node.get("items", _OPEN)
+        below = (
+            _OPEN if "prefixItems" in node or not isinstance(items, Mapping) else items
+        )
+        if isinstance(operation, Slice):
+            below = node
+    if below is None and "string" in kinds and isinstance(operation, Slice):
+        below = node
+    return below
+
+
+def _is_index(operation: str | int | Slice) -> bool:
+    return not isinstance(operation, str) or operation.isdigit()
+
+
+def _field(node: _Node, key: str) -> Any:
+    properties: Mapping[str, Json] = node.get("properties", {})
+    if key in properties:
+        return properties[key] if isinstance(properties[key], Mapping) else _OPEN
+    more = node.get("additionalProperties", True)
+    if more is False and "patternProperties" not in node:
+        return None
+    return more if isinstance(more, Mapping) and more else _OPEN

@@ -1,0 +1,158 @@
+"""Which tool a clause is about: a clause and a catalogue in, ranked tools out.
+
+Two measures are added: how far the clause's words are the tool's words (each word
+weighs more the fewer tools have it, and less the later it stands), and how near the
+nearest example is, with values taken out on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuraxis.models.local.catalogue import Catalogue, Sample, Tool
+from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.language import Language
+
+LIKE = 0.7
+"""What a word of like meaning counts, where the same word counts 1."""
+HEAD = 2.0
+CLOSED = 0.25
+"""Weight of words inside what is asked or said ("how to …", "saying …")."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """How well a tool fits a clause, before its parameters are looked at."""
+
+    tool: Tool
+    score: float
+    evidence: float
+    similarity: float
+    head: bool
+    """The clause's first verb is one that asks for this tool."""
+    sample: Sample | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word of the clause that may say which tool is meant."""
+
+    fold: str
+    weight: float
+
+
+def words(clause: Clause, language: Language) -> list[Word]:
+    """Words that may say which tool is meant, each with its weight."""
+    found: list[Word] = []
+    closed = _closed_from(clause, language)
+    weight = HEAD
+    for token in clause.tokens:
+        if token.span is not None:
+            kinds = token.span.kinds - {"quoted"}
+            found += [Word(fold=f"<{kind}>", weight=1.0) for kind in sorted(kinds)]
+            continue
+        if not token.fold or token.low in language.function_words:
+            continue
+        scale = CLOSED if token.start >= closed else 1.0
+        for part in token.low.replace("_", "-").split("-"):
+            if part:
+                found.append(Word(fold=language.fold(part), weight=weight * scale))
+        weight = 1.2 if weight == HEAD else max(weight * 0.9, 0.35)
+    return found
+
+
+def _closed_from(clause: Clause, language: Language) -> int:
+    closing = [re.escape(word) for word in language.words("closing")]
+    if not closing:
+        return len(clause.text) + 1
+    found = re.search(rf"\b(?:{'|'.join(closing)})\b", clause.text, re.IGNORECASE)
+    return found.end() if found else len(clause.text) + 1
+
+
+def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
+    """All tools, the best first."""
+    language = catalogue.language
+    found = words(clause, language)
+    head = first_verb(clause, language)
+    meanings = {head, *language.verbs.get(head, ())} if head else set[str]()
+    matches: list[Match] = []
+    for tool in catalogue.tools:
+        evidence = _evidence(found, tool, catalogue)
+        nearest, similarity = _nearest(found, tool, catalogue)
+        heads = bool(meanings & tool.heads)
+        exact = head in tool.heads
+        matches.append(
+            Match(
+                tool=tool,
+                score=(
+                    0.55 * evidence
+                    + 0.45 * similarity
+                    + (0.14 if exact else 0.08 if heads else 0.0)
+                ),
+                evidence=evidence,
+                similarity=similarity,
+                head=heads,
+                sample=nearest,
+            )
+        )
+    return sorted(matches, key=lambda match: -match.score)
+
+
+def first_verb(clause: Clause, language: Language) -> str:
+    """The folded first word if it is a verb, else ""."""
+    return clause.head if clause.head in language.verbs else ""
+
+
+def _evidence(found: Sequence[Word], tool: Tool, catalogue: Catalogue) -> float:
+    total = 0.0
+    for word in found:
+        best = tool.weights.get(word.fold, 0.0) * catalogue.idf(word.fold)
+        for concept in catalogue.language.concepts.get(word.fold, ()):
+            share = tool.weights.get(concept, 0.0) * catalogue.idf(concept)
+            best = max(best, LIKE * share)
+        total += word.weight * best
+    # Saturates: three matching words are as good as six.
+    return 1.0 - math.exp(-total / (1.5 + math.log(1 + len(catalogue.tools))))
+
+
+def _nearest(
+    found: Sequence[Word], tool: Tool, catalogue: Catalogue
+) -> tuple[Sample | None, float]:
+    best: Sample | None = None
+    most = 0.0
+    for sample in tool.samples:
+        similarity = likeness(found, sample.words, catalogue)
+        if similarity > most:
+            best, most = sample, similarity
+    return best, most
+
+
+def likeness(
+    found: Sequence[Word], other: Sequence[str], catalogue: Catalogue
+) -> float:
+    """Cosine over rarity; a word of like meaning counts as a part of the word."""
+    mine: dict[str, float] = {}
+    for word in found:
+        mine[word.fold] = max(mine.get(word.fold, 0.0), min(word.weight, 1.0))
+    theirs: Mapping[str, float] = dict.fromkeys(other, 1.0)
+    if not mine or not theirs:
+        return 0.0
+    concepts = catalogue.language.concepts
+    both = 0.0
+    for word, weight in theirs.items():
+        value = catalogue.idf(word) ** 2 * weight
+        if word in mine:
+            both += value * mine[word]
+        elif (groups := concepts.get(word)) and any(
+            concepts.get(own, frozenset()) & groups for own in mine
+        ):
+            both += value * LIKE
+    # Only the words known to some tool say how much of the clause is not covered.
+    norm = math.sqrt(sum((catalogue.idf(w) * v) ** 2 for w, v in theirs.items()))
+    own = math.sqrt(
+        sum((catalogue.idf(w) * v) ** 2 for w, v in mine.items() if w in catalogue.rarity)
+    )
+    return min(both / (norm * own), 1.0) if norm and own else 0.0
