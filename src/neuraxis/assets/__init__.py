@@ -1,0 +1,1 @@
+"""Objects that travel by reference: kept, described, saved."""

@@ -1,124 +1,217 @@
-"""What can be said of a value: whether it is JSON, its size, its AssetMeta.
+"""What the model sees of an asset: its AssetMeta, within a budget (rules B55, B56).
 
-Rule B57 settles what "cannot be serialised" means; the meta is that of rule B55, kept
-small by rule B56.
+A value flows in, a flat mapping of paths to short descriptions flows out: containers
+by their type, scalars as they are, and what JSON cannot hold by what matters of it
+(shape, columns, size). A path of the meta, put behind `asset://`, is a reference.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time
-from decimal import Decimal
-from enum import Enum
-from pathlib import PurePath
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
-from uuid import UUID
+from urllib.parse import quote
 
 from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
-DEPTH = 100
-"""A value nested deeper than this is an asset."""
-
-_PLAIN = frozenset({str, bool, int, type(None)})
-
-
-class _CannotBeSaid(Exception):
-    pass
-
-
-def sayable(value: Any) -> tuple[bool, Json]:
-    """Whether the value can be said as JSON, and the JSON that says it (rule B57)."""
-    if type(value) in _PLAIN:
-        return True, value
-    try:
-        return True, _said(value, 0)
-    except _CannotBeSaid:
-        return False, None
-
-
-def _said(value: Any, depth: int) -> Json:
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if depth > DEPTH:
-        raise _CannotBeSaid
-    if kind is dict:
-        return _said_mapping(value, depth)
-    if kind is list or kind is tuple:
-        return [_said(item, depth + 1) for item in value]
-    if kind is float:
-        if not math.isfinite(value):
-            raise _CannotBeSaid
-        return value
-    return _said_object(value, depth)
-
-
-def _said_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
-    written: dict[str, Json] = {}
-    for key, item in value.items():
-        if type(key) is not str:
-            raise _CannotBeSaid
-        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1)
-    return written
-
-
-def _said_object(value: Any, depth: int) -> Json:
-    match value:
-        case Enum():
-            return _said(cast("Any", value).value, depth + 1)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case UUID() | Decimal() | PurePath():
-            return str(value)
-        case Mapping():
-            return _said_mapping(cast("Mapping[Any, Any]", value), depth)
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return {
-                item.name: _said(getattr(value, item.name), depth + 1)
-                for item in fields(value)
-            }
-        case _ if hasattr(type(value), "model_dump") and hasattr(
-            type(value), "model_fields"
-        ):
-            return _said(value.model_dump(mode="json"), depth + 1)
-        case str() | int():
-            return value
-        case _:
-            raise _CannotBeSaid
+BUDGET = 500
+"""Characters of one asset's meta as JSON."""
+TOTAL_BUDGET = 4000
+"""Characters of all metas together; the oldest are told in one line first."""
+FIRST_ITEMS = 3
+"""Items of a long list that are shown."""
+TEXT = 80
+"""Characters of a long text that are shown."""
+_MORE = "…"
 
 
 def size_of(value: Any) -> int:
-    """Bytes of the value: of its JSON text, or of the memory it says it holds."""
-    held = getattr(value, "nbytes", None)
+    """Bytes the value holds, roughly: what it says of itself, else of its parts.
+
+    Each container is counted once, so that one which holds itself has a size.
+    """
+    total = 0
+    seen: set[int] = set()
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        match item:
+            case str() | bytes() | bytearray() | memoryview():
+                total += len(cast("bytes", item)) + 2
+            case None | bool() | int() | float():
+                total += 8
+            case Mapping() | list() | tuple():
+                if id(item) not in seen:  # pyright: ignore[reportUnknownArgumentType]
+                    seen.add(id(item))  # pyright: ignore[reportUnknownArgumentType]
+                    waiting += _parts(item)
+            case _:
+                total += _own_size(item)
+    return total
+
+
+def _parts(container: Any) -> list[Any]:
+    if isinstance(container, Mapping):
+        mapping = cast("Mapping[Any, Any]", container)
+        return [*mapping.keys(), *mapping.values()]
+    return list(container)
+
+
+def _own_size(value: Any) -> int:
+    held = getattr(value, "nbytes", None)  # numpy, pyarrow
     if isinstance(held, int):
         return held
-    if isinstance(value, str | bytes | bytearray):
-        return len(value)
-    try:
-        return len(json.dumps(value, ensure_ascii=False, default=type_name))
-    except (TypeError, ValueError, RecursionError):
-        return 0
+    estimate = getattr(value, "estimated_size", None)  # polars
+    if callable(estimate):
+        return int(cast("Any", estimate()))
+    usage = getattr(value, "memory_usage", None)  # pandas
+    if callable(usage):
+        return int(cast("Any", usage(deep=False)).sum())
+    width, height = getattr(value, "width", None), getattr(value, "height", None)
+    if isinstance(width, int) and isinstance(height, int):  # PIL
+        return width * height * len(getattr(value, "getbands", lambda: "x")())
+    return 100
 
 
-def meta_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:
-    """The asset's flattened description (rule B55)."""
-    meta: dict[str, Json] = {"asset_id": asset_id}
-    response = root["content"]["response"]
-    meta["content/command"] = root["content"]["command"]
-    meta["content/response"] = f"<class '{type_name(response)}'>"
-    if isinstance(response, Mapping):
-        for key, value in list(cast("Mapping[Any, Any]", response).items())[:20]:
-            meta[f"content/response/{key}"] = _short(value)
+def size_text(count: int) -> str:
+    """`512 bytes`, `1.5 kB`, `50 MB`."""
+    if count < 1000:
+        return f"{count} bytes"
+    for unit in ("kB", "MB"):
+        count_of = count / (1000 if unit == "kB" else 1_000_000)
+        if count_of < 1000:
+            return f"{count_of:.3g} {unit}"
+    return f"{count / 1e9:.3g} GB"
+
+
+def describe(value: Any) -> Json:
+    """One value in a few words: itself if it is a short scalar, else what it is."""
+    match value:
+        case None | bool() | int() | float():
+            # NaN and infinity have no JSON; so large a number has no use here
+            plain = value is None or isinstance(value, bool) or abs(value) < 1e300
+            return value if plain else repr(value)[:TEXT]
+        case str():
+            if len(value) <= TEXT:
+                return value
+            return f"{value[:TEXT]}… ({len(value)} characters)"
+        case bytes() | bytearray() | memoryview():
+            return f"{_class(value)} {size_text(size_of(value))}"
+        case _:
+            detail = _detail(value)
+            return f"{_class(value)} {detail}" if detail else _class(value)
+
+
+def _class(value: Any) -> str:
+    cls = cast("type[Any]", type(value))
+    name = cls.__qualname__
+    return f"<class '{name if cls.__module__ == 'builtins' else type_name(value)}'>"
+
+
+def _detail(value: Any) -> str:
+    """What matters of a native object; read by duck type, so nothing is imported."""
+    columns = getattr(value, "columns", None)
+    shape = getattr(value, "shape", None)
+    if columns is not None and _is_pair(shape):
+        return _table(value, cast("tuple[int, int]", shape))
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and isinstance(shape, tuple):
+        whole = f"shape {shape}, {dtype}, {size_text(size_of(value))}"
+        return whole[: 2 * TEXT]
+    schema, rows = getattr(value, "schema", None), getattr(value, "num_rows", None)
+    if schema is not None and isinstance(rows, int):  # pyarrow
+        names = cast("Sequence[str]", schema.names)
+        return f"{rows} rows, {len(names)} columns: {_names(names)}"
+    size, mode = getattr(value, "size", None), getattr(value, "mode", None)
+    if isinstance(mode, str) and isinstance(size, tuple):
+        width, height = cast("tuple[int, int]", size)
+        return f"{width}x{height}, {mode}"
+    return ""
+
+
+def _is_pair(shape: Any) -> bool:
+    return isinstance(shape, tuple) and len(cast("tuple[int, ...]", shape)) == 2
+
+
+def _table(value: Any, shape: tuple[int, int]) -> str:
+    types = list(getattr(value, "dtypes", ()))
+    told = [
+        f"{name} {kind}" for name, kind in zip(list(value.columns), types, strict=False)
+    ]
+    return f"{shape[0]} rows, {shape[1]} columns: {_names(told)}"
+
+
+def _names(names: Sequence[object]) -> str:
+    text = ""
+    for place, name in enumerate(names):
+        part = str(name)[:40]
+        if len(text) + len(part) > 160:
+            return f"{text}, … ({len(names) - place} more)"
+        text += f", {part}" if text else part
+    return text
+
+
+def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    """Name and value of each place below a container that a path can walk."""
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[Any, Any]", value).items():
+            if isinstance(key, str):
+                yield quote(key, safe=""), item
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(cast("Sequence[Any]", value)):
+            yield str(index), item
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
+
+
+def meta_of(
+    asset_id: str, root: Mapping[str, Any], *, budget: int = BUDGET
+) -> dict[str, Json]:
+    """The asset's meta: at most `budget` characters as JSON, breadth first.
+
+    A container that is not shown whole says so under `path/…`. The id and the type of
+    the content are always there, so a budget below about 120 cannot be kept.
+    """
+    content = root["content"]
+    meta: dict[str, Json] = {
+        "asset_id": asset_id,
+        "content_type": type(content).__name__,
+        "content": describe(content),
+    }
+    used = len(json.dumps(meta, ensure_ascii=False))
+    waiting: deque[tuple[str, Any]] = deque([("content", content)])
+    while waiting:
+        path, container = waiting.popleft()
+        most = FIRST_ITEMS if isinstance(container, list | tuple) else 20
+        count = len(cast("Sequence[Any]", container))
+        shown = 0
+        for name, item in _children(container):
+            here = f"{path}/{name}"
+            told = describe(item)
+            cost = len(json.dumps({here: told}, ensure_ascii=False))
+            # 40 characters are kept for the line that says what is left out
+            if shown >= most or used + cost > budget - 40 - len(path):
+                break
+            meta[here] = told
+            used += cost
+            shown += 1
+            if _is_container(item) and item:
+                waiting.append((here, item))
+        if shown < count:
+            left = f"shown {shown} of {count}"
+            cost = len(json.dumps({f"{path}/{_MORE}": left}, ensure_ascii=False))
+            if used + cost <= budget:
+                meta[f"{path}/{_MORE}"] = left
+                used += cost
     return meta
 
 
-def _short(value: Any) -> Json:
-    if isinstance(value, str):
-        return value if len(value) <= 80 else f"{value[:80]}… ({len(value)} characters)"
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return f"<class '{type_name(value)}'>"
+def line_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:
+    """The shortest meta: the id and one line on the answer."""
+    response = root["content"].get("response")
+    told = describe(response)
+    text = told if isinstance(told, str) else json.dumps(told)
+    return {"asset_id": asset_id, "content/response": text[:120]}

@@ -4,19 +4,38 @@ A value flows in through `keep`, which tells whether it can be said to the model
 reference flows in through `resolve` and the object itself comes out. Every result can
 be referred to, also one that was said; the root of each is
 `{"content": {"command": …, "response": …}}` (rule B53).
+
+With a folder, objects are also saved there, so that a later session finds them, and the
+memory is bounded: what is saved may leave the memory and is mapped back when it is
+asked for. An object that cannot be saved stays in memory and is lost with the process;
+its description stays, and reading it says so (rule B60).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.describe import meta_of, sayable, size_of
+from neuraxis.assets.bundle import CannotBeSaved, load, save
+from neuraxis.assets.describe import TOTAL_BUDGET, line_of, meta_of, size_of
+from neuraxis.assets.sayable import consumed, sayable
+from neuraxis.errors import StorageError
 from neuraxis.messages import CallError
 from neuraxis.references import AssetRef, WalkError, walk
 from neuraxis.specs import Json
+
+INLINE_BYTES = 16_000
+"""A JSON answer above this size becomes an asset (rule B59)."""
+MEMORY_BYTES = 1 << 30
+"""Objects above this sum leave the memory, where they are saved."""
+SAID_KEPT = 1000
+"""Answers that were said inline and can still be referred to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,44 +58,154 @@ class ReferenceLost(Exception):
 
 @dataclass(slots=True)
 class _Asset:
-    root: dict[str, Any]
-    stored: bool
+    root: Mapping[str, Any] | None
+    """None: saved and not in memory, or lost."""
+    meta: dict[str, Json]
+    line: dict[str, Json]
     bytes: int
+    saved: bool = False
 
 
 class AssetStore:
-    """In memory, for one session.
+    """Objects of one session; not shared between threads.
 
     Args:
-        inline_bytes: a JSON answer above this size becomes an asset (rule B59);
-            None: never.
+        folder: where objects are saved; None: they live in memory only.
+        inline_bytes: a JSON answer above this size is stored; None: never.
+        memory_bytes: what may be held in memory of that which is saved.
     """
 
-    def __init__(self, *, inline_bytes: int | None = 16_000) -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path | None = None,
+        inline_bytes: int | None = INLINE_BYTES,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._folder = folder
         self._inline_bytes = inline_bytes
-        self._assets: dict[str, _Asset] = {}
+        self._memory_bytes = memory_bytes
+        self._assets: OrderedDict[str, _Asset] = OrderedDict()
+        self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._held = 0
 
     def keep(self, asset_id: str, command: str, value: Any) -> Kept:
-        """Keep a command's answer under its call's id."""
+        """Keep a command's answer under its call's id.
+
+        Raises:
+            ValueError: a generator gave more items than are kept.
+        """
+        value = consumed(value)
         can_be_said, said = sayable(value)
-        size = size_of(said if can_be_said else value)
-        stored = not can_be_said or (
-            self._inline_bytes is not None and size > self._inline_bytes
-        )
+        if can_be_said and not self._too_large(said):
+            self._said[asset_id] = {"content": {"command": command, "response": value}}
+            if len(self._said) > SAID_KEPT:
+                self._said.popitem(last=False)
+            return Kept(stored=False, said=said)
+        size = size_of(value)
+        _freeze(value)
         root = {"content": {"command": command, "response": value}}
-        self._assets[asset_id] = _Asset(root=root, stored=stored, bytes=size)
-        if not stored:
-            return Kept(stored=False, said=said, bytes=size)
-        return Kept(stored=True, meta=meta_of(asset_id, root), bytes=size)
+        asset = _Asset(
+            root=root,
+            meta=meta_of(asset_id, root),
+            line=line_of(asset_id, root),
+            bytes=size,
+        )
+        self._assets[asset_id] = asset
+        self._held += size
+        if self._folder is not None:
+            self._save(asset_id, asset, self._folder)
+            self._make_room()
+        return Kept(stored=True, meta=asset.meta, bytes=size)
+
+    def _too_large(self, said: Json) -> bool:
+        if self._inline_bytes is None or isinstance(said, bool | int | float):
+            return False
+        if isinstance(said, str):
+            return len(said) > self._inline_bytes
+        if not said:
+            return False
+        return size_of(said) > self._inline_bytes
+
+    def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
+        """Keep an object that the person gave (rule B61); it is always an asset."""
+        root = {"content": value}
+        asset = _Asset(
+            root=root,
+            meta=meta_of(asset_id, root),
+            line={"asset_id": asset_id, "description": description},
+            bytes=size_of(value),
+        )
+        if description:
+            asset.meta["description"] = description[:200]
+        self._assets[asset_id] = asset
+        self._held += asset.bytes
+        if self._folder is not None:
+            self._save(asset_id, asset, self._folder)
+        return Kept(stored=True, meta=asset.meta, bytes=asset.bytes)
+
+    def restore(self, asset_id: str, meta: dict[str, Json], size: int) -> None:
+        """Take up an asset of an earlier session by its description (rule B60).
+
+        Its object is looked for when it is asked for.
+        """
+        self._assets[asset_id] = _Asset(
+            root=None, meta=meta, line=meta, bytes=size, saved=True
+        )
+
+    def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            save(asset.root, self._file(asset_id))
+            asset.saved = True
+        except CannotBeSaved:
+            asset.saved = False
+        except OSError as error:
+            raise StorageError(f"assets cannot be kept in {folder}: {error}") from error
+
+    def _file(self, asset_id: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{asset_id}.nxb"
+
+    def _make_room(self) -> None:
+        """Let the oldest saved objects leave the memory."""
+        for asset in self._assets.values():
+            if self._held <= self._memory_bytes:
+                return
+            if asset.saved and asset.root is not None:
+                asset.root = None
+                self._held -= asset.bytes
 
     def known(self, asset_id: str) -> bool:
         """Whether a reference to this id could be resolved."""
-        return asset_id in self._assets
+        return asset_id in self._assets or asset_id in self._said
 
     @property
     def ids(self) -> Sequence[str]:
         """The ids of the kept assets (not of the answers that were said)."""
-        return [key for key, asset in self._assets.items() if asset.stored]
+        return tuple(self._assets)
+
+    def root(self, asset_id: str) -> Mapping[str, Any]:
+        """The whole asset: `{"content": …}`.
+
+        Raises:
+            ReferenceLost: there is no such asset, or its object is lost.
+        """
+        said = self._said.get(asset_id)
+        if said is not None:
+            return said
+        asset = self._assets.get(asset_id)
+        if asset is None:
+            raise ReferenceLost(sentences.asset_not_found(asset_id, self.ids))
+        if asset.root is not None:
+            return asset.root
+        if self._folder is None or not asset.saved:
+            raise ReferenceLost(sentences.asset_lost(asset_id))
+        try:
+            root = load(self._file(asset_id))
+        except StorageError:
+            raise ReferenceLost(sentences.asset_lost(asset_id)) from None
+        return root
 
     def resolve(self, ref: AssetRef) -> Any:
         """The object a reference leads to.
@@ -84,11 +213,9 @@ class AssetStore:
         Raises:
             ReferenceLost: there is no such asset, or the path is not in it.
         """
-        asset = self._assets.get(ref.asset_id)
-        if asset is None:
-            raise ReferenceLost(sentences.asset_not_found(ref.asset_id, self.ids))
+        root = self.root(ref.asset_id)
         try:
-            return walk(asset.root, ref.field_path)
+            return walk(root, ref.field_path)
         except WalkError as error:
             raise ReferenceLost(
                 sentences.asset_path_not_found(
@@ -99,10 +226,42 @@ class AssetStore:
                 )
             ) from None
 
-    def meta(self) -> list[dict[str, Json]]:
-        """The AssetMeta list that the model sees each round (rule B55)."""
-        return [
-            meta_of(key, asset.root)
-            for key, asset in self._assets.items()
-            if asset.stored
-        ]
+    def meta(self, budget: int = TOTAL_BUDGET) -> list[dict[str, Json]]:
+        """The AssetMeta list that the model sees each round, in order (rule B55).
+
+        The newest are told whole, the older ones in one line, the oldest by their
+        number, so that the list stays within `budget` characters.
+        """
+        told: list[dict[str, Json]] = []
+        left = budget
+        whole = True
+        waiting = list(self._assets.values())
+        while waiting:
+            asset = waiting.pop()
+            for form in (asset.meta, asset.line) if whole else (asset.line,):
+                cost = len(json.dumps(form, ensure_ascii=False)) + 2
+                if cost <= left - 60:
+                    told.append(form)
+                    left -= cost
+                    whole = whole and form is asset.meta
+                    break
+            else:
+                told.append({"…": f"{len(waiting) + 1} older assets are not shown"})
+                break
+        return told[::-1]
+
+
+def _freeze(value: Any) -> None:
+    """Make arrays read-only: a stored object is the same for all who refer to it."""
+    seen: set[int] = set()
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        flags = getattr(item, "flags", None)
+        if hasattr(flags, "writeable"):
+            with contextlib.suppress(ValueError):  # a view that someone else owns
+                cast("Any", flags).writeable = False
+        elif isinstance(item, dict | list | tuple) and id(item) not in seen:  # pyright: ignore[reportUnknownArgumentType]
+            seen.add(id(item))  # pyright: ignore[reportUnknownArgumentType]
+            inside = cast("dict[Any, Any] | list[Any]", item)
+            waiting += inside.values() if isinstance(inside, dict) else inside

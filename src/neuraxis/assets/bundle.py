@@ -1,0 +1,320 @@
+"""An asset as an immutable file: arrays raw, tables as Arrow, no pickle.
+
+Layout: 8 bytes magic, 8 bytes length of the header (little endian), the header as JSON
+(a tree and a table of parts), then the parts, each at a multiple of 64 bytes so that
+an array can be used where it lies. A file is written under another name and renamed;
+it is never changed. `load` maps it into memory: an array of it is read-only and costs
+no copy.
+
+The tree is made of tagged lists, so that no text of an asset can be taken for a tag:
+`["j", json]`, `["d", [[key, node], …]]`, `["l", […]]`, `["t", […]]`, `["p", index]`,
+`["x", kind, text]`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from neuraxis.errors import StorageError
+
+MAGIC = b"NXBUNDL1"
+ALIGN = 64
+DEPTH = 100
+HEADER_BYTES = 64 * 1024 * 1024
+_HEAD = struct.Struct("<8sQ")
+_LONG_TEXT = 1024
+_ARRAY_KINDS = "biufcSUmM"
+"""numpy kinds without Python objects in them."""
+
+_SCALARS = (type(None), bool, int, float, str)
+
+_EXACT: Mapping[str, Callable[[str], Any]] = {
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "decimal": Decimal,
+    "uuid": UUID,
+    "float": float,
+}
+
+
+def _library(name: str) -> Any:
+    """An optional package, untyped: it is imported where a value of it comes by."""
+    return importlib.import_module(name)
+
+
+class CannotBeSaved(Exception):
+    """The value holds an object that has no safe form in a file."""
+
+
+@dataclass(slots=True)
+class _Writer:
+    parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    data: list[Any] = field(default_factory=list[Any])
+    offset: int = 0
+
+    def add(self, kind: str, data: Any, **meta: Any) -> list[Any]:
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        self.parts.append(
+            {"kind": kind, "offset": self.offset, "bytes": view.nbytes, **meta}
+        )
+        self.data.append(view)
+        self.offset += -(-view.nbytes // ALIGN) * ALIGN
+        return ["p", len(self.parts) - 1]
+
+
+def save(value: Any, path: Path) -> int:
+    """Write the value; the number of bytes.
+
+    Raises:
+        CannotBeSaved: it holds what no file can hold safely.
+        StorageError: the file cannot be written.
+    """
+    writer = _Writer()
+    tree = _tree(value, writer, 0)
+    header = json.dumps({"tree": tree, "parts": writer.parts}).encode()
+    start = -(-(_HEAD.size + len(header)) // ALIGN) * ALIGN
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as file:
+            file.write(_HEAD.pack(MAGIC, len(header)))
+            file.write(header)
+            file.write(b"\0" * (start - _HEAD.size - len(header)))
+            for part, data in zip(writer.parts, writer.data, strict=True):
+                file.write(data)
+                file.write(b"\0" * (-part["bytes"] % ALIGN))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageError(
+            f"the asset file {path} cannot be written: {error}"
+        ) from error
+    return start + writer.offset
+
+
+def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
+    if depth > DEPTH:
+        raise CannotBeSaved(f"it is nested deeper than {DEPTH}, or holds itself")
+    match value:
+        case float() if type(value) is float and not math.isfinite(value):
+            return ["x", "float", repr(value)]
+        case str() if len(value) > _LONG_TEXT:
+            return writer.add("text", value.encode("utf-8", "surrogatepass"))
+        case _ if type(value) in _SCALARS:
+            return ["j", value]
+        case dict():
+            return _dict_tree(cast("dict[Any, Any]", value), writer, depth)
+        case list() | tuple() if type(value) in (list, tuple):  # pyright: ignore[reportUnknownArgumentType]
+            items = cast("Sequence[Any]", value)
+            tag = "l" if isinstance(value, list) else "t"
+            return [tag, [_tree(item, writer, depth + 1) for item in items]]
+        case bytes() | bytearray() | memoryview():
+            return writer.add("bytes", bytes(cast("bytes", value)))
+        case datetime():
+            return ["x", "datetime", value.isoformat()]
+        case date():
+            return ["x", "date", value.isoformat()]
+        case time():
+            return ["x", "time", value.isoformat()]
+        case Decimal():
+            return ["x", "decimal", str(value)]
+        case UUID():
+            return ["x", "uuid", str(value)]
+        case _:
+            return _native(value, writer)
+
+
+def _dict_tree(value: dict[Any, Any], writer: _Writer, depth: int) -> list[Any]:
+    if not all(type(key) is str for key in value):
+        raise CannotBeSaved("it holds a mapping with keys that are no texts")
+    return [
+        "d",
+        [[key, _tree(item, writer, depth + 1)] for key, item in value.items()],
+    ]
+
+
+def _native(value: Any, writer: _Writer) -> list[Any]:
+    """Arrays, tables and pictures, found by the module of their class."""
+    cls = cast("type[Any]", type(value))
+    package = cls.__module__.partition(".")[0]
+    if package == "numpy" and cls.__name__ == "ndarray":
+        if value.dtype.kind not in _ARRAY_KINDS:
+            raise CannotBeSaved(f"an array of {value.dtype} holds Python objects")
+        numpy = _library("numpy")
+        plain = numpy.ascontiguousarray(value)
+        raw = plain.view("u1").reshape(-1) if plain.size else b""
+        if value.dtype.kind in "mM" and plain.size:
+            raw = plain.view("i8").view("u1").reshape(-1)
+        return writer.add("array", raw, dtype=value.dtype.str, shape=list(value.shape))
+    if package in ("pandas", "polars", "pyarrow"):
+        return _table_tree(value, package, cls.__name__, writer)
+    if package == "PIL":
+        image = value.convert("RGBA") if value.mode == "P" else value
+        return writer.add(
+            "image", image.tobytes(), mode=image.mode, size=list(image.size)
+        )
+    raise CannotBeSaved(f"a {cls.__module__}.{cls.__qualname__} has no form in a file")
+
+
+def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[Any]:
+    try:
+        arrow = _library("pyarrow")
+        ipc = _library("pyarrow.ipc")
+    except ImportError:
+        raise CannotBeSaved("saving a table needs the package pyarrow") from None
+    if package == "pandas" and name == "DataFrame":
+        try:
+            table = arrow.Table.from_pandas(value)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            raise CannotBeSaved(f"a column has no form in a file: {error}") from None
+    elif package == "polars" and name == "DataFrame":
+        table = value.to_arrow()
+    elif package == "pyarrow" and name == "Table":
+        table = value
+    else:
+        raise CannotBeSaved(f"a {package}.{name} has no form in a file")
+    sink = arrow.BufferOutputStream()
+    with ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return writer.add("table", sink.getvalue(), library=package)
+
+
+def load(path: Path) -> Any:
+    """The value of a file that `save` wrote; its arrays are read-only.
+
+    Nothing in the file is believed: every offset, type and depth is checked, tables
+    are validated whole.
+
+    Raises:
+        StorageError: the file is missing, cut off, or was changed.
+    """
+    try:
+        with path.open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"the asset file {path} cannot be read: {error}") from error
+    try:
+        return _load(mapped)
+    except StorageError:
+        raise
+    except (
+        ArithmeticError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        struct.error,
+    ) as error:
+        raise StorageError(f"the asset file {path} is damaged: {error}") from error
+
+
+def _load(mapped: memoryview) -> Any:
+    magic, length = _HEAD.unpack_from(mapped, 0)
+    if magic != MAGIC or length > min(HEADER_BYTES, len(mapped)):
+        raise ValueError("it is no asset file of this version")
+    header = json.loads(bytes(mapped[_HEAD.size : _HEAD.size + length]))
+    start = -(-(_HEAD.size + length) // ALIGN) * ALIGN
+    parts: list[Any] = []
+    for part in header["parts"]:
+        offset, size = part["offset"], part["bytes"]
+        if (
+            not isinstance(offset, int)
+            or not isinstance(size, int)
+            or offset < 0
+            or size < 0
+            or offset % ALIGN
+            or start + offset + size > len(mapped)
+        ):
+            raise ValueError("a part lies outside the file")
+        begin = start + offset
+        parts.append((part, mapped[begin : begin + size]))
+    return _value(header["tree"], parts, 0)
+
+
+def _value(node: Any, parts: list[Any], depth: int) -> Any:
+    if depth > DEPTH:
+        raise ValueError("it is nested too deep")
+    tag, inside = node[0], node[1]
+    match tag:
+        case "j" if inside is None or isinstance(inside, bool | int | float | str):
+            return inside
+        case "d":
+            return {str(key): _value(item, parts, depth + 1) for key, item in inside}
+        case "l":
+            return [_value(item, parts, depth + 1) for item in inside]
+        case "t":
+            return tuple(_value(item, parts, depth + 1) for item in inside)
+        case "x":
+            return _EXACT[inside](node[2])
+        case "p" if isinstance(inside, int) and inside >= 0:
+            part, data = parts[inside]
+            return _READERS[part["kind"]](part, data)
+        case _:
+            raise ValueError(f"unknown tag {tag!r}")
+
+
+def _read_array(part: Mapping[str, Any], data: memoryview) -> Any:
+    numpy = _library("numpy")
+    dtype = numpy.dtype(str(part["dtype"]))
+    if dtype.kind not in _ARRAY_KINDS or dtype.hasobject:
+        raise ValueError(f"an array of {dtype} is refused")
+    shape = tuple(int(size) for size in part["shape"])
+    if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(
+        data
+    ):
+        raise ValueError("an array's shape does not fit its bytes")
+    return numpy.frombuffer(data, dtype=dtype).reshape(shape)
+
+
+def _read_table(part: Mapping[str, Any], data: memoryview) -> Any:
+    arrow, ipc = _library("pyarrow"), _library("pyarrow.ipc")
+    table = ipc.open_stream(arrow.py_buffer(data)).read_all()
+    # bytes that no process of ours wrote crash the reader unless checked whole
+    table.validate(full=True)
+    match part["library"]:
+        case "pandas":
+            return table.to_pandas()
+        case "polars":
+            return _library("polars").from_arrow(table)
+        case _:
+            return table
+
+
+def _read_image(part: Mapping[str, Any], data: memoryview) -> Any:
+    pictures = _library("PIL.Image")
+    width, height = (int(size) for size in part["size"])
+    limit = pictures.MAX_IMAGE_PIXELS
+    if width < 1 or height < 1 or (limit is not None and width * height > limit):
+        raise ValueError("a picture's size is refused")
+    return pictures.frombytes(str(part["mode"]), (width, height), bytes(data))
+
+
+def _read_text(part: Mapping[str, Any], data: memoryview) -> str:
+    return bytes(data).decode("utf-8", "surrogatepass")
+
+
+def _read_bytes(part: Mapping[str, Any], data: memoryview) -> bytes:
+    return bytes(data)
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], memoryview], Any]] = {
+    "array": _read_array,
+    "table": _read_table,
+    "image": _read_image,
+    "text": _read_text,
+    "bytes": _read_bytes,
+}

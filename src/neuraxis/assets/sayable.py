@@ -1,0 +1,138 @@
+"""Whether a value can be said as JSON, and the JSON that says it (rule B57).
+
+JSON types with text keys and finite numbers are said as they are; dates, UUIDs, paths,
+decimals, enums, dataclasses, pydantic models, sets and numpy scalars by a fixed rule.
+Anything else (arrays, tables, pictures, bytes, NaN, cycles) is not said: the answer
+becomes an asset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, cast
+from uuid import UUID
+
+from neuraxis.specs import Json
+
+DEPTH = 100
+"""A value nested deeper than this is an asset."""
+
+STREAM_ITEMS = 100_000
+"""An iterator longer than this is not consumed to its end."""
+
+_PLAIN = frozenset({str, bool, int, type(None)})
+
+
+class CannotBeSaid(Exception):
+    """The value, or one leaf of it, is not JSON (rule B58: one bad leaf is enough)."""
+
+
+def sayable(value: Any) -> tuple[bool, Json]:
+    """Whether the value can be said as JSON, and the JSON that says it."""
+    if type(value) in _PLAIN:
+        return True, value
+    try:
+        return True, _said(value, 0)
+    except CannotBeSaid:
+        return False, None
+
+
+def consumed(value: Any) -> Any:
+    """A generator or other iterator as the list of its items; anything else as it is.
+
+    Raises:
+        ValueError: it gave more than `STREAM_ITEMS` items.
+    """
+    is_file = hasattr(value, "read")
+    if is_file or not isinstance(value, Iterator):
+        return value
+    stream = cast("Iterator[Any]", value)
+    items = list(islice(stream, STREAM_ITEMS + 1))
+    if len(items) > STREAM_ITEMS:
+        raise ValueError(
+            f"it gave more than {STREAM_ITEMS} items; give a list, or fewer of them"
+        )
+    return items
+
+
+def _said(value: Any, depth: int) -> Json:
+    kind = cast("type[Any]", type(value))
+    if kind in _PLAIN:
+        return value
+    if depth > DEPTH:
+        raise CannotBeSaid
+    if kind is dict:
+        return _said_mapping(value, depth)
+    if kind is list or kind is tuple:
+        return [
+            item if type(item) in _PLAIN else _said(item, depth + 1) for item in value
+        ]
+    if kind is float:
+        if not math.isfinite(value):
+            raise CannotBeSaid
+        return value
+    return _said_object(value, depth)
+
+
+def _said_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
+    written: dict[str, Json] = {}
+    for key, item in value.items():
+        if type(key) is not str:
+            raise CannotBeSaid
+        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1)
+    return written
+
+
+def _said_object(value: Any, depth: int) -> Json:
+    match value:
+        case Enum():
+            return _said(cast("Any", value).value, depth + 1)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case UUID() | Decimal() | PurePath():
+            return str(value)
+        case Mapping():
+            return _said_mapping(cast("Mapping[Any, Any]", value), depth)
+        case Set():
+            return _said_set(cast("Set[Any]", value), depth)
+        case tuple() | list():
+            return [_said(item, depth + 1) for item in cast("list[Any]", value)]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {
+                item.name: _said(getattr(value, item.name), depth + 1)
+                for item in fields(value)
+            }
+        case _ if hasattr(value, "model_dump"):
+            return _said(value.model_dump(mode="python"), depth + 1)
+        case _ if type(value).__module__ == "numpy" and _is_scalar(value):
+            return _said(value.item(), depth + 1)
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return _said(float(value), depth)
+        case _:
+            raise CannotBeSaid
+
+
+def _is_scalar(value: Any) -> bool:
+    return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
+
+
+def _said_set(value: Set[Any], depth: int) -> list[Json]:
+    """A set as a list: in order where its members have one, so that it is the same."""
+    said = [_said(item, depth + 1) for item in value]
+    try:
+        return sorted(said)
+    except TypeError:
+        return sorted(said, key=repr)
