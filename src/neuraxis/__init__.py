@@ -1,3 +1,83 @@
-"""Neuraxis: a runtime between a language model and everything it can call."""
+"""Neuraxis: a runtime between a language model and everything it can call.
+
+    from neuraxis import Session, command
+
+Nothing is imported before it is used: the names below are looked up when first asked
+for, so that `import neuraxis` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
+    from neuraxis.events import Event
+    from neuraxis.loop import Answer
+    from neuraxis.messages import Call, CallError, Result
+    from neuraxis.plugins import Context, command
+    from neuraxis.policy import Policy, Rule
+    from neuraxis.references import AssetRef
+    from neuraxis.runtime import Budget
+    from neuraxis.session import Run, Session
+    from neuraxis.specs import CommandSpec, Effects, PluginSpec
 
 __version__ = "0.1.0"
+
+_WHERE = {
+    "Answer": "neuraxis.loop",
+    "AssetRef": "neuraxis.references",
+    "Budget": "neuraxis.runtime",
+    "Call": "neuraxis.messages",
+    "CallError": "neuraxis.messages",
+    "CommandError": "neuraxis.errors",
+    "CommandSpec": "neuraxis.specs",
+    "ConfigError": "neuraxis.errors",
+    "Context": "neuraxis.plugins",
+    "Effects": "neuraxis.specs",
+    "Event": "neuraxis.events",
+    "ModelError": "neuraxis.errors",
+    "NeuraxisError": "neuraxis.errors",
+    "PluginSpec": "neuraxis.specs",
+    "Policy": "neuraxis.policy",
+    "Result": "neuraxis.messages",
+    "Rule": "neuraxis.policy",
+    "Run": "neuraxis.session",
+    "Session": "neuraxis.session",
+    "command": "neuraxis.plugins",
+}
+
+__all__ = [
+    "Answer",
+    "AssetRef",
+    "Budget",
+    "Call",
+    "CallError",
+    "CommandError",
+    "CommandSpec",
+    "ConfigError",
+    "Context",
+    "Effects",
+    "Event",
+    "ModelError",
+    "NeuraxisError",
+    "PluginSpec",
+    "Policy",
+    "Result",
+    "Rule",
+    "Run",
+    "Session",
+    "command",
+]
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'neuraxis' has no attribute {name!r}")
+    return getattr(importlib.import_module(where), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""A declared response and a reference into it flow in; a problem, or nothing, flows out.
+"""A declared response and a path into it flow in; a problem or nothing flows out.
 
 So that a reference to a field that no answer can have is told before anything runs
 (rule C23). Only what the schema rules out is a problem; what it leaves open is not.
@@ -7,16 +7,14 @@ So that a reference to a field that no answer can have is told before anything r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import cast
 
-from neuraxis.expressions import Filter, Operation, Slice
+from neuraxis.filters import Filter, Operation, Slice
 from neuraxis.messages import Problem
 from neuraxis.sentences import nearest, quote
 from neuraxis.specs import Json
 
 MOST_ALTERNATIVES = 50
-_OPEN = object()
-
 _Node = Mapping[str, Json]
 
 
@@ -39,8 +37,6 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
             return None
         for node in alternatives:
             below = _below(node, operation)
-            if below is _OPEN:
-                return None
             if below is not None:
                 found.append(below)
             fields += node.get("properties", ())
@@ -82,46 +78,47 @@ def _problem(
 
 def _alternatives(nodes: Sequence[_Node], root: _Node) -> list[_Node] | None:
     """The nodes behind `$ref`, anyOf and oneOf; None where they cannot be told."""
-    open_nodes = list(nodes)
+    unread = list(nodes)
     found: list[_Node] = []
     for _ in range(MOST_ALTERNATIVES):
-        if not open_nodes:
+        if not unread:
             return found
-        node: Any = open_nodes.pop()
-        if not isinstance(node, Mapping) or "allOf" in node or "x-type" in node:
+        node = unread.pop()
+        if "allOf" in node or "x-type" in node:
             return None
-        known: _Node = node
-        if "$ref" in known:
-            name = str(known["$ref"]).removeprefix("#/$defs/")
-            target: Json = root.get("$defs", {}).get(name)
-            if target is None:
+        parts: list[Json] = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+        if "$ref" in node:
+            name = str(node["$ref"]).removeprefix("#/$defs/")
+            parts = [root.get("$defs", {}).get(name)]
+        elif not parts:
+            found.append(node)
+        for part in parts:
+            known = _node(part)
+            if known is None:
                 return None
-            open_nodes.append(target)
-        elif "anyOf" in known or "oneOf" in known:
-            open_nodes += [*known.get("anyOf", ()), *known.get("oneOf", ())]
-        else:
-            found.append(known)
+            unread.append(known)
     return None
 
 
-def _below(node: _Node, operation: str | int | Slice) -> Any:
-    """The schema of a part, None where there is no such part, _OPEN: not told."""
+def _node(value: Json) -> _Node | None:
+    return cast("_Node", value) if isinstance(value, Mapping) else None
+
+
+def _below(node: _Node, operation: str | int | Slice) -> _Node | None:
+    """The schema of a part; None: there is no such part; `{}`: that is not told."""
     kind = node.get("type")
     kinds: Sequence[str] = [kind] if isinstance(kind, str) else kind or ()
     if not kinds:
-        return _OPEN
-    below: Any = None
+        return {}
+    below: _Node | None = None
     if "object" in kinds and not isinstance(operation, Slice):
         below = _field(node, str(operation))
     if below is None and "array" in kinds and _is_index(operation):
-        items = node.get("items", _OPEN)
-        below = (
-            _OPEN if "prefixItems" in node or not isinstance(items, Mapping) else items
-        )
         if isinstance(operation, Slice):
-            below = node
+            return node
+        below = {} if "prefixItems" in node else _node(node.get("items")) or {}
     if below is None and "string" in kinds and isinstance(operation, Slice):
-        below = node
+        return node
     return below
 
 
@@ -129,11 +126,11 @@ def _is_index(operation: str | int | Slice) -> bool:
     return not isinstance(operation, str) or operation.isdigit()
 
 
-def _field(node: _Node, key: str) -> Any:
+def _field(node: _Node, key: str) -> _Node | None:
     properties: Mapping[str, Json] = node.get("properties", {})
     if key in properties:
-        return properties[key] if isinstance(properties[key], Mapping) else _OPEN
+        return _node(properties[key]) or {}
     more = node.get("additionalProperties", True)
     if more is False and "patternProperties" not in node:
         return None
-    return more if isinstance(more, Mapping) and more else _OPEN
+    return _node(more) or {}

@@ -258,46 +258,44 @@ def _keep(
     warnings: tuple[str, ...] = ()
     kept = runtime.assets.keep(call.id, command.spec.name, value)
     if command.response is not None:
-        said = value if kept.stored else kept.said
-        problem = command.response.accepts_native((), said)
+        problem = command.response.accepts_native((), kept.value)
         if problem is not None:
-            error = sentences.plugin_contract_error(call.target, (problem,))
+            contract = sentences.plugin_contract_error(call.target, (problem,))
             if runtime.strict:
-                raise _Refused(error)
-            warnings = (error.message,)
+                raise _Refused(contract)
+            warnings = (contract.message,)
     if kept.stored:
         runtime.emit(
             AssetStored(
                 id=call.id,
-                kind=sentences.type_name(value),
+                kind=sentences.type_name(kept.value),
                 meta=kept.meta,
                 bytes=kept.bytes,
             )
         )
-    name = command.spec.failure_field
-    if name is not None and isinstance(kept.said, dict):
-        answer = cast("dict[str, Json]", kept.said)
-        if answer.get(name) is False:
-            return Result(
-                call=call,
-                status="failed",
-                plugin=command.plugin.name,
-                command=command.spec.name,
-                value=answer,
-                error=sentences.failed(call.target, _why(answer, name)),
-                warnings=warnings,
-                seconds=time.perf_counter() - started,
-            )
+    error = None if kept.stored else _told_failure(call, command, kept.value)
     return Result(
         call=call,
-        status="done",
+        status="done" if error is None else "failed",
         plugin=command.plugin.name,
         command=command.spec.name,
-        value=value if kept.stored else kept.said,
+        value=kept.value,
         stored=kept.stored,
+        error=error,
         warnings=warnings,
         seconds=time.perf_counter() - started,
     )
+
+
+def _told_failure(call: Call, command: Command, said: Json) -> CallError | None:
+    """The failure that an answer tells by its own field, `success: false` (C12)."""
+    name = command.spec.failure_field
+    if name is None or not isinstance(said, dict):
+        return None
+    answer = cast("dict[str, Json]", said)
+    if answer.get(name) is not False:
+        return None
+    return sentences.failed(call.target, _why(answer, name))
 
 
 def _why(answer: Mapping[str, Json], failure_field: str) -> str:

@@ -22,8 +22,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from neuraxis.filters import ALIASES, FILTERS, Budget, ReferenceFailure, failure
-from neuraxis.paths import MISSING, available, child, keys_of
+from neuraxis.filters import ALIASES, FILTERS, Filter, Operation, Slice
+from neuraxis.paths import MISSING
 from neuraxis.sentences import quote
 from neuraxis.specs import Json
 
@@ -33,27 +33,6 @@ MOST_DEPTH = 40
 PREVIOUS: Final = ("previous_result", "PREVIOUS")
 RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "null"})
 """Names that no step may have."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """`[start:stop:step]`."""
-
-    start: int | None = None
-    stop: int | None = None
-    step: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """`| name(arguments)`, with every argument in its place."""
-
-    name: str
-    arguments: tuple[Json, ...] = ()
-
-
-Operation = str | int | Slice | Filter
-"""A key, an index, a slice or a filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,63 +378,3 @@ def _unescape(found: re.Match[str]) -> str:
     if len(code) > 1:
         return chr(int(code[1:], 16))
     return _ESCAPES.get(code, "\\" + code)
-
-
-# --- evaluating ----------------------------------------------------------------
-
-
-def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
-    """The value that the operations lead to.
-
-    What is missing stays missing until a `default` gives it a value.
-
-    Raises:
-        ReferenceFailure: a key, an index or a fitting type is missing; says which
-            keys there are.
-    """
-    missing: ReferenceFailure | None = None
-    for operation in operations:
-        if isinstance(operation, Filter):
-            if missing is not None:
-                if operation.name != "default":
-                    raise missing
-                value, missing = None, None
-            before = value
-            spec = FILTERS[operation.name]
-            value = spec.run(value, operation.arguments, budget)
-            if value is MISSING:
-                missing = failure(f"an element for {operation.name}", available(before))
-        elif missing is None:
-            found = _take(value, operation)
-            if found is MISSING:
-                missing = failure(
-                    _wanted(operation), available(value), _candidates(value, operation)
-                )
-            value = found
-    if missing is not None:
-        raise missing
-    return value
-
-
-def _take(value: Any, operation: str | int | Slice) -> Any:
-    if isinstance(operation, Slice):
-        if not isinstance(value, (list, tuple, str)):
-            return MISSING
-        items: Sequence[Any] = value
-        return items[operation.start : operation.stop : operation.step]
-    if isinstance(operation, int) and operation < 0:
-        if not isinstance(value, (list, tuple)):
-            return MISSING
-        items = value
-        return items[operation] if -operation <= len(items) else MISSING
-    return child(value, operation)
-
-
-def _wanted(operation: str | int | Slice) -> str:
-    if isinstance(operation, Slice):
-        return "a list or a text to take a part of"
-    return f"the {'key' if isinstance(operation, str) else 'index'} {quote(operation)}"
-
-
-def _candidates(value: Any, operation: str | int | Slice) -> tuple[str, ...]:
-    return keys_of(value, operation if isinstance(operation, str) else None)

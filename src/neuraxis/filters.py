@@ -1,154 +1,42 @@
 """A value of a result and a filter's arguments flow in; the filtered value flows out.
 
 The filters of the `{{ … }}` grammar: a closed table of pure functions over JSON values.
-Each is bounded by a `Budget` (20,000 elements touched, 1 MiB of text made), which is
-asked before the work is done and not after.
+Each asks its `Budget` (20,000 elements touched, 1 MiB of text made) before the work is
+done and not after. `apply` runs the operations of an expression one after another.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import enum
-import json
 import math
-import pathlib
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from neuraxis.errors import NeuraxisError
-from neuraxis.messages import Problem
 from neuraxis.paths import MISSING, available, child, keys_of
-from neuraxis.sentences import problem_text, quote, type_name
+from neuraxis.sentences import quote, type_name
 from neuraxis.specs import Json
-
-MOST_STEPS = 20_000
-MOST_TEXT = 1 << 20
+from neuraxis.texts import Budget, ReferenceFailure, as_text, failure, to_json
 
 
-class ReferenceFailure(NeuraxisError):
-    """A reference cannot be given its value; `problem` says why."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """`[start:stop:step]`."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem_text(problem))
-
-    @property
-    def message(self) -> str:
-        """The problem as a sentence without its full stop."""
-        return problem_text(self.problem)
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
 
 
-class Budget:
-    """What one template may still cost."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """`| name(arguments)`, with every argument in its place."""
 
-    __slots__ = ("steps", "text")
-
-    def __init__(self, steps: int = MOST_STEPS, text: int = MOST_TEXT) -> None:
-        self.steps = steps
-        self.text = text
-
-    def spend_steps(self, count: int) -> None:
-        """Count elements before they are touched."""
-        self.steps -= count
-        if self.steps < 0:
-            raise failure(
-                f"at most {MOST_STEPS:,} elements in one reference",
-                "a larger value",
-            )
-
-    def spend_text(self, length: int) -> None:
-        """Count characters before they are written."""
-        self.text -= length
-        if self.text < 0:
-            raise failure(
-                f"at most {MOST_TEXT:,} characters of text from references",
-                "more; pass the value whole, without text around and filters",
-            )
+    name: str
+    arguments: tuple[Json, ...] = ()
 
 
-def failure(
-    expected: str, got: str, candidates: tuple[str, ...] = ()
-) -> ReferenceFailure:
-    """A failure whose place is filled in by `references.evaluate`."""
-    return ReferenceFailure(
-        Problem(
-            expected=expected, got=got, candidates=candidates[:20], keyword="reference"
-        )
-    )
-
-
-# --- text ----------------------------------------------------------------------
-
-
-def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
-    """A string as it is, any other JSON value as JSON (rule C20)."""
-    if isinstance(value, str):
-        budget.spend_text(len(value))
-        return value
-    return to_json(value, budget, indent)
-
-
-def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
-    """JSON text of a value, within the budget."""
-    nodes = _measure(value, budget.text)
-    if indent is not None:
-        # The indenting encoder is a slow one: count each element.
-        budget.spend_steps(nodes)
-    try:
-        text = json.dumps(
-            value, ensure_ascii=False, allow_nan=False, indent=indent, default=_plain
-        )
-    except RecursionError:
-        raise failure("a value that is less deeply nested", "a deeper one") from None
-    except (TypeError, ValueError):
-        raise failure(
-            "a value that JSON can hold, to make text of it", type_name(value)
-        ) from None
-    budget.spend_text(len(text))
-    return text
-
-
-def _measure(value: Any, limit: int) -> int:
-    """How many elements; stops as soon as the JSON text must be over the limit."""
-    nodes, length = 0, 0
-    stack: list[Any] = [value]
-    while stack:
-        node = stack.pop()
-        nodes += 1
-        if isinstance(node, str):
-            length += len(node)
-        elif isinstance(node, dict):
-            entries: dict[Any, Any] = node
-            length += 4 * len(entries)
-            if length <= limit:
-                stack.extend(entries.values())
-        elif isinstance(node, (list, tuple)):
-            items: Sequence[Any] = node
-            length += 3 * len(items)
-            if length <= limit:
-                stack.extend(items)
-        if length > limit:
-            Budget(text=0).spend_text(length)
-    return nodes
-
-
-def _plain(value: Any) -> Json:
-    """JSON for the few classes that have one obvious written form (rule B57)."""
-    match value:
-        case datetime.date() | datetime.time():
-            return value.isoformat()
-        case uuid.UUID() | decimal.Decimal() | pathlib.PurePath():
-            return str(value)
-        case enum.Enum():
-            return value.value
-        case Mapping():
-            entries: Mapping[Any, Any] = value
-            return dict(entries)
-        case _:
-            raise TypeError(type_name(value))
+Operation = str | int | Slice | Filter
+"""A key, an index, a slice or a filter."""
 
 
 # --- the table -----------------------------------------------------------------
@@ -158,8 +46,7 @@ Arguments = tuple[Json, ...]
 
 def _items(value: Any, name: str) -> Sequence[Any]:
     if isinstance(value, (list, tuple)):
-        items: Sequence[Any] = value
-        return items
+        return cast("Sequence[Any]", value)
     raise failure(f"a list before the filter {name}", type_name(value))
 
 
@@ -204,8 +91,7 @@ def _tojson(value: Any, arguments: Arguments, budget: Budget) -> str:
 
 def _length(value: Any, arguments: Arguments, budget: Budget) -> int:
     if isinstance(value, (str, list, tuple, Mapping)):
-        sized: Sequence[Any] | Mapping[Any, Any] = value
-        return len(sized)
+        return len(cast("Sequence[Any]", value))
     raise failure("a list, an object or a text before length", type_name(value))
 
 
@@ -300,8 +186,11 @@ class FilterSpec:
 
 def _default(value: Any, arguments: Arguments, budget: Budget) -> Any:
     """Missing or null gives the default; with `true` also what is empty."""
-    empty = isinstance(value, (str, list, dict, int, float)) and not value
-    return arguments[0] if value is None or (arguments[1] and empty) else value
+    if value is None:
+        return arguments[0]
+    # A plugin's own class may answer bool() with an exception: ask JSON types only.
+    is_json = type(value) in (str, list, dict, bool, int, float)
+    return arguments[0] if arguments[1] and is_json and not value else value
 
 
 FILTERS: Mapping[str, FilterSpec] = {
@@ -327,3 +216,63 @@ FILTERS: Mapping[str, FilterSpec] = {
     "upper": FilterSpec(run=_changed("upper", str.upper)),
 }
 ALIASES: Mapping[str, str] = {"count": "length", "d": "default", "to_json": "tojson"}
+
+
+# --- evaluating ----------------------------------------------------------------
+
+
+def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
+    """The value that the operations lead to.
+
+    What is missing stays missing until a `default` gives it a value.
+
+    Raises:
+        ReferenceFailure: a key, an index or a fitting type is missing; says which
+            keys there are.
+    """
+    missing: ReferenceFailure | None = None
+    for operation in operations:
+        if isinstance(operation, Filter):
+            if missing is not None:
+                if operation.name != "default":
+                    raise missing
+                value, missing = None, None
+            before = value
+            spec = FILTERS[operation.name]
+            value = spec.run(value, operation.arguments, budget)
+            if value is MISSING:
+                missing = failure(f"an element for {operation.name}", available(before))
+        elif missing is None:
+            found = _take(value, operation)
+            if found is MISSING:
+                missing = failure(
+                    _wanted(operation), available(value), _candidates(value, operation)
+                )
+            value = found
+    if missing is not None:
+        raise missing
+    return value
+
+
+def _take(value: Any, operation: str | int | Slice) -> Any:
+    if isinstance(operation, Slice):
+        if not isinstance(value, (list, tuple, str)):
+            return MISSING
+        items = cast("Sequence[Any]", value)
+        return items[operation.start : operation.stop : operation.step]
+    if isinstance(operation, int) and operation < 0:
+        if not isinstance(value, (list, tuple)):
+            return MISSING
+        items = cast("Sequence[Any]", value)
+        return items[operation] if -operation <= len(items) else MISSING
+    return child(value, operation)
+
+
+def _wanted(operation: str | int | Slice) -> str:
+    if isinstance(operation, Slice):
+        return "a list or a text to take a part of"
+    return f"the {'key' if isinstance(operation, str) else 'index'} {quote(operation)}"
+
+
+def _candidates(value: Any, operation: str | int | Slice) -> tuple[str, ...]:
+    return keys_of(value, operation if isinstance(operation, str) else None)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from neuraxis import sentences
 from neuraxis.dialects import Dialect
 from neuraxis.events import (
+    AssetStored,
     CallFinished,
     CallStarted,
     Event,
@@ -32,6 +33,7 @@ class Past:
     """How many calls it numbered."""
     values: tuple[tuple[str, str, Json], ...] = ()
     """(call id, command, answer) of what was said inline: can be referred to again."""
+    assets: tuple[AssetStored, ...] = ()
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
@@ -39,6 +41,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     messages: list[Message] = []
     values: list[tuple[str, str, Json]] = []
     running: dict[str, CallStarted] = {}
+    assets: list[AssetStored] = []
     highest = 0
     for event in events:
         match event:
@@ -59,11 +62,18 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 highest = max(highest, _number(event.id))
                 if event.asset is None and event.status != "skipped":
                     values.append((event.id, event.command, event.value))
+            case AssetStored():
+                assets.append(event)
             case _:
                 pass
     if running:
         messages += _unknown(running, dialect)
-    return Past(messages=tuple(messages), calls=highest, values=tuple(values))
+    return Past(
+        messages=tuple(messages),
+        calls=highest,
+        values=tuple(values),
+        assets=tuple(assets),
+    )
 
 
 def _number(call_id: str) -> int:

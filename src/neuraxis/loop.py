@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neuraxis import sentences
@@ -167,6 +167,7 @@ async def run_calls(
         calls,
         parts.registry.find,
         known_assets=parts.assets.known,
+        asset_ids=parts.assets.ids,
         lenient=not parts.strict,
     )
     emit(_checked(plan, Reply()))
@@ -243,6 +244,7 @@ async def _turns(
             reply.calls,
             parts.registry.find,
             known_assets=parts.assets.known,
+            asset_ids=parts.assets.ids,
             lenient=not parts.strict,
         )
         emit(_checked(plan, reply))
@@ -276,7 +278,8 @@ async def _ask(
         if chunk.note:
             notes.append(chunk.note)
 
-    completion = await complete(parts.model, parts.prompt(history), on_chunk)
+    prompt = parts.prompt(_with_assets(history, parts.assets))
+    completion = await complete(parts.model, prompt, on_chunk)
     emit(
         ModelFinished(
             text=completion.text,
@@ -293,6 +296,20 @@ async def _ask(
         )
     )
     return completion
+
+
+def _with_assets(history: Sequence[Message], assets: AssetStore) -> Sequence[Message]:
+    """The history with the list of assets behind it (rule B55).
+
+    It stands last and is not kept, so that a server's prompt cache stays good.
+    """
+    if not assets.ids:
+        return history
+    listed = sentences.asset_list(assets.meta())
+    last = history[-1]
+    if last.role != "user":
+        return [*history, Message(role="user", content=listed)]
+    return [*history[:-1], replace(last, content=f"{last.content}\n\n{listed}")]
 
 
 def _unread(reply: Reply) -> PlanChecked:

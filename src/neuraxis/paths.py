@@ -8,7 +8,7 @@ no text a model wrote can reach the methods of an object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from neuraxis.errors import NeuraxisError
 from neuraxis.messages import Path
@@ -60,7 +60,7 @@ def child(value: Any, part: str | int) -> Any:
     digits are the index of a sequence, since a URL cannot tell 0 from "0".
     """
     if isinstance(value, Mapping):
-        keyed: Mapping[Any, Any] = value
+        keyed = cast("Mapping[Any, Any]", value)
         if isinstance(part, int):
             text = str(part)
             if text in keyed:
@@ -68,7 +68,7 @@ def child(value: Any, part: str | int) -> Any:
         # Not get(): a plugin's own mapping may answer it with a default.
         return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
     if isinstance(value, (list, tuple)):
-        items: Sequence[Any] = value
+        items = cast("Sequence[Any]", value)
         if isinstance(part, str):
             # 18 digits: no list is longer, and int() of a huge text costs time.
             if not (part.isascii() and part.isdigit() and len(part) <= 18):
@@ -107,7 +107,7 @@ def available(value: Any) -> str:
             f" and {rest} more" if rest > 0 else ""
         )
     if isinstance(value, (list, tuple)):
-        items: Sequence[Any] = value
+        items = cast("Sequence[Any]", value)
         if not items:
             return "an empty list"
         return f"a list of {len(items)} items, 0 to {len(items) - 1}"
@@ -118,8 +118,7 @@ def keys_of(value: Any, wanted: str | int | None = None) -> tuple[str, ...]:
     """The keys of a mapping as texts, those nearest to `wanted` first."""
     if not isinstance(value, Mapping):
         return ()
-    keyed: Mapping[Any, Any] = value
-    keys = [str(key) for key in keyed]
+    keys = [str(key) for key in cast("Mapping[Any, Any]", value)]
     if not isinstance(wanted, str):
         return tuple(keys)
     # Nearness is measured on the first keys only: a result may have a million.

@@ -8,29 +8,30 @@ code, and a value that was filled in is never read for references again (rule C2
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import quote as percent_encode
-from urllib.parse import unquote
+from typing import Any, cast
 
-from neuraxis.expressions import (
-    PREVIOUS,
-    Malformed,
-    Operation,
-    Parsed,
-    apply,
-    split,
+from neuraxis.asset_refs import (
+    SCHEME,
+    AssetRef,
+    format_object,
+    format_url,
+    looks_like_object,
+    parse_embedded,
+    parse_reference,
+    reference_fault,
 )
-from neuraxis.filters import Budget, ReferenceFailure, as_text
+from neuraxis.expressions import PREVIOUS, Malformed, Parsed, split
+from neuraxis.filters import Operation, apply
 from neuraxis.messages import Path, Problem
 from neuraxis.paths import RESPONSE, WalkError, suggest_path, walk
 from neuraxis.sentences import nearest
 from neuraxis.specs import Json
+from neuraxis.texts import Budget, ReferenceFailure, as_text
 
 __all__ = [
+    "SCHEME",
     "AssetRef",
     "Binding",
     "Expression",
@@ -52,135 +53,6 @@ __all__ = [
     "suggest_path",
     "walk",
 ]
-
-SCHEME = "asset://"
-LONGEST_EMBEDDED = 2_000
-_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssetRef:
-    """An asset, or the place `field_path` in it, from the asset's root."""
-
-    asset_id: str
-    field_path: Path = ()
-
-
-# --- the object and the URL ----------------------------------------------------
-
-
-def parse_reference(value: Json) -> AssetRef | None:
-    """The reference that a value is in one of its two forms, or None: it is data."""
-    if isinstance(value, str):
-        return _parse_url(value) if value.startswith(SCHEME) else None
-    if not _looks_like_object(value):
-        return None
-    asset_id, parts = value["asset_id"], value.get("field_path")
-    if not isinstance(asset_id, str) or not asset_id:
-        return None
-    if parts is None:
-        return AssetRef(asset_id=asset_id)
-    if not isinstance(parts, list) or not all(
-        type(part) is int or isinstance(part, str) for part in parts
-    ):
-        return None
-    path: list[str | int] = parts
-    return AssetRef(asset_id=asset_id, field_path=tuple(path))
-
-
-def reference_fault(value: Json) -> str:
-    """Why a value that looks like a reference is none; "" if it does not look so."""
-    if isinstance(value, str):
-        if not value.startswith(SCHEME) or _parse_url(value) is not None:
-            return ""
-        if any(char.isspace() for char in value):
-            return "a URL without spaces: percent-encode them as %20"
-        return "asset://id or asset://id/part/part, percent-encoded in UTF-8"
-    if not _looks_like_object(value) or parse_reference(value) is not None:
-        return ""
-    return '{"asset_id": text, "field_path": list of keys and indices}'
-
-
-def _looks_like_object(value: Json) -> bool:
-    return (
-        isinstance(value, dict)
-        and "asset_id" in value
-        and (len(value) == 1 or (len(value) == 2 and "field_path" in value))
-    )
-
-
-def _parse_url(text: str) -> AssetRef | None:
-    # A text that goes on after the URL is data, not a reference (rule B44).
-    if any(char.isspace() for char in text):
-        return None
-    raw_id, slash, rest = text[len(SCHEME) :].partition("/")
-    if not raw_id:
-        return None
-    parts = rest.split("/") if slash else []
-    # One trailing slash says nothing; any other empty part is the key "".
-    if parts and not parts[-1]:
-        parts.pop()
-    try:
-        return AssetRef(
-            asset_id=unquote(raw_id, errors="surrogatepass"),
-            field_path=tuple(
-                int(part)
-                if _INDEX.fullmatch(part)
-                else unquote(part, errors="surrogatepass")
-                for part in parts
-            ),
-        )
-    except UnicodeDecodeError:
-        return None
-
-
-def format_url(ref: AssetRef) -> str:
-    """The reference as a URL; `parse_reference` reads exactly it again."""
-    parts = [_encode(part) for part in ref.field_path]
-    if parts and not parts[-1]:
-        parts.append("")
-    return SCHEME + "/".join([_encode(ref.asset_id), *parts])
-
-
-def _encode(part: str | int) -> str:
-    if isinstance(part, int):
-        return str(part)
-    if _INDEX.fullmatch(part):
-        # The key "0" is not the index 0: its first digit is written as %30.
-        return f"%{ord(part[0]):X}{part[1:]}"
-    return percent_encode(part, safe="", errors="surrogatepass")
-
-
-def format_object(ref: AssetRef) -> dict[str, Json]:
-    """The reference as an object; without a path where it is the whole asset."""
-    written: dict[str, Json] = {"asset_id": ref.asset_id}
-    if ref.field_path:
-        written["field_path"] = list(ref.field_path)
-    return written
-
-
-def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
-    """Every `<|asset://…|>` and `<|{"asset_id": …}|>` in a text (rule B62)."""
-    found: list[tuple[int, int, AssetRef]] = []
-    at = 0
-    while (start := text.find("<|", at)) >= 0:
-        at = start + 2
-        window = text[at : at + LONGEST_EMBEDDED]
-        if window.startswith(SCHEME):
-            length = window.find("|>")
-            value: Json = window[:length] if length >= 0 else None
-        elif window.startswith("{"):
-            try:
-                value, length = json.JSONDecoder().raw_decode(window)
-            except (ValueError, RecursionError):
-                continue
-        else:
-            continue
-        ref = parse_reference(value)
-        if ref is not None and window.startswith("|>", length):
-            found.append((start, at + length + 2, ref))
-            at += length + 2
-    return found
 
 
 # --- templates -----------------------------------------------------------------
@@ -262,22 +134,21 @@ def find_places(arguments: Json) -> list[tuple[Path, Json]]:
     while stack:
         path, value = stack.pop()
         if isinstance(value, dict):
-            if "asset_id" in value and _looks_like_object(value):
-                found.append((path, value))
+            entries = cast("dict[str, Json]", value)
+            if "asset_id" in entries and looks_like_object(entries):
+                found.append((path, entries))
                 continue
-            entries: dict[str, Json] = value
             items = entries.items()
         elif isinstance(value, list):
-            elements: list[Json] = value
-            items = enumerate(elements)
+            items = enumerate(cast("list[Json]", value))
         else:
             items = ((None, value),)
         for key, item in items:
             if isinstance(item, str):
                 if "{{" in item or item == "PREVIOUS" or item.startswith(SCHEME):
                     found.append((path if key is None else (*path, key), item))
-            elif key is not None and isinstance(item, (dict, list)) and item:
-                stack.append(((*path, key), item))
+            elif key is not None and isinstance(item, (dict, list)):
+                stack.append(((*path, key), cast("Json", item)))
     return found
 
 
@@ -351,7 +222,9 @@ def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
         )
     got = f"{{{{ {piece.text[:60]} }}}}"
     if place < 0:
-        expected = "a step before it (there is none so far back"
+        expected = "a step before it (" + (
+            "there is none so far back" if scope.here else "this is the first step"
+        )
         keyword = "dangling"
     elif place == scope.here:
         expected = "a step before it (a step cannot use its own result"
@@ -362,8 +235,6 @@ def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
     else:
         expected = f"a step before it (the plan has {len(scope.ids)} steps"
         keyword = "dangling"
-    if scope.here == 0:
-        expected += "; the first step can refer to none"
     return Problem(expected=expected + ")", got=got, keyword=keyword)
 
 
@@ -432,7 +303,5 @@ def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
 
 def _copy(value: Json) -> Json:
     if isinstance(value, dict):
-        entries: dict[str, Json] = value
-        return dict(entries)
-    elements: list[Json] = value
-    return list(elements)
+        return dict(cast("dict[str, Json]", value))
+    return list(cast("list[Json]", value))

@@ -372,6 +372,17 @@ def skipped(target: str, because: str) -> CallError:
     )
 
 
+def asset_list(meta: Sequence[Json]) -> str:
+    """The live assets, as the model sees them each round (rule B55)."""
+    listed = "\n".join(json.dumps(item, ensure_ascii=False) for item in meta)
+    # what a plugin named a column must not end the block
+    listed = listed.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
+    return (
+        "Current AssetMeta list (what is kept; refer to it by its path, "
+        "e.g. asset://ID/content/response):\n```json\n" + listed + "\n```"
+    )
+
+
 # --- JSON form -----------------------------------------------------------------
 
 

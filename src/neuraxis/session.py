@@ -83,6 +83,7 @@ class Session:
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal`.
+        asset_folder: where objects are saved for later; None: in memory only.
         session: the id of an earlier session in the journal, to go on with it.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
@@ -106,6 +107,7 @@ class Session:
         dialect: str | Dialect = "intents",
         workspace: str | Path | None = None,
         journal: str | Path | Journal | None = None,
+        asset_folder: str | Path | None = None,
         session: str | None = None,
         settings: Settings | None = None,
         template: str | Path | None = None,
@@ -139,9 +141,11 @@ class Session:
             if journal is None or isinstance(journal, str | Path)
             else journal
         )
-        self.assets = AssetStore()
         self._engine = InProcess()
         self.id = session or new_id()
+        self.assets = AssetStore(
+            folder=None if asset_folder is None else Path(asset_folder) / self.id
+        )
         self.history: list[Message] = []
         self._calls = 0
         self._announced = False
@@ -188,6 +192,8 @@ class Session:
         self._calls = past.calls
         for call_id, command, value in past.values:
             self.assets.keep(call_id, command, value)
+        for asset in past.assets:
+            self.assets.restore(asset.id, asset.meta, asset.bytes)
 
     def run(self, text: str) -> Run:
         """Answer one request: `await` it, or `async for` its events."""

@@ -48,7 +48,7 @@ class Point:
 def test_B57_what_is_said(value: Any, said: Any) -> None:
     """JSON and what has a lossless rule; null is serialisable (defect 5)."""
     kept = AssetStore().keep("a1", "c", value)
-    assert (kept.stored, kept.said) == (False, said)
+    assert (kept.stored, kept.value) == (False, said)
 
 
 @pytest.mark.parametrize(

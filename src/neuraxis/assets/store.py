@@ -40,10 +40,10 @@ SAID_KEPT = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What became of a value: `said` is its JSON form, or it is `stored`."""
+    """What became of a value: `value` is its JSON form, or the object `stored`."""
 
     stored: bool
-    said: Json = None
+    value: Any = None
     meta: Json = None
     bytes: int = 0
 
@@ -101,7 +101,7 @@ class AssetStore:
             self._said[asset_id] = {"content": {"command": command, "response": value}}
             if len(self._said) > SAID_KEPT:
                 self._said.popitem(last=False)
-            return Kept(stored=False, said=said)
+            return Kept(stored=False, value=said)
         size = size_of(value)
         _freeze(value)
         root = {"content": {"command": command, "response": value}}
@@ -116,7 +116,7 @@ class AssetStore:
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
             self._make_room()
-        return Kept(stored=True, meta=asset.meta, bytes=size)
+        return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
     def _too_large(self, said: Json) -> bool:
         if self._inline_bytes is None or isinstance(said, bool | int | float):
@@ -142,7 +142,7 @@ class AssetStore:
         self._held += asset.bytes
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
-        return Kept(stored=True, meta=asset.meta, bytes=asset.bytes)
+        return Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
 
     def restore(self, asset_id: str, meta: dict[str, Json], size: int) -> None:
         """Take up an asset of an earlier session by its description (rule B60).

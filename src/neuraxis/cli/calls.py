@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def call(
     from neuraxis.models.scripted import ScriptedModel
 
     with make_session(
-        Choices(**{**options, "journal": options["journal"] or "memory"}),
+        _choices(options),
         model=ScriptedModel([]),
     ) as session:
         plugin, dot, command = target.rpartition(".")
@@ -73,6 +74,10 @@ def call(
         )
         click.echo(inert(text))
     return 0 if result.status == "done" else 1
+
+
+def _choices(options: dict[str, Any]) -> Choices:
+    return replace(Choices(**options), journal=options["journal"] or "memory")
 
 
 def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -34,7 +35,7 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
     with open_session(choices, session_id, None, quiet=False) as session:
         if sys.stdin.isatty():
             # line editing and history of the terminal, where Python has them
-            import readline  # noqa: F401
+            importlib.import_module("readline")
 
             click.echo(f"{session.model.name}, /help for help", err=True)
         while True:

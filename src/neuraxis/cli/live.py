@@ -8,7 +8,7 @@ finished step is one plain line.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from neuraxis.cli.terminal import console, inert, seconds, short
 from neuraxis.events import (
@@ -24,6 +24,7 @@ from neuraxis.events import (
     ModelStarted,
     PlanChecked,
 )
+from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -89,11 +90,12 @@ class Live:
             self._print(f"a plan of {many} steps, checked", "bold")
 
     def _line(self, event: CallStarted) -> str:
-        arguments: Any = event.shown
-        if isinstance(arguments, dict):
+        given: Json = event.shown
+        if isinstance(given, dict):
+            arguments = cast("dict[str, Json]", given)
             told = " ".join(f"{key}={short(arguments[key])}" for key in arguments)
         else:
-            told = short(arguments)
+            told = short(given)
         place = self._number.get(event.id, 1)
         return f"{place}. {inert(event.tool)} {told}".rstrip()
 
@@ -151,10 +153,11 @@ class Live:
         self._stop()
 
 
-def said(value: Any) -> str:
+def said(value: Json) -> str:
     """What a person reads of an answer: its text if it has one, else its JSON."""
     if isinstance(value, dict) and value:
-        rest = {key: item for key, item in value.items() if key != "success"}
+        fields = cast("dict[str, Json]", value)
+        rest = {key: item for key, item in fields.items() if key != "success"}
         if len(rest) == 1:
             (only,) = rest.values()
             return only if isinstance(only, str) else short(only, 200)

@@ -12,6 +12,13 @@ import click
 from neuraxis.cli.options import Choices, settings_of
 
 
+_KINDS = {
+    "openai": "a server with OpenAI's interface: openai:NAME, or http://HOST/v1#NAME",
+    "scripted": "replies out of a file: scripted:FILE",
+    "local": "the embedded model: no key, no network",
+}
+
+
 @click.group()
 def models() -> None:
     """Look at the models there are, try one, fetch the embedded one."""
@@ -21,14 +28,14 @@ def models() -> None:
 @click.option("--json", "as_json", is_flag=True)
 def ls(as_json: bool) -> int:
     """The kinds of model that can be named with --model."""
-    from neuraxis.models import known_models
+    from neuraxis.models import model_names
 
-    rows = [{"name": name, "from": source} for name, source in known_models()]
+    names = model_names()
     if as_json:
-        click.echo(json.dumps(rows))
+        click.echo(json.dumps(list(names)))
     else:
-        for row in rows:
-            click.echo(f"{row['name'] + ':':<14} {row['from']}")
+        for name in names:
+            click.echo(f"{name + ':':<14} {_KINDS.get(name, 'installed beside it')}")
     return 0
 
 

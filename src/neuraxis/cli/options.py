@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from neuraxis.errors import ConfigError
+from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.runtime import Approve
@@ -104,12 +105,18 @@ def journal_path(settings: Settings) -> str:
     return str(named) if named else str(user_dir("data") / "journal.db")
 
 
+def asset_folder(settings: Settings) -> Path | None:
+    """Where objects are saved: beside the journal; nowhere for one in memory."""
+    path = journal_path(settings)
+    return None if path == "memory" else Path(path).parent / "assets"
+
+
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     """The built-in plugins and those that were named."""
     named = list(choices.plugin)
     listed = settings.get("plugins")
     if isinstance(listed, list):
-        named += [str(item) for item in listed]
+        named += [str(item) for item in cast("list[Json]", listed)]
     elif isinstance(listed, str):
         named += [item for item in listed.split(",") if item]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
@@ -142,6 +149,7 @@ def make_session(
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
+        asset_folder=asset_folder(settings),
         session=resume,
         settings=settings,
         template=choices.template,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ def prompt(request: str, as_json: bool, **options: Any) -> int:
     from neuraxis.messages import Message
     from neuraxis.models.scripted import ScriptedModel
 
-    choices = Choices(**{**options, "journal": "memory"})
+    choices = replace(Choices(**options), journal="memory")
     with make_session(choices, model=ScriptedModel([])) as session:
         said = (
             [Message(role="user", content=session.dialect.request(request))]

@@ -52,21 +52,24 @@ def run(
     Exit codes: 0 answered, 1 failed, 2 wrong option or name, 3 limit reached,
     4 no model, 5 journal or file not writable, 130 interrupted.
     """
-    if request is None:
-        if sys.stdin.isatty():
-            raise ConfigError(
-                "there is no request: write it behind `run` in quotes, or pipe it in"
-            )
-        request = sys.stdin.read()
-    if not request.strip():
+    text = _piped() if request is None else request
+    if not text.strip():
         raise ConfigError("the request is empty")
     choices = Choices(**options)
     if resume and session_id is None:
         session_id = latest_session(journal_path(settings_of(choices)))
     session = open_session(choices, session_id, record, quiet or as_json)
     with session:
-        answer = ask(session, request, as_json=as_json, quiet=quiet)
+        answer = ask(session, text, as_json=as_json, quiet=quiet)
     return EXIT.get(answer.outcome, 1)
+
+
+def _piped() -> str:
+    if sys.stdin.isatty():
+        raise ConfigError(
+            "there is no request: write it behind `run` in quotes, or pipe it in"
+        )
+    return sys.stdin.read()
 
 
 def open_session(

@@ -100,7 +100,7 @@ _quick = json.JSONDecoder(
 
 def loads(text: str) -> Value | Fault:
     """The one JSON value that `text` is: exactly JSON, each key once, no NaN."""
-    start = end_of(_LEADING_SPACE, text)
+    start = end_of(_LEADING_SPACE, text, 0)
     read = read_at(text, start, lenient=False)
     if isinstance(read, Fault):
         return read

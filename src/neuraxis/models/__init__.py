@@ -12,14 +12,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from importlib.metadata import entry_points
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Completion, Prompt
 from neuraxis.models.joining import Closable, Joiner
 from neuraxis.sentences import nearest
 from neuraxis.settings import Settings
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 GROUP = "neuraxis.models"
 
@@ -62,7 +64,7 @@ ModelFactory = Callable[[str, Settings], Model]
 
 def model_names() -> tuple[str, ...]:
     """The kinds of model that can be named: the built-in ones and entry points."""
-    found = {point.name for point in entry_points(group=GROUP)}
+    found = {point.name for point in _entry_points(group=GROUP)}
     return tuple(_BUILT_IN) + tuple(sorted(found - set(_BUILT_IN)))
 
 
@@ -80,7 +82,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
     kind, _, rest = text.partition(":")
     if kind in _BUILT_IN:
         return _load(_BUILT_IN[kind])(rest, chosen)
-    for point in entry_points(group=GROUP, name=kind):
+    for point in _entry_points(group=GROUP, name=kind):
         try:
             factory = cast("ModelFactory", point.load())
         except (ImportError, AttributeError) as error:
@@ -98,6 +100,13 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
         f"model {name!r}: expected one of {_FORMS}; there is no kind of model called "
         f"{kind!r}.{meant} Kinds there are: {', '.join(known)}."
     )
+
+
+def _entry_points(**wanted: str) -> EntryPoints:
+    import importlib.metadata  # slow to import, and needed for foreign names only
+
+    found = importlib.metadata.entry_points(**wanted)
+    return cast("EntryPoints", found)
 
 
 def _load(target: str) -> ModelFactory:

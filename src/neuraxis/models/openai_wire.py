@@ -56,6 +56,7 @@ class Frames:
 
     __slots__ = (
         "_calls",
+        "_failed",
         "_last_index",
         "_note",
         "_reasoning",
@@ -71,6 +72,7 @@ class Frames:
         """The server said that this is all."""
         self.reason: FinishReason | None = None
         self.usage: Usage | None = None
+        self._failed = ""
         self._seen = False
         self._note = ""
         self._text = _Pairs()
@@ -134,6 +136,8 @@ class Frames:
         Raises:
             ServerError: the answer ended before it said that it was complete.
         """
+        if self._failed:
+            raise ServerError(self._failed)
         if not self._seen:
             raise ServerError("its answer holds no completion")
         if self.reason is None:
@@ -153,7 +157,10 @@ class Frames:
             return
         word = reason.lower()
         if word in _FAILED:
-            raise ServerError(f"it ended its answer with the reason {reason[:40]!r}")
+            # Told by `finish`: what this frame says besides is still given out.
+            self._failed = f"it ended its answer with the reason {reason[:40]!r}"
+            self.done = True
+            return
         if word not in _FINISH:
             self._note = f"the finish reason {reason[:40]!r} is read as 'stop'"
         self.reason = _FINISH.get(word, "stop")
@@ -173,8 +180,10 @@ class Frames:
         if not isinstance(function, dict):
             raise ServerError("a tool call in its answer names no function")
         named = cast("dict[str, Json]", function)
-        arguments = named.get("arguments") or ""
-        if not isinstance(arguments, str):
+        arguments = named.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         call_id = piece.get("id")
         call_id = call_id if isinstance(call_id, str) and call_id else None

@@ -34,7 +34,15 @@ class Event:
 class EventReader:
     """Cuts a stream of bytes into events; `feed` it, then `finish` it."""
 
-    __slots__ = ("_after_cr", "_data", "_first", "_name", "_rest", "_size")
+    __slots__ = (
+        "_after_cr",
+        "_data",
+        "_first",
+        "_held",
+        "_line_size",
+        "_name",
+        "_rest",
+    )
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []  # the pieces of a line without its end
@@ -42,7 +50,8 @@ class EventReader:
         self._first = True
         self._name = ""
         self._data: list[str] = []
-        self._size = 0
+        self._held = 0  # bytes of `_data`
+        self._line_size = 0
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
@@ -52,13 +61,14 @@ class EventReader:
             data = data[1:]  # the second half of a CR LF that was cut in two
         events: list[Event] = []
         for line in data.splitlines(keepends=True):
-            self._size += len(line)
-            if self._size > MOST_BYTES:
+            self._line_size += len(line)
+            if self._line_size + self._held > MOST_BYTES:
                 raise EventTooLarge(f"an event is larger than {MOST_BYTES} bytes")
             self._rest.append(line)
             if line.endswith((b"\n", b"\r")):
                 self._line(b"".join(self._rest).rstrip(b"\r\n"), events)
                 self._rest.clear()
+                self._line_size = 0
         self._after_cr = data.endswith(b"\r")
         return events
 
@@ -80,14 +90,12 @@ class EventReader:
                 events.append(Event(name=self._name, data=tuple(self._data)))
             self._data = []
             self._name = ""
-            self._size = 0
+            self._held = 0
             return
         field, _, value = raw.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value.decode("utf-8", "replace"))
+            self._held += len(raw)
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
-        elif not field:
-            # A comment, sent to keep the connection: it does not count as size.
-            self._size -= len(raw)

@@ -65,6 +65,18 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def _made(make: Callable[[list[Any]], Any], each: Convert | None) -> Convert:
+    """A list as another collection, its items converted."""
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items = cast("list[Any]", value)
+        return make(each(items) if each else items)
+
+    return convert
+
+
 _SIMPLE: Mapping[Hint, Convert] = {
     float: _float,
     int: _int,
@@ -83,11 +95,19 @@ _SIMPLE: Mapping[Hint, Convert] = {
     uuid.UUID: _parsed(uuid.UUID, uuid.UUID, "a UUID"),
     pathlib.Path: _parsed(pathlib.Path, pathlib.Path, "a path"),
     pathlib.PurePath: _parsed(pathlib.PurePath, pathlib.PurePath, "a path"),
-    set: lambda value: set(value) if isinstance(value, list) else value,
-    frozenset: lambda value: frozenset(value) if isinstance(value, list) else value,
-    tuple: lambda value: tuple(value) if isinstance(value, list) else value,
+    set: _made(set, None),
+    frozenset: _made(frozenset, None),
+    tuple: _made(tuple, None),
 }
 _NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
+
+
+def is_plain(hint: Hint) -> bool:
+    """Whether a value of the hint is what JSON gives, told without looking deep."""
+    try:
+        return hint in _NOTHING
+    except TypeError:
+        return False
 
 
 def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert | None:
@@ -135,10 +155,8 @@ def _generic(
     if origin in LISTS:
         return _list(converter(args[0], around))
     if origin in SETS:
-        make: Convert = frozenset if origin is frozenset else set
-        each = _list(converter(args[0], around))
-        return lambda value: (
-            make(each(value) if each else value) if isinstance(value, list) else value
+        return _made(
+            frozenset if origin is frozenset else set, _list(converter(args[0], around))
         )
     if origin is tuple:
         return _tuple(args, around)
@@ -162,10 +180,7 @@ def _list(each: Convert | None) -> Convert | None:
 
 def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
     if len(args) == 2 and args[1] is Ellipsis:
-        each = _list(converter(args[0], around))
-        return lambda value: (
-            tuple(each(value) if each else value) if isinstance(value, list) else value
-        )
+        return _made(tuple, _list(converter(args[0], around)))
     parts = [converter(arg, around) for arg in args]
 
     def convert(value: Any) -> Any:
@@ -184,8 +199,7 @@ def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | No
     key_of = converter(args[0], around)
     value_of = converter(args[1], around)
     if args[0] in (int, float):  # JSON keys are text
-        number = args[0]
-        key_of = lambda key: number(key)  # noqa: E731
+        key_of = cast("Convert", args[0])
     if key_of is None and value_of is None:
         return None
 
@@ -265,10 +279,12 @@ def _fields(
         if not isinstance(value, dict):
             return value
         given = cast("dict[str, Any]", value)
-        return make(**{
-            key: changes[key](item) if key in changes else item
-            for key, item in given.items()
-        })
+        return make(
+            **{
+                key: changes[key](item) if key in changes else item
+                for key, item in given.items()
+            }
+        )
 
     cell.append(convert)
     return convert

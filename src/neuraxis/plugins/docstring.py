@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_SECTION = re.compile(
-    r"(Args|Arguments|Parameters|Attributes|Returns?|Yields?|Raises|Examples?|Notes?"
-    r"|See Also|Todo|Warnings?|Keyword Args|Keyword Arguments|References):$"
-)
+_NAMED = frozenset({
+    "Args", "Arguments", "Parameters", "Attributes", "Keyword Args",
+    "Keyword Arguments",
+})  # fmt: skip
+_RETURNS = frozenset({"Return", "Returns"})
+_SECTIONS = _NAMED | _RETURNS | {
+    "Yield", "Yields", "Raises", "Example", "Examples", "Note",
+    "Notes", "See Also", "Todo", "Warning", "Warnings", "References",
+}  # fmt: skip
 _ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
-_NAMED = ("Args", "Arguments", "Parameters", "Attributes", "Keyword Args",
-          "Keyword Arguments")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +32,29 @@ def read_docstring(text: str | None) -> Docstring:
     if not text:
         return Docstring()
     if "\n" not in text:
-        return Docstring(text=text.strip())
-    head: list[str] = []
+        return Docstring(text.strip())
+    first, *rest = text.strip().expandtabs().splitlines()
+    head = [first]
     names: dict[str, str] = {}
     returns: list[str] = []
-    section, indent, current = "", -1, ""
-    for line in inspect.cleandoc(text).splitlines():
-        stripped = line.strip()
-        if line[:1].strip() and (found := _SECTION.match(stripped)):
-            section, indent, current = found.group(1), -1, ""
+    section, margin, indent, current = "", -1, -1, ""
+    for line in rest:
+        bare = line.strip()
+        depth = len(line) - len(line.lstrip())
+        if bare and margin < 0:
+            margin = depth
+        if bare[-1:] == ":" and depth <= margin and bare[:-1] in _SECTIONS:
+            section, indent, current = bare[:-1], -1, ""
         elif not section:
-            head.append(line.rstrip())
-        elif section in _NAMED and stripped:
-            depth = len(line) - len(line.lstrip())
-            if indent < 0:
-                indent = depth
-            entry = _ENTRY.match(stripped) if depth <= indent else None
+            head.append(line[margin:].rstrip() if depth >= margin else bare)
+        elif bare and section in _RETURNS:
+            returns.append(bare)
+        elif bare and section in _NAMED:
+            indent = depth if indent < 0 else indent
+            entry = _ENTRY.match(bare) if depth <= indent else None
             if entry:
                 current = entry.group(1)
-                names[current] = (entry.group(2) or "").strip()
+                names[current] = entry.group(2) or ""
             elif current:
-                names[current] = f"{names[current]} {stripped}".strip()
-        elif section.startswith("Return") and stripped:
-            returns.append(stripped)
+                names[current] = f"{names[current]} {bare}".strip()
     return Docstring("\n".join(head).strip(), names, " ".join(returns))

@@ -50,8 +50,8 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     pathlib.PurePath: {"type": "string", "format": "path"},
 }
 LISTS = frozenset({
-    list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection,
-    collections.abc.MutableSequence,
+    list, collections.abc.Sequence, collections.abc.Iterable,
+    collections.abc.Collection, collections.abc.MutableSequence,
 })  # fmt: skip
 SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})
 MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
@@ -91,7 +91,8 @@ def is_union(hint: Hint) -> bool:
 
 def is_named_tuple(hint: Hint) -> bool:
     """Whether the hint is a class made by `NamedTuple`."""
-    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+    fields: Any = getattr(hint, "_fields", None)
+    return isinstance(hint, type) and issubclass(hint, tuple) and fields is not None
 
 
 def is_model(hint: Hint) -> bool:
@@ -232,7 +233,7 @@ def _literal(value: Any) -> Json:
 
 
 def _members(values: list[Json]) -> dict[str, Json]:
-    kinds = {type(value) for value in values}
+    kinds: set[Any] = {type(value) for value in values}
     schema = dict(SIMPLE.get(kinds.pop(), {})) if len(kinds) == 1 else {}
     return {**schema, "enum": values}
 
@@ -279,10 +280,12 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     if typing.is_typeddict(hint):
         keys = getattr(hint, "__required_keys__", frozenset[str]())
         hints = field_hints(hint)
-        return _object(hint, list(hints), [name for name in hints if name in keys], defs)
+        return _object(
+            hint, list(hints), [name for name in hints if name in keys], defs
+        )
     if is_named_tuple(hint):
-        defaults = getattr(hint, "_field_defaults", {})
-        names = list(getattr(hint, "_fields", ()))
+        defaults: Any = getattr(hint, "_field_defaults", {})
+        names: list[str] = list(getattr(hint, "_fields", ()))
         required = [name for name in names if name not in defaults]
         return _object(hint, names, required, defs)
     for base in hint.__mro__[1:-1]:  # a subclass of a type that JSON has

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
 from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.messages import Path as Place
 from neuraxis.plugins.additions import parse_examples
-from neuraxis.plugins.yaml_nodes import Tree, read_yaml
-from neuraxis.sentences import nearest, quote, type_name
+from neuraxis.plugins.manifest_commands import is_v1, read_commands
+from neuraxis.plugins.notes import Notes
+from neuraxis.plugins.yaml_nodes import read_yaml
+from neuraxis.sentences import quote, type_name
 from neuraxis.specs import Example, Json, PluginSpec
 
 FILE_NAME = "config.yaml"
@@ -31,57 +32,6 @@ _INFO_KEYS = (
     "title", "description", "description_for_human", "description_for_model",
     "summary", "prompt", "prompt_file_name", "prompt_file_path",
 )  # fmt: skip
-
-
-@dataclass(slots=True, kw_only=True)
-class Notes:
-    """The problems of one file while it is read."""
-
-    tree: Tree
-    found: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
-
-    def error(self, place: Place, message: str, severity: str = "error") -> None:
-        """Note what is wrong at a place of the tree."""
-        self.found.append(
-            ManifestProblem(
-                file=self.tree.file,
-                line=self.tree.line(place),
-                message=message,
-                severity=severity,
-            )
-        )
-
-    def warn(self, place: Place, message: str) -> None:
-        """Note what is doubtful; the file is loaded all the same."""
-        self.error(place, message, "warning")
-
-    def mapping(self, value: Json, place: Place, what: str) -> dict[str, Json]:
-        """The mapping that should stand there; empty for null."""
-        if isinstance(value, dict):
-            return cast("dict[str, Json]", value)
-        if value is not None:
-            self.error(place, f"{what}: expected a mapping, got {type_name(value)}")
-        return {}
-
-    def text(self, value: Json, place: Place) -> str | None:
-        """The text that should stand there, trimmed; None for null and blank."""
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            self.error(place, f"{place[-1]}: expected text, got {type_name(value)}")
-            return None
-        return value.strip() or None
-
-    def unknown(
-        self, given: Iterable[str], known: Iterable[str], place: Place
-    ) -> None:
-        """Warn of keys that nothing reads."""
-        names = list(known)
-        for key in given:
-            if key not in names:
-                close = nearest(key, names, 1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                self.warn((*place, key), f"unknown key {key!r} is not used{hint}")
 
 
 def load_manifest(
@@ -124,14 +74,13 @@ def parse_manifest(
     Raises:
         ManifestError: the text has errors; it carries them and the warnings.
     """
-    from neuraxis.plugins.manifest_commands import is_v1, read_commands
-
     tree = read_yaml(text, file)
     notes = Notes(tree=tree, found=list(tree.problems))
-    if not isinstance(tree.value, dict):
-        notes.error((), f"expected a mapping, got {type_name(tree.value)}")
+    value: Json = tree.value
+    if not isinstance(value, dict):
+        notes.error((), f"expected a mapping, got {type_name(value)}")
         raise ManifestError(tuple(notes.found))
-    root = cast("dict[str, Json]", tree.value)
+    root = cast("dict[str, Json]", value)
     notes.unknown(root, _ROOT_KEYS, ())
     listed = _listed(root, notes)
     info = notes.mapping(root.get("info"), ("info",), "info")
@@ -213,7 +162,9 @@ def _name(
     fallback = root.get("artifact_id")
     if not listed and isinstance(fallback, str) and fallback.strip():
         # It is never shown to a model, but must be told apart in messages.
-        notes.warn(("artifact_id",), "no name is given: artifact_id is used as the name")
+        notes.warn(
+            ("artifact_id",), "no name is given: artifact_id is used as the name"
+        )
         return fallback.strip()
     notes.error((), "no name: expected config.name, name or info.title")
     return ""
@@ -223,7 +174,10 @@ def _id(
     root: Mapping[str, Json], config: Mapping[str, Json], name: str, notes: Notes
 ) -> str:
     """The author's id; made from the name where it is absent or `default` (B18)."""
-    for value, place in ((config.get("id"), ("config", "id")), (root.get("id"), ("id",))):
+    for value, place in (
+        (config.get("id"), ("config", "id")),
+        (root.get("id"), ("id",)),
+    ):
         text = notes.text(value, place)
         if text and text != "default":
             return text

@@ -24,7 +24,7 @@ from neuraxis.plugins.additions import (
     parse_examples,
     reference_places,
 )
-from neuraxis.plugins.manifest import Notes
+from neuraxis.plugins.notes import Notes
 from neuraxis.sentences import problem_text, quote, type_name
 from neuraxis.specs import CommandSpec, Effects, Example, Json
 
@@ -57,7 +57,9 @@ def read_commands(
     if commands is None or commands == []:
         if listed:
             place: Place = ("commands",) if "commands" in root else ()
-            notes.error(place, "commands: expected at least one, since as_plugin is true")
+            notes.error(
+                place, "commands: expected at least one, since as_plugin is true"
+            )
         return ()
     if not isinstance(commands, list):
         message = f"commands: expected a list, got {type_name(commands)}"
@@ -87,11 +89,10 @@ def _command(
     command: Mapping[str, Json], place: Place, types: TypeTable, notes: Notes
 ) -> CommandSpec:
     notes.unknown(command, _KEYS, place)
-    name = notes.text(command.get("command_name"), (*place, "command_name"))
+    given = command.get("command_name")
+    name = notes.text(given, (*place, "command_name"))
     if name is None:
-        if not any(problem.message.startswith("command_name") for problem in notes.found):
-            notes.error(place, "command_name: expected the name of the command")
-        elif command.get("command_name") in (None, ""):
+        if given is None or isinstance(given, str):
             notes.error(place, "command_name: expected the name of the command")
     elif not name.isprintable():
         where = (*place, "command_name")

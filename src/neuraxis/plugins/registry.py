@@ -105,9 +105,9 @@ class Registry:
             if other is not None:
                 raise _taken(
                     spec,
-                    f"the tool_name {name!r} of {spec.name}.{command.spec.name} is taken "
-                    f"by {other.plugin.name}.{other.spec.name} ({other.plugin.source}); "
-                    "give one of them another tool_name",
+                    f"the tool_name {name!r} of {spec.name}.{command.spec.name} is "
+                    f"taken by {other.plugin.name}.{other.spec.name} "
+                    f"({other.plugin.source}); give one of them another tool_name",
                 )
             self._explicit[name] = command
         self._plugins[spec.name] = plugin
@@ -164,9 +164,7 @@ class Registry:
             return found
         owner = self._plugins.get(plugin)
         if owner is None or not owner.spec.listed:
-            return sentences.unknown_plugin(
-                plugin, [spec.name for spec in self.specs]
-            )
+            return sentences.unknown_plugin(plugin, [spec.name for spec in self.specs])
         return sentences.unknown_command(command, tuple(owner.commands), plugin)
 
     def _refresh(self) -> None:

@@ -9,8 +9,9 @@ what the author typed, a key stands once, aliases cannot blow up, tags are refus
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import yaml
 
@@ -70,7 +71,7 @@ def read_yaml(text: str, file: str) -> Tree:
         raise _refused(file, 0, f"expected at most {MOST_CHARACTERS} characters")
     try:
         _check_depth(text, file)
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        root = _compose(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         detail = " ".join(part for part in (error.context, error.problem) if part)
@@ -92,10 +93,17 @@ def _refused(file: str, line: int, message: str) -> ManifestError:
     return ManifestError((ManifestProblem(file=file, line=line, message=message),))
 
 
+def _compose(text: str) -> yaml.Node | None:
+    # PyYAML's stubs leave these functions half typed.
+    compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType]
+    return compose(text, Loader=yaml.CSafeLoader)
+
+
 def _check_depth(text: str, file: str) -> None:
     """Refuse deep nesting before `compose`, whose C recursion would crash on it."""
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+    parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+    for event in parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
             depth += 1
             if depth > MOST_DEPTH:
@@ -172,7 +180,7 @@ class _Reader:
     def _entries(
         self, node: yaml.MappingNode, path: Path, mode: _Mode
     ) -> dict[str, tuple[yaml.Node, int]]:
-        """Each key once, as typed; what `<<` merges gives way to the keys themselves."""
+        """Each key once, as typed; a key wins over what `<<` merges in."""
         own: dict[str, tuple[yaml.Node, int]] = {}
         merged: dict[str, tuple[yaml.Node, int]] = {}
         for key_node, value in node.value:
@@ -294,8 +302,8 @@ def _mode_of(
         if key in _VALUE_KEYS:
             return _DATA
     elif key in ("default", "example") and "type" in around:
-        fields = value.value if isinstance(value, yaml.MappingNode) else []
-        if not any(getattr(name, "value", None) == "type" for name, _ in fields):
+        fields: list[Any] = value.value if isinstance(value, yaml.MappingNode) else []
+        if not any(getattr(pair[0], "value", None) == "type" for pair in fields):
             return _DATA
     return _Mode(text=mode.text, nullable=mode.nullable) if key == "enum" else _Mode()
 

@@ -1,39 +1,142 @@
 """Which sandbox holds a job: the strongest that works here, or a refusal that says why.
 
-`choose` turns a mode into the kinds to try, `prepare` gives the launch of the first that
-can be built, `probe` tries each kind once by a real run of `/bin/true`.
+`choose` turns a mode into the one kind to take; `prepare` gives its launch; `probe`
+tries each kind once by a real run of `true` and remembers what came of it.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
 
-from neuraxis.sandbox import landlock
-from neuraxis.sandbox.limits import CannotStart, Job, Launch, Probe
+from neuraxis.sandbox import (
+    bubblewrap,
+    docker,
+    interpreter,
+    landlock,
+    running,
+    seatbelt,
+    staging,
+    watchdog,
+)
+from neuraxis.sandbox.limits import MIB, CannotStart, Job, Launch, Limits, Probe
 
 _log = logging.getLogger(__name__)
 
+AUTOMATIC = ("bubblewrap", "landlock", "seatbelt")
+"""In the order of their strength."""
 ON_REQUEST = ("docker",)
+VARIABLE = "NEURAXIS_SANDBOX"
+_BACK_ENDS = {
+    "bubblewrap": bubblewrap.prepare,
+    "landlock": landlock.prepare,
+    "seatbelt": seatbelt.prepare,
+    "docker": docker.prepare,
+    "none": landlock.limits_only,
+}
 
 
-def kinds() -> tuple[str, ...]:
-    return ("landlock",)
+def choose(mode: str, *, allow_none: bool, uid: int) -> str:
+    """The kind that holds the next run.
 
-
-def choose(mode: str, *, allow_none: bool) -> tuple[str, ...]:
+    Raises:
+        CannotStart: none works here; or the mode is unknown, or not allowed.
+    """
+    if os.name != "posix":
+        raise CannotStart(
+            "there is no sandbox for scripts on this system; use Linux (or WSL2) or "
+            "macOS"
+        )
     if mode == "none":
-        return ("none",)
-    return kinds() if mode == "auto" else (mode,)
+        if not allow_none or os.environ.get(VARIABLE) != "none":
+            raise CannotStart(
+                "running without a sandbox needs both the setting sandbox.mode = "
+                f'"none" and the environment variable {VARIABLE}=none'
+            )
+        _log.warning("a script runs without a sandbox: %s=none", VARIABLE)
+        return "none"
+    if mode in ON_REQUEST:
+        return mode
+    if mode != "auto" and mode not in AUTOMATIC:
+        known = ", ".join(("auto", *AUTOMATIC, *ON_REQUEST, "none"))
+        raise CannotStart(f"{mode!r} is no kind of sandbox; expected one of {known}")
+    tried: list[str] = []
+    for kind in AUTOMATIC if mode == "auto" else (mode,):
+        found = _try(kind, uid)
+        if found.works:
+            return kind
+        tried.append(f"{kind}: {found.detail}")
+    raise CannotStart(
+        "no sandbox works on this machine, and scripts are never run without one. "
+        f"Tried {'; '.join(tried)}. Install bubblewrap, or use a kernel with Landlock"
+    )
 
 
-def prepare(kinds: Sequence[str], job: Job) -> Launch:
-    if kinds[0] == "none":
-        return landlock.limits_only(job)
-    return landlock.prepare(job)
+def prepare(kind: str, job: Job) -> Launch:
+    """The launch of the job by the sandbox of that kind.
+
+    Raises:
+        CannotStart: it cannot be built.
+    """
+    return _BACK_ENDS[kind](job)
 
 
-def probe() -> tuple[Probe, ...]:
-    return ()
+def probe(uid: int) -> tuple[Probe, ...]:
+    """What came of trying every kind that `auto` considers."""
+    return tuple(_try(kind, uid) for kind in AUTOMATIC)
+
+
+@functools.cache
+def _try(kind: str, uid: int) -> Probe:
+    """One real run of `true`, once in this process."""
+    if os.name != "posix":
+        return Probe(kind=kind, works=False, detail="not for this system")
+    limits = Limits(seconds=10, memory=256 * MIB)
+    try:
+        with ExitStack() as stack:
+            folder = Path(
+                os.path.realpath(
+                    stack.enter_context(tempfile.TemporaryDirectory(prefix="neuraxis-"))
+                )
+            )
+            roots = interpreter.roots()
+            job = Job(argv=(_true(),), roots=roots, workspace=folder, limits=limits)
+            if os.geteuid() == 0:
+                copy = stack.enter_context(staging.staged(folder, uid, limits))
+                job = Job(
+                    argv=(interpreter.python(), "-I", "-S", "-c", ""),
+                    roots=roots,
+                    workspace=copy,
+                    limits=limits,
+                    uid=uid,
+                )
+            if kind == "bubblewrap":
+                bubblewrap.check(bubblewrap.find(job.workspace))
+            run = running.Run(
+                launch=prepare(kind, job), job=job, before=watchdog.disk(job.workspace)
+            )
+            outcome = running.follow(run, None, None)
+    except CannotStart as error:
+        return Probe(kind=kind, works=False, detail=str(error))
+    if outcome.ok:
+        return Probe(kind=kind, works=True, detail=_praise(kind))
+    detail = outcome.reason or outcome.stderr.strip().splitlines()[-1:] or ["no reason"]
+    text = detail if isinstance(detail, str) else detail[0]
+    return Probe(kind=kind, works=False, detail=text.rstrip("."))
+
+
+def _true() -> str:
+    return "/bin/true" if os.path.exists("/bin/true") else "/usr/bin/true"
+
+
+def _praise(kind: str) -> str:
+    if kind == "landlock":
+        return f"Landlock version {landlock.abi()}"
+    if kind == "bubblewrap" and sys.platform == "linux":
+        return "namespaces of its own, system call filter"
+    return "works"

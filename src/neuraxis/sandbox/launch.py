@@ -17,11 +17,13 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import struct
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 CLONE_NEWNS = 0x00020000
@@ -94,8 +96,6 @@ def become(uid: int, read_all: bool) -> None:
 
 def limit(values: dict[str, list[int]]) -> None:
     """Set resource limits; never above what this process may have."""
-    import resource
-
     for name, (soft, hard) in values.items():
         kind: int = getattr(resource, f"RLIMIT_{name}", -1)
         if kind < 0:
@@ -148,7 +148,8 @@ def confine(plan: dict[str, Any]) -> None:
     if "uid" in plan:
         become(plan["uid"], bool(plan.get("read_all")))
     limit(plan.get("rlimits", {}))
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if sys.platform == "linux":
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
     if rules >= 0:
         _check(_libc.syscall(LANDLOCK_RESTRICT, rules, 0), "landlock_restrict_self")
         os.close(rules)
@@ -182,15 +183,11 @@ def sweep(group: int) -> None:
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         for sign in (signal.SIGSTOP, signal.SIGKILL):
-            try:
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, sign)
-            except (ProcessLookupError, PermissionError):
-                pass
             for pid in _descendants():
-                try:
+                with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, sign)
-                except (ProcessLookupError, PermissionError):
-                    pass
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -199,12 +196,16 @@ def sweep(group: int) -> None:
         time.sleep(0.005)
 
 
+def _woken(_signal: int, _frame: object) -> None:
+    """Only so that the signal is not ignored: the pipe of `set_wakeup_fd` tells."""
+
+
 def supervise(child: int, lifeline: int) -> int:
     """Wait for the child or the end of the runtime; leave no process behind."""
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     read, write = os.pipe()
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _woken)
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     # Its own copies would keep the pipes open after the script has closed them.

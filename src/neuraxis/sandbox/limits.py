@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1024 * 1024
+GUARDED = (".git", ".ssh", "neuraxis.toml")
+"""Names at the top of a workspace that no script may change or make: what stands in
+them is obeyed by programs outside the sandbox."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,8 @@ class Launch:
     """Handed to the child and closed here once it has started."""
     status: int | None = None
     """Read end of a pipe that tells of a failed start; closed by `process`."""
+    info: int | None = None
+    """Read end of a pipe that tells the number of the first process in a namespace."""
     lifeline: int | None = None
     """Write end of a pipe; closing it makes the supervisor kill its tree."""
     close: Callable[[], None] | None = None
@@ -104,6 +109,8 @@ def environment(workspace: str) -> dict[str, str]:
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": workspace,
+        "USER": "sandbox",
+        "LOGNAME": "sandbox",
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -7,27 +7,20 @@ returns in time, with its processes gone. Which sandbox holds it is decided by `
 
 from __future__ import annotations
 
-import codecs
-import logging
 import os
-import select
-import signal
 import stat
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from neuraxis.sandbox import chain, interpreter, staging, watchdog
+from neuraxis.sandbox import chain, guarded, interpreter, running, staging, watchdog
 from neuraxis.sandbox.limits import (
     MIB,
     CannotStart,
     Job,
-    Launch,
     Limits,
     Outcome,
     Probe,
@@ -35,18 +28,14 @@ from neuraxis.sandbox.limits import (
 
 __all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
 
-_log = logging.getLogger(__name__)
-
-LINGER = 0.2
-"""Seconds that output is still read after the script's own process has ended."""
-_TREE_POLL, _DISK_POLL = 0.05, 0.1
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
+"""Nobody. Where other services run as this user, name one of its own."""
 
 
-def probe() -> tuple[Probe, ...]:
+def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
     """Every kind of sandbox, tried once in this process by a real run."""
-    return chain.probe()
+    return chain.probe(sandbox_uid)
 
 
 def run_python(
@@ -82,17 +71,29 @@ def run_python(
     try:
         root = Path(os.path.realpath(workspace))
         check_script(root, script)
-        kinds = chain.choose(mode, allow_none=allow_none)
+        if sandbox_uid <= 0:
+            raise CannotStart(
+                f"sandbox_uid is the number of an ordinary user, given {sandbox_uid}"
+            )
+        kind = chain.choose(mode, allow_none=allow_none, uid=sandbox_uid)
         with ExitStack() as stack:
-            job = _job(root, script, args, limits, network, kinds[0])
-            if kinds[0] != "none" and os.geteuid() == 0:
-                job = stack.enter_context(_as_other(job, sandbox_uid))
+            job = Job(
+                argv=(*_python(), "{workspace}/" + str(PurePosixPath(script)), *args),
+                roots=() if kind == "none" else interpreter.roots(),
+                workspace=root,
+                limits=limits,
+                network=network,
+            )
+            if kind != "none":
+                job = _own_copy(stack, job, kind, sandbox_uid)
             before = watchdog.disk(job.workspace)
             if before.sockets or network:
                 job = replace(job, sockets=False)
-            launch = chain.prepare(kinds, job)
-            run = _Run(launch=launch, job=job, start=start, before=before)
-            return _follow(run, cancelled, on_output)
+            launch = chain.prepare(kind, job)
+            run = running.Run(launch=launch, job=job, before=before, start=start)
+            made = guarded.absent(job.workspace)
+            outcome = running.follow(run, cancelled, on_output)
+            return guarded.told(outcome, guarded.removed(job.workspace, made))
     except CannotStart as error:
         return Outcome(
             ok=False,
@@ -140,232 +141,22 @@ def check_script(workspace: Path, script: str) -> None:
         raise CannotStart(f"{script!r} is larger than {SCRIPT_BYTES // MIB} MiB")
 
 
-def _job(
-    workspace: Path,
-    script: str,
-    args: Sequence[str],
-    limits: Limits,
-    network: bool,
-    kind: str,
-) -> Job:
-    inside = str(PurePosixPath(script))
-    return Job(
-        argv=(interpreter.python(), "-s", "-B", "{workspace}/" + inside, *args),
-        roots=() if kind == "none" else interpreter.roots(),
-        workspace=workspace,
-        limits=limits,
-        network=network,
-    )
+def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
+    """The job on a copy of its workspace, where the folder itself cannot be given."""
+    root = os.geteuid() == 0
+    bare = kind in ("landlock", "seatbelt")
+    if not root and not (bare and guarded.present(job.workspace)):
+        return job
+    inside = [
+        str(folder.relative_to(job.workspace))
+        for folder in job.roots
+        if job.workspace in folder.parents
+    ]
+    other = uid if root else None
+    copy = staging.staged(job.workspace, other, job.limits, inside)
+    return replace(job, workspace=stack.enter_context(copy), uid=other)
 
 
-@contextmanager
-def _as_other(job: Job, uid: int) -> Iterator[Job]:
-    """Root runs nothing itself: a copy of the workspace, owned by another user."""
-    if uid <= 0:
-        raise CannotStart(f"sandbox_uid must be the number of an ordinary user: {uid}")
-    with staging.staged(job.workspace, uid) as folder:
-        yield replace(job, workspace=folder, uid=uid)
-
-
-@dataclass(slots=True)
-class _Run:
-    """One run while it lasts."""
-
-    launch: Launch
-    job: Job
-    start: float
-    before: watchdog.Disk
-    reason: str = ""
-    taken: dict[str, bytearray] = field(
-        default_factory=lambda: {"output": bytearray(), "errors": bytearray()}
-    )
-
-
-def _follow(
-    run: _Run,
-    cancelled: threading.Event | None,
-    on_output: Callable[[str], None] | None,
-) -> Outcome:
-    launch = run.launch
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        try:
-            process = subprocess.Popen(
-                launch.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                close_fds=True,
-                pass_fds=launch.fds,
-                start_new_session=True,
-                env=dict(launch.env),
-                cwd=launch.cwd,
-            )
-        except OSError as error:
-            raise CannotStart(f"{launch.argv[0]} cannot be started ({error})") from error
-        finally:
-            for fd in launch.fds:
-                os.close(fd)
-        _watch(run, process, cancelled, on_output)
-    finally:
-        _end(run, process)
-    failed = _told(launch.status)
-    code = process.returncode
-    if failed:
-        raise CannotStart(f"the sandbox ({launch.kind}) could not be set up: {failed}")
-    code = 128 - code if code < 0 else code
-    if not run.reason and code != 0:
-        run.reason = _signalled(code, run.job.limits)
-    elif not run.reason:
-        now = watchdog.disk(run.job.workspace)
-        run.reason = watchdog.outgrown(run.before, now, run.job.limits)
-    stopped = bool(run.reason) and code <= 128
-    return Outcome(
-        ok=code == 0 and not run.reason,
-        exit_code=None if stopped else code,
-        stdout=run.taken["output"].decode("utf-8", "replace"),
-        stderr=run.taken["errors"].decode("utf-8", "replace"),
-        reason=run.reason,
-        sandbox=launch.kind,
-        seconds=time.monotonic() - run.start,
-    )
-
-
-def _watch(
-    run: _Run,
-    process: subprocess.Popen[bytes],
-    cancelled: threading.Event | None,
-    on_output: Callable[[str], None] | None,
-) -> None:
-    """Read output and look at the limits until the script ends or must be stopped."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    streams = {
-        process.stdout.fileno(): "output",
-        process.stderr.fileno(): "errors",
-    }
-    decoders = {name: _decoder() for name in run.taken}
-    begun = time.monotonic()
-    tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
-    pids: tuple[int, ...] = ()
-    while streams or not ended_at:
-        now = time.monotonic()
-        if not ended_at and process.poll() is not None:
-            ended_at = now
-        if ended_at and now > ended_at + LINGER:
-            return
-        if cancelled is not None and cancelled.is_set():
-            run.reason = "It was cancelled and stopped."
-        elif now - begun > run.job.limits.seconds:
-            run.reason = (
-                f"It did not end within {run.job.limits.seconds:g} seconds "
-                "and was stopped."
-            )
-        elif not ended_at and now >= tree_at:
-            used = watchdog.usage(process.pid, beyond=run.job.limits.memory)
-            pids = used.pids
-            run.reason = watchdog.exceeded(used, run.job.limits)
-            spent = time.monotonic() - now
-            tree_at = now + max(_TREE_POLL, 8 * spent)
-        elif not ended_at and now >= disk_at:
-            run.reason = _disk(run, pids)
-            spent = time.monotonic() - now
-            disk_at = now + max(_DISK_POLL, 8 * spent)
-        if run.reason:
-            return
-        if streams:
-            ready, _, _ = select.select(list(streams), [], [], 0.02)
-        else:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.02)
-            ready = []
-        for fd in ready:
-            _take(run, fd, streams, decoders, on_output)
-
-
-def _decoder() -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder("utf-8")("replace")
-
-
-def _take(
-    run: _Run,
-    fd: int,
-    streams: dict[int, str],
-    decoders: dict[str, codecs.IncrementalDecoder],
-    on_output: Callable[[str], None] | None,
-) -> None:
-    name = streams[fd]
-    data = os.read(fd, 65536)
-    if not data:
-        del streams[fd]
-    room = run.job.limits.output - len(run.taken[name])
-    if len(data) > room:
-        run.reason = (
-            f"It wrote more than {run.job.limits.output:,} bytes of {name} "
-            "and was stopped."
-        )
-        data = data[:room]
-    run.taken[name] += data
-    if on_output is not None and (text := decoders[name].decode(data, not data)):
-        on_output(text)
-
-
-def _disk(run: _Run, pids: tuple[int, ...]) -> str:
-    removed = 0
-    with suppress(OSError):
-        device = run.job.workspace.stat().st_dev
-        removed = watchdog.removed_but_open(pids, device)
-    now = watchdog.disk(run.job.workspace)
-    return watchdog.outgrown(run.before, now, run.job.limits, removed)
-
-
-def _end(run: _Run, process: subprocess.Popen[bytes] | None) -> None:
-    """See every process of the run dead, whatever happened before."""
-    launch = run.launch
-    if launch.lifeline is not None:
-        os.close(launch.lifeline)
-    if process is not None:
-        if launch.lifeline is not None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(6)
-        if process.poll() is None:
-            watchdog.kill(process.pid)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-        if process.returncode is None:
-            _log.error("process %d of a script could not be ended", process.pid)
-            run.reason = run.reason or "It could not be ended."
-    if launch.close is not None:
-        launch.close()
-
-
-def _told(status: int | None) -> str:
-    """What the child wrote about a failed start."""
-    if status is None:
-        return ""
-    os.set_blocking(status, False)
-    try:
-        return os.read(status, 4096).decode("utf-8", "replace")
-    except BlockingIOError:
-        return ""
-    finally:
-        os.close(status)
-
-
-def _signalled(code: int, limits: Limits) -> str:
-    """Why a process that ended by a signal did, where that is ours to say."""
-    if code == 128 + signal.SIGXCPU:
-        return (
-            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
-            "and was stopped."
-        )
-    if code == 128 + signal.SIGSYS:
-        return "It made a system call that the sandbox does not allow."
-    if code == 128 + signal.SIGKILL:
-        return "It was killed (signal 9)."
-    return ""
-
-
+def _python() -> tuple[str, ...]:
+    # Not isolated mode (-I): a script may import the helper beside it.
+    return (interpreter.python(), "-s", "-B")

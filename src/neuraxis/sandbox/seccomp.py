@@ -1,8 +1,8 @@
 """Which system calls a script may make, as a classic BPF program for the kernel.
 
-`program` gives the bytes of `struct sock_filter[]` for x86_64 or aarch64. Everything is
-allowed but what is listed here: a filter narrows what namespaces or Landlock leave open,
-it is no sandbox of its own. Calls of another architecture or ABI end the process.
+`program` gives the bytes of `struct sock_filter[]` for x86_64 or aarch64. Everything
+is allowed but what is listed here: a filter narrows what namespaces or Landlock leave
+open, it is no sandbox of its own. Calls of another architecture or ABI end the process.
 """
 
 from __future__ import annotations
@@ -221,9 +221,7 @@ def program(
     clone = _when(_ANY, (_NEW_NAMESPACE,), _refuse())
     code += _for(_number("clone", machine), [*_argument(0), *clone])
     plain = _when(_EQUAL, (0, 0xFFFFFFFF), _give(_ALLOW))
-    code += _for(
-        _number("personality", machine), [*_argument(0), *plain, *_refuse()]
-    )
+    code += _for(_number("personality", machine), [*_argument(0), *plain, *_refuse()])
     input_ = _when(_EQUAL, _TERMINAL_INPUT, _refuse())
     code += _for(_number("ioctl", machine), [*_argument(1), *input_])
     code += _when(_EQUAL, tuple(refused), _refuse())

@@ -1,70 +1,104 @@
-"""A copy of the workspace that another user owns, and what came of it brought back.
+"""A copy of the workspace for one run, and what came of it brought back.
 
-Where the runtime is root, scripts run as an ordinary user on such a copy: nothing of the
-real workspace changes owner, and only regular files and folders come back, read and
-written without following a link. New files belong to the workspace's owner.
+Where the runtime is root, scripts run as an ordinary user on such a copy: nothing of
+the real workspace changes owner. Only regular files and folders come back, read and
+written without following a link; new ones belong to the workspace's owner. A copy
+also keeps what is in `GUARDED` from a script where a sandbox cannot make it read only.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from neuraxis.sandbox.limits import MIB, CannotStart
+from neuraxis.sandbox.limits import GUARDED, MIB, CannotStart, Limits
 
-MOST_BYTES, MOST_FILES = 1024 * MIB, 50_000
-KEPT = frozenset({".git", ".ssh", "neuraxis.toml"})
-"""Names at the top of the workspace that a script neither sees nor changes as root."""
+_log = logging.getLogger(__name__)
+
+MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-Known = dict[str, tuple[int, int]]
-"""Path in the copy -> inode and time of change, which no script can set."""
+Stamp = tuple[int, int]
+"""Inode and time of change, which no script can set."""
+
+
+@dataclass(slots=True)
+class _Copy:
+    """One copy while it lasts."""
+
+    uid: int
+    """The owner, also as a group; -1: the user this process has."""
+    left_out: frozenset[str]
+    """Paths that are neither copied nor brought back."""
+    bytes_left: int = MOST_BYTES
+    files_left: int = MOST_FILES
+    known: dict[str, dict[str, Stamp]] = field(
+        default_factory=dict[str, dict[str, Stamp]]
+    )
+    """Folder (with a slash at its end, or empty) -> what was copied into it."""
 
 
 @contextmanager
-def staged(workspace: Path, uid: int) -> Iterator[Path]:
+def staged(
+    workspace: Path, uid: int | None, limits: Limits, left_out: Collection[str] = ()
+) -> Generator[Path]:
     """The copy, while the block runs; afterwards what changed is brought back.
+
+    Args:
+        workspace: the real folder.
+        uid: the owner of the copy; None: the user this process has.
+        limits: no more is brought back than they allow.
+        left_out: paths in the workspace that stay out of it, beside `GUARDED`.
 
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
     """
     outer = Path(tempfile.mkdtemp(prefix="neuraxis-"))
+    owner = -1 if uid is None else uid
+    state = _Copy(uid=owner, left_out=frozenset({*GUARDED, *left_out}))
     try:
-        os.chown(outer, -1, uid)
+        os.chown(outer, -1, owner)
         outer.chmod(0o710)
         copy = outer / "workspace"
         copy.mkdir(0o700)
-        known: Known = {}
-        room = [MOST_BYTES, MOST_FILES]
         try:
-            _copy_in(os.open(workspace, _FOLDER), os.open(copy, _FOLDER), uid, room)
+            _copy_in(os.open(workspace, _FOLDER), os.open(copy, _FOLDER), "", state)
         except OSError as error:
             raise CannotStart(f"the workspace cannot be copied ({error})") from error
-        os.chown(copy, uid, uid)
-        _remember(os.open(copy, _FOLDER), "", known)
+        os.chown(copy, owner, owner)
         yield copy
-        _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", known)
+        state.bytes_left, state.files_left = limits.disk, limits.files
+        _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", state)
     finally:
         shutil.rmtree(outer, ignore_errors=True)
 
 
-def _copy_in(source: int, target: int, uid: int, room: list[int], depth: int = 0) -> None:
+def _count(state: _Copy, size: int) -> bool:
+    """Take a file off what is left; False if it is too much."""
+    state.bytes_left -= size
+    state.files_left -= 1
+    return state.bytes_left >= 0 and state.files_left >= 0
+
+
+def _copy_in(source: int, target: int, path: str, state: _Copy) -> None:
     """Copy an open folder into another and close both."""
+    uid = state.uid
+    known = state.known.setdefault(path, {})
     try:
         for name in os.listdir(source):
             entry = os.stat(name, dir_fd=source, follow_symlinks=False)
-            if depth == 0 and name in KEPT:
+            if path + name in state.left_out:
                 continue
-            room[0] -= entry.st_size
-            room[1] -= 1
-            if min(room) < 0 or depth > 100:
+            if not _count(state, entry.st_size) or path.count("/") > DEEPEST:
                 raise CannotStart(
                     f"the workspace holds more than {MOST_BYTES // MIB} MiB or "
                     f"{MOST_FILES:,} files, too much to copy for a run by root; run "
@@ -76,14 +110,17 @@ def _copy_in(source: int, target: int, uid: int, room: list[int], depth: int = 0
                 below = os.open(name, _FOLDER, dir_fd=target)
                 os.fchown(below, uid, uid)
                 os.fchmod(below, mode | 0o700)
-                _copy_in(
-                    os.open(name, _FOLDER, dir_fd=source), below, uid, room, depth + 1
-                )
+                read = os.open(name, _FOLDER, dir_fd=source)
+                _copy_in(read, below, f"{path}{name}/", state)
             elif stat.S_ISREG(entry.st_mode):
                 _copy_file(source, name, target, name, (uid, uid, mode | 0o600))
             elif stat.S_ISLNK(entry.st_mode):
                 os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
                 os.chown(name, uid, uid, dir_fd=target, follow_symlinks=False)
+            else:
+                continue
+            copied = os.stat(name, dir_fd=target, follow_symlinks=False)
+            known[name] = (copied.st_ino, copied.st_ctime_ns)
     finally:
         os.close(source)
         os.close(target)
@@ -97,15 +134,14 @@ def _copy_file(
     try:
         write = os.open(new, _WRITE, 0o600, dir_fd=target)
         try:
-            size = os.fstat(read).st_size
-            while size > 0:
-                sent = os.sendfile(write, read, None, min(size, 16 * MIB))
-                if not sent:
-                    break
-                size -= sent
+            entry = os.fstat(read)
+            left = entry.st_size
+            while left > 0 and (
+                sent := os.sendfile(write, read, None, min(left, 16 * MIB))
+            ):
+                left -= sent
             os.fchown(write, uid, gid)
             os.fchmod(write, mode)
-            entry = os.fstat(read)
             os.utime(write, ns=(entry.st_atime_ns, entry.st_mtime_ns))
         finally:
             os.close(write)
@@ -113,65 +149,63 @@ def _copy_file(
         os.close(read)
 
 
-def _remember(folder: int, path: str, known: Known) -> None:
-    try:
-        for name in os.listdir(folder):
-            entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            known[path + name] = (entry.st_ino, entry.st_ctime_ns)
-            if stat.S_ISDIR(entry.st_mode):
-                below = os.open(name, _FOLDER, dir_fd=folder)
-                _remember(below, path + name + "/", known)
-    finally:
-        os.close(folder)
-
-
-def _bring_back(copy: int, workspace: int, path: str, known: Known) -> None:
+def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
     """Make the workspace's folder like the copy's, and close both."""
+    known = state.known.get(path, {})
     try:
         here = os.fstat(workspace)
-        names = set(os.listdir(copy))
-        for name in sorted(names):
-            if not path and name in KEPT:
+        names = sorted(os.listdir(copy))
+        for name in names:
+            if path + name in state.left_out or path.count("/") > DEEPEST:
                 continue
-            entry = os.stat(name, dir_fd=copy, follow_symlinks=False)
-            if stat.S_ISDIR(entry.st_mode):
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o755, dir_fd=workspace)
-                    os.chown(name, here.st_uid, here.st_gid, dir_fd=workspace)
-                with suppress(NotADirectoryError, OSError):
-                    target = os.open(name, _FOLDER, dir_fd=workspace)
-                    below = os.open(name, _FOLDER, dir_fd=copy)
-                    _bring_back(below, target, path + name + "/", known)
-            elif stat.S_ISREG(entry.st_mode):
-                if known.get(path + name) != (entry.st_ino, entry.st_ctime_ns):
+            try:
+                entry = os.stat(name, dir_fd=copy, follow_symlinks=False)
+                if stat.S_ISDIR(entry.st_mode):
+                    _folder_back(copy, name, workspace, path, state)
+                elif stat.S_ISREG(entry.st_mode) and known.get(name) != (
+                    entry.st_ino,
+                    entry.st_ctime_ns,
+                ):
+                    if not _count(state, entry.st_size):
+                        raise OSError("the limit of what a script may write")
                     _replace(copy, name, workspace, here)
-        for name in _gone(path, names, known):
+            except OSError as error:
+                _log.warning("%s%s was not brought back: %s", path, name, error)
+        for name in known.keys() - set(names):
             _remove(workspace, name)
     finally:
         os.close(copy)
         os.close(workspace)
 
 
-def _gone(path: str, names: set[str], known: Known) -> list[str]:
-    """Names that were copied into this folder and are there no more."""
-    return [
-        key[len(path) :]
-        for key in known
-        if key.startswith(path)
-        and "/" not in key[len(path) :]
-        and key[len(path) :] not in names
-    ]
+def _folder_back(copy: int, name: str, workspace: int, path: str, state: _Copy) -> None:
+    here = os.fstat(workspace)
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=workspace)
+        os.chown(name, *_owner(here), dir_fd=workspace)
+        if not _count(state, 0):
+            raise OSError("the limit of what a script may write")
+    target = os.open(name, _FOLDER, dir_fd=workspace)
+    try:
+        below = os.open(name, _FOLDER, dir_fd=copy)
+    except OSError:
+        os.close(target)
+        raise
+    _bring_back(below, target, f"{path}{name}/", state)
+
+
+def _owner(entry: os.stat_result) -> tuple[int, int]:
+    """Who shall own what comes back; only root can give a file away."""
+    return (entry.st_uid, entry.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
 def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> None:
     """Put a changed file in place, by renaming, with the owner and mode it had."""
-    owner = (folder.st_uid, folder.st_gid, 0o644)
+    owner = (*_owner(folder), 0o644)
     with suppress(FileNotFoundError):
         old = os.stat(name, dir_fd=workspace, follow_symlinks=False)
-        if stat.S_ISDIR(old.st_mode):
-            return
         if stat.S_ISREG(old.st_mode):
-            owner = (old.st_uid, old.st_gid, stat.S_IMODE(old.st_mode) & 0o777)
+            owner = (*_owner(old), stat.S_IMODE(old.st_mode) & 0o777)
     new = f".neuraxis-{os.urandom(6).hex()}"
     try:
         _copy_file(copy, name, workspace, new, owner)
@@ -183,7 +217,7 @@ def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> No
 
 
 def _remove(workspace: int, name: str) -> None:
-    """Remove what the script removed; a folder only when it is empty by then."""
+    """Remove what the script removed."""
     with suppress(OSError):
         entry = os.stat(name, dir_fd=workspace, follow_symlinks=False)
         if stat.S_ISDIR(entry.st_mode):

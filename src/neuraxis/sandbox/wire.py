@@ -98,10 +98,8 @@ def secure(raw: socket.socket, host: str, port: int, clock: Clock) -> ssl.SSLSoc
     """TLS over a connected, non-blocking socket; the certificate must fit `host`."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    sock = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
     try:
-        sock = context.wrap_socket(
-            raw, server_hostname=host, do_handshake_on_connect=False
-        )
         while True:
             try:
                 sock.do_handshake()
@@ -110,12 +108,20 @@ def secure(raw: socket.socket, host: str, port: int, clock: Clock) -> ssl.SSLSoc
                 wait(sock, selectors.EVENT_READ, clock)
             except ssl.SSLWantWriteError:
                 wait(sock, selectors.EVENT_WRITE, clock)
-    except ssl.SSLCertVerificationError as error:
-        raise NotReached(
+    except BaseException as error:
+        sock.close()
+        raise _named(error, host, port) from None
+
+
+def _named(error: BaseException, host: str, port: int) -> BaseException:
+    """What went wrong in the handshake, in words; anything else as it is."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return NotReached(
             f"{host}: its certificate is not valid ({error.verify_message})."
-        ) from None
-    except (OSError, ValueError):
-        raise NotReached(f"{host} does not speak TLS on port {port}.") from None
+        )
+    if isinstance(error, (OSError, ValueError)):
+        return NotReached(f"{host} does not speak TLS on port {port}.")
+    return error
 
 
 def wait(sock: socket.socket, event: int, clock: Clock) -> None:

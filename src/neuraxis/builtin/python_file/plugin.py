@@ -1,10 +1,16 @@
-"""Running a Python file of the workspace, in the sandbox of `sandbox.process` only."""
+"""Running a Python file of the workspace, in the sandbox of `sandbox.process` only.
+
+Settings: `sandbox.mode` (default `auto`), `sandbox.seconds`, `sandbox.memory` (bytes),
+`sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`. A call has no
+way to change any of them.
+"""
 
 from __future__ import annotations
 
+from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import files
-from neuraxis.sandbox.process import run_python
+from neuraxis.sandbox.process import DEFAULT_UID, Limits, Outcome, run_python
 from neuraxis.specs import Json
 
 
@@ -15,7 +21,7 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
     except files.FileRefused as error:
         return {"success": False, "output": "", "error": str(error)}
     context.progress(f"running {script}", None)
-    outcome = run_python(script, workspace=context.workspace)
+    outcome = _run(script, context)
     result: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     if outcome.stderr:
         result["stderr"] = outcome.stderr
@@ -24,6 +30,33 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
             outcome.stderr, outcome.exit_code
         )
     return result
+
+
+def _run(script: str, context: Context) -> Outcome:
+    settings, usual = context.settings, Limits()
+    return run_python(
+        script,
+        workspace=context.workspace,
+        limits=Limits(
+            seconds=_number(context, "sandbox.seconds", int(usual.seconds)),
+            memory=_number(context, "sandbox.memory", usual.memory),
+        ),
+        network=settings.get("sandbox.network") in (True, "true", "1"),
+        mode=str(settings.get("sandbox.mode", "auto")),
+        cancelled=context.cancelled,
+        allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
+        sandbox_uid=_number(context, "sandbox.uid", DEFAULT_UID),
+    )
+
+
+def _number(context: Context, key: str, usual: int) -> int:
+    given = context.settings.get(key, usual)
+    try:
+        return int(given)
+    except (TypeError, ValueError):
+        raise CommandError(
+            f"The setting {key} must be a whole number, not {given!r}."
+        ) from None
 
 
 def _last_line(stderr: str, exit_code: int | None) -> str:

@@ -1,0 +1,123 @@
+"""Fetching a page of the public web as Markdown, through `sandbox.requests` only."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import re
+from typing import Any
+
+from neuraxis.errors import CommandError, MissingExtra
+from neuraxis.plugins.context import Context
+from neuraxis.sandbox import requests
+
+SHOWN = 200_000
+"""Characters of a page that are handed on; longer texts are cut, and say so."""
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_META = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""",
+    re.IGNORECASE,
+)
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# What browsers read under these names (WHATWG Encoding).
+_ALIASES = {"iso-8859-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252"}
+
+
+def fetch(url: str, context: Context) -> dict[str, str]:
+    """Fetch a page; the text is data and is cut to a bounded size."""
+    context.progress(f"fetching {url[:200]}", None)
+    try:
+        answer = requests.fetch(
+            url, allowed_hosts=context.allowed_hosts, cancelled=context.cancelled
+        )
+    except (requests.RequestRefused, requests.RequestFailed) as error:
+        raise CommandError(str(error)) from None
+    if answer.status >= 400:
+        raise CommandError(
+            f"{_host(answer)} answered {answer.status} {answer.reason}".rstrip() + "."
+        )
+    try:
+        text = _markdown(answer)
+    except MissingExtra as error:
+        raise CommandError(str(error)) from None
+    if answer.truncated or len(text) > SHOWN:
+        text = text[:SHOWN].rstrip() + (
+            "\n\n[The page is longer; the rest was left out.]"
+        )
+    return {"output": text}
+
+
+def _host(answer: requests.Response) -> str:
+    return answer.url.split("/")[2]
+
+
+def _markdown(answer: requests.Response) -> str:
+    text = _decode(answer)
+    if answer.content_type in _HTML:
+        return _from_html(text, answer.url).strip()
+    return text
+
+
+def _decode(answer: requests.Response) -> str:
+    """The body as text: byte order mark, header, `<meta>`, then UTF-8."""
+    body = answer.body
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return body.decode(name, errors="replace")
+    names = [answer.charset]
+    if answer.content_type in _HTML and (found := _META.search(body[:4096])):
+        names.append(found[1].decode("ascii"))
+    for name in names:
+        if name and (known := _known(name)):
+            return body.decode(known, errors="replace")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A cut body may end within a character; anything else is an old page.
+        if answer.truncated and error.start >= len(body) - 3:
+            return body.decode("utf-8", errors="replace")
+        return body.decode("cp1252", errors="replace")
+
+
+def _known(name: str) -> str | None:
+    """A charset name that Python decodes bytes to text with, else None."""
+    try:
+        found = codecs.lookup(_ALIASES.get(name.lower(), name)).name
+        b"".decode(found)
+    except (LookupError, UnicodeError, ValueError):
+        return None
+    return None if found in ("utf-7", "idna", "punycode") else found
+
+
+def _from_html(html: str, url: str) -> str:
+    """The main content where the page has one, else the whole page."""
+    try:
+        trafilatura: Any = importlib.import_module("trafilatura")
+        converter: Any = importlib.import_module("html_to_markdown")
+    except ImportError as error:
+        raise MissingExtra(
+            (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
+        ) from None
+    main: str | None = trafilatura.extract(
+        html,
+        url=url,
+        output_format="markdown",
+        include_links=True,
+        include_formatting=True,
+        include_tables=True,
+        include_comments=False,
+        with_metadata=False,
+    )
+    options = converter.ConversionOptions(
+        base_url=url, extract_metadata=False, skip_images=True, max_depth=200
+    )
+    whole = str(converter.convert(html, options).content or "")
+    # A short page has no "main part": what the extractor keeps of it is too little.
+    if main and len(main) >= max(400, len(whole) // 20):
+        return main
+    return whole or main or ""

@@ -1,0 +1,182 @@
+"""A query -> hits in a folder of text files: a full-text index of SQLite (FTS5).
+
+The folder is that of the setting `search.folder`. Files are read through
+`sandbox.files`, so links, dot names and huge files are left out. The index lies in the
+user's cache and follows the files' times and sizes; where it cannot be written, or is
+broken, it is built in memory. URLs are paths relative to the workspace where the
+folder lies in it, so that `file_reader` takes them, else relative to the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import html
+import re
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path, PurePosixPath
+
+from neuraxis.builtin.web_search.providers import Hit
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.sandbox import files
+from neuraxis.settings import user_dir
+
+MOST_FILES = 20_000
+MOST_BYTES = 2 * 1024 * 1024
+_SUFFIXES = (".txt", ".md", ".markdown", ".rst", ".html", ".htm")
+_WORD = re.compile(r"\w+")
+_TAG = re.compile(r"<[^<>]*>")
+_DROPPED = re.compile(
+    r"<(script|style|template|noscript)\b.*?(</\1\s*>|\Z)|<!--.*?(-->|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_TITLE = re.compile(r"<title[^<>]*>([^<]{1,300})", re.IGNORECASE)
+_TABLES = """
+create table if not exists file (
+    id integer primary key, path text unique not null,
+    changed integer not null, size integer not null
+);
+create virtual table if not exists page using fts5 (title, name, body);
+"""
+
+
+def search(query: str, most: int, context: Context) -> list[Hit]:
+    """The files that hold words of the query, best first."""
+    folder = _folder(context)
+    words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:32]
+    if not words:
+        raise CommandError(f"The query {query[:60]!r} holds no word to search for.")
+    prefix = _prefix(folder, context.workspace)
+    with _index(folder) as index:
+        _refresh(index, folder, context)
+        # Quoted words only: nothing of the query is read as FTS syntax.
+        wanted = " OR ".join(f'"{word}"' for word in words)
+        rows = index.execute(
+            "select file.path, page.title, "
+            "snippet(page, 2, '', '', ' … ', 40) from page "
+            "join file on file.id = page.rowid where page match ? "
+            "order by bm25(page, 8.0, 4.0, 1.0), file.path limit ?",
+            (wanted, most),
+        ).fetchall()
+    return [
+        Hit(title=title, url=prefix + path, snippet=" ".join(snippet.split()))
+        for path, title, snippet in rows
+    ]
+
+
+def _folder(context: Context) -> Path:
+    given = context.settings.get("search.folder")
+    if not given:
+        raise CommandError(
+            "Searching documents needs the setting search.folder: a folder with text, "
+            "Markdown or HTML files."
+        )
+    # A relative folder is one of the workspace; only a person writes settings.
+    folder = (context.workspace / Path(str(given)).expanduser()).resolve()
+    if not folder.is_dir():
+        raise CommandError(
+            f"The folder of the setting search.folder ({given}) is not there."
+        )
+    return folder
+
+
+def _prefix(folder: Path, workspace: Path) -> str:
+    try:
+        inside = folder.relative_to(workspace.resolve())
+    except ValueError:
+        return ""
+    return f"{inside.as_posix()}/" if inside.parts else ""
+
+
+@contextlib.contextmanager
+def _index(folder: Path) -> Generator[sqlite3.Connection]:
+    index = _open(folder)
+    try:
+        yield index
+    finally:
+        index.close()
+
+
+def _open(folder: Path) -> sqlite3.Connection:
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:32]
+    place = user_dir("cache") / "search"
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _prepare(sqlite3.connect(place / f"{name}.sqlite", timeout=5))
+    except (OSError, sqlite3.Error):
+        return _prepare(sqlite3.connect(":memory:"))
+
+
+def _prepare(index: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        index.executescript(_TABLES)
+    except sqlite3.Error:
+        index.close()
+        raise
+    return index
+
+
+def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
+    """Bring the index up to the files: new and changed are read, gone are dropped."""
+    listing = files.list_files(folder, most=MOST_FILES).files
+    names = [name for name in listing if name.lower().endswith(_SUFFIXES)]
+    known = {
+        path: (number, changed, size)
+        for number, path, changed, size in index.execute(
+            "select id, path, changed, size from file"
+        )
+    }
+    with index:
+        for path in known.keys() - set(names):
+            _drop(index, known[path][0])
+        for done, name in enumerate(names):
+            if context.cancelled.is_set():
+                raise CommandError("The search was stopped.")
+            try:
+                found = (folder / name).lstat()
+            except OSError:
+                continue
+            state = (found.st_mtime_ns, found.st_size)
+            if name in known and known[name][1:] == state:
+                continue
+            if name in known:
+                _drop(index, known[name][0])
+            if done % 200 == 199:
+                context.progress(f"indexing {folder.name}", done / len(names))
+            _add(index, folder, name, state)
+
+
+def _drop(index: sqlite3.Connection, number: int) -> None:
+    index.execute("delete from page where rowid = ?", (number,))
+    index.execute("delete from file where id = ?", (number,))
+
+
+def _add(
+    index: sqlite3.Connection, folder: Path, name: str, state: tuple[int, int]
+) -> None:
+    try:
+        text = files.read_text(folder, name, limit=MOST_BYTES)
+    except files.FileRefused:
+        text = ""  # binary, too large or linked: known, so that it is not read again
+    title, body = _title_and_body(name, text)
+    number = index.execute(
+        "insert into file (path, changed, size) values (?, ?, ?)", (name, *state)
+    ).lastrowid
+    index.execute(
+        "insert into page (rowid, title, name, body) values (?, ?, ?, ?)",
+        (number, title, name, body),
+    )
+
+
+def _title_and_body(name: str, text: str) -> tuple[str, str]:
+    stem = PurePosixPath(name).stem.replace("_", " ").replace("-", " ")
+    if name.lower().endswith((".html", ".htm")):
+        found = _TITLE.search(text)
+        plain = html.unescape(_TAG.sub(" ", _DROPPED.sub(" ", text)))
+        title = html.unescape(found[1]) if found else ""
+        return " ".join(title.split()) or stem, plain
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    heading = first.startswith("#") or len(first) <= 80
+    return (first.lstrip("# ").strip() if heading else "") or stem, text

@@ -1,0 +1,84 @@
+"""Searching with the provider of the setting `search.provider`.
+
+`google` (Programmable Search Engine), `searxng` (a server of one's own), `documents`
+(a folder of this computer) or `ddgs` (the package of the extra `search`).
+"""
+
+from __future__ import annotations
+
+from neuraxis.builtin.web_search import documents, providers
+from neuraxis.builtin.web_search.providers import Hit
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.specs import Json
+
+SET_UP = (
+    "No search provider is set up. In neuraxis.toml, under [search], set one of: "
+    'provider = "documents" and folder = "FOLDER" (searches files of this computer); '
+    'provider = "searxng" and url = "https://SERVER"; '
+    'provider = "google", engine = "ENGINE_ID" and the key in the environment variable '
+    "GOOGLE_API_KEY; or provider = \"ddgs\" after pip install 'neuraxis[search]'."
+)
+
+
+def search(query: str, context: Context) -> dict[str, Json]:
+    """Search with the provider that is set up; each hit once, best first."""
+    if not query.strip():
+        raise CommandError("The query is empty: give the words to search for.")
+    provider = _provider(context)
+    context.progress(f"searching with {provider}", None)
+    most = _most(context)
+    hits: dict[str, Hit] = {}
+    for hit in _hits(provider, query.strip(), most, context):
+        hits.setdefault(hit.url, hit)
+    found = list(hits.values())[:most]
+    return {
+        "urls": [hit.url for hit in found],
+        "results": [
+            {"title": hit.title, "url": hit.url, "snippet": hit.snippet}
+            for hit in found
+        ],
+    }
+
+
+def _hits(provider: str, query: str, most: int, context: Context) -> list[Hit]:
+    match provider:
+        case "google":
+            return providers.google(query, most, context)
+        case "searxng":
+            return providers.searxng(query, most, context)
+        case "ddgs":
+            return providers.ddgs(query, most, context)
+        case _:
+            return documents.search(query, most, context)
+
+
+def _provider(context: Context) -> str:
+    """The provider that was named, else the first that has what it needs."""
+    settings = context.settings
+    named = settings.get("search.provider")
+    known = ("google", "searxng", "documents", "ddgs")
+    if named is not None:
+        if named not in known:
+            raise CommandError(
+                f"The setting search.provider is {named!r}; it can be one of "
+                f"{', '.join(known)}."
+            )
+        return str(named)
+    if providers.google_key(context) and settings.get("search.engine"):
+        return "google"
+    if settings.get("search.url"):
+        return "searxng"
+    if settings.get("search.folder"):
+        return "documents"
+    raise CommandError(SET_UP)
+
+
+def _most(context: Context) -> int:
+    given = context.settings.get("search.results", 10)
+    try:
+        return max(1, min(50, int(given)))
+    except (TypeError, ValueError):
+        raise CommandError(
+            f"The setting search.results must be a whole number, not {given!r}."
+        ) from None

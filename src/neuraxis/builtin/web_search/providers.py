@@ -1,0 +1,151 @@
+"""A query -> hits of a search server. All requests go through `sandbox.requests`.
+
+The exception is `ddgs`: that package makes its own requests, to search engines of its
+choice. It is used only where the setting names it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlencode, urlsplit
+
+from neuraxis.errors import CommandError, MissingExtra
+from neuraxis.plugins.context import Context
+from neuraxis.sandbox import requests
+from neuraxis.specs import Json
+
+_GOOGLE = "https://www.googleapis.com/customsearch/v1"
+_LIMITS = requests.Limits(seconds=15, redirects=0, content_types=("application/json",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One result; `url` may be a path of the workspace for documents."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+def google_key(context: Context) -> str | None:
+    """The key, from the variable that `search.key_env` names."""
+    name = context.settings.get("search.key_env", "GOOGLE_API_KEY")
+    return os.environ.get(str(name)) or None
+
+
+def google(query: str, most: int, context: Context) -> list[Hit]:
+    """Google's Programmable Search Engine (a key and an engine id are needed)."""
+    key, engine = google_key(context), context.settings.get("search.engine")
+    if not key or not engine:
+        name = context.settings.get("search.key_env", "GOOGLE_API_KEY")
+        raise CommandError(
+            f"Searching with google needs a key in the environment variable {name} "
+            "and the setting search.engine (the id of the search engine)."
+        )
+    base = str(context.settings.get("search.google_url", _GOOGLE))
+    asked = {"key": key, "cx": engine, "q": query, "num": min(most, 10)}
+    tree = _ask(base, asked, "google", context)
+    return _read(tree.get("items"), ("title", "link", "snippet"))
+
+
+def searxng(query: str, most: int, context: Context) -> list[Hit]:
+    """A SearXNG server; its `formats` setting must include json."""
+    url = context.settings.get("search.url")
+    if not url:
+        raise CommandError(
+            "Searching with searxng needs the setting search.url, such as "
+            "https://search.example.org."
+        )
+    base = str(url).rstrip("/") + "/search"
+    tree = _ask(base, {"q": query, "format": "json"}, "searxng", context)
+    return _read(tree.get("results"), ("title", "url", "content"))[:most]
+
+
+def ddgs(query: str, most: int, context: Context) -> list[Hit]:
+    """The package `ddgs`, which asks public search engines."""
+    try:
+        package: Any = importlib.import_module("ddgs")
+    except ImportError:
+        raise CommandError(
+            str(MissingExtra("ddgs", "search", "Searching with ddgs"))
+        ) from None
+    try:
+        found: Json = package.DDGS(timeout=10).text(query, max_results=most)
+    except Exception as error:  # noqa: BLE001  the package raises many kinds of its own
+        raise CommandError(
+            f"The search with ddgs failed ({type(error).__name__})."
+        ) from None
+    return _read(found, ("title", "href", "body"))
+
+
+def _ask(
+    base: str, asked: Mapping[str, object], name: str, context: Context
+) -> dict[str, Json]:
+    # No text of the request is quoted in an error: the query string holds the key.
+    try:
+        answer = requests.fetch(
+            f"{base}?{urlencode(asked)}",
+            limits=_LIMITS,
+            allowed_hosts=(*context.allowed_hosts, *_server(base, name)),
+            accept="application/json",
+            cancelled=context.cancelled,
+        )
+    except requests.RequestRefused as error:
+        detail = str(error)
+        # The parser quotes the URL; the other sentences name the host only.
+        if '"' in detail or (asked.get("key") and str(asked["key"]) in detail):
+            detail = "its address is not allowed"
+        raise CommandError(f"The search with {name} failed: {detail}") from None
+    except requests.RequestFailed as error:
+        raise CommandError(f"The search with {name} failed: {error}") from None
+    if answer.status != 200:
+        hint = {
+            403: "it refuses the request (key, quota, or JSON is switched off)",
+            429: "too many searches were made; wait",
+        }.get(answer.status, f"it answered {answer.status}")
+        raise CommandError(f"The search with {name} failed: {hint}.")
+    try:
+        tree = json.loads(answer.body)
+    except ValueError:
+        tree = None
+    if not isinstance(tree, dict):
+        raise CommandError(f"The search with {name} failed: it did not answer in JSON.")
+    return cast("dict[str, Json]", tree)
+
+
+def _server(base: str, name: str) -> tuple[str, ...]:
+    """The person's own server is allowed by naming it, wherever it stands."""
+    if name != "searxng":
+        return ()
+    try:
+        parts = urlsplit(base)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ()
+    host = parts.hostname or ""
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}",)
+
+
+def _read(items: Json, keys: tuple[str, str, str]) -> list[Hit]:
+    """The entries of an answer that have a web address."""
+    hits: list[Hit] = []
+    if not isinstance(items, list):
+        return hits
+    for item in cast("list[Any]", items):
+        if not isinstance(item, Mapping):
+            continue
+        entry = cast("Mapping[str, Json]", item)
+        title, url, snippet = (_line(entry.get(key)) for key in keys)
+        if url.startswith(("http://", "https://")):
+            hits.append(Hit(title=title, url=url, snippet=snippet))
+    return hits
+
+
+def _line(value: Json) -> str:
+    """A value of an answer as one bounded line."""
+    return " ".join(value.split())[:1000] if isinstance(value, str) else ""

@@ -1,0 +1,74 @@
+"""A user's own instruction text: a file in, a `Template` with one place to fill out.
+
+The place is a literal token (`{{ message }}`, `{plugins}`): nothing else between
+braces is touched, and what is filled in is never read for tokens again (rule A1).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuraxis.errors import TemplateError
+
+MESSAGE = "{{ message }}"
+PLUGINS = "{plugins}"
+
+# The published intents template ends its raw part with a typing error, rule C1.
+_RAW_TAG = re.compile(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
+_MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """The text before and behind the place to fill."""
+
+    before: str
+    after: str
+
+    def fill(self, text: str) -> str:
+        """The whole text with `text` in its place."""
+        return f"{self.before}{text}{self.after}"
+
+
+def read_text(path: Path) -> str:
+    """The file's text.
+
+    Raises:
+        TemplateError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TemplateError(
+            f"template {path}: cannot be read ({error.strerror})"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise TemplateError(
+            f"template {path}: expected text in UTF-8, got other bytes at {error.start}"
+        ) from error
+
+
+def load_message_template(path: Path) -> Template:
+    """A template whose place is `{{ message }}`; raw tags are taken out (rule C1)."""
+    text = _RAW_TAG.sub("", read_text(path))
+    found = list(_MESSAGE.finditer(text))
+    if not found:
+        raise TemplateError(
+            f"template {path}: expected {MESSAGE} where the user's message goes, "
+            "found none"
+        )
+    # Examples of the text may speak of the token; the last one is the real place.
+    return Template(before=text[: found[-1].start()], after=text[found[-1].end() :])
+
+
+def load_plugins_template(path: Path) -> Template:
+    """A template whose place is `{plugins}` (rule A1)."""
+    text = read_text(path)
+    if PLUGINS not in text:
+        raise TemplateError(
+            f"template {path}: expected {PLUGINS} where the plugins go, found none"
+        )
+    before, _, after = text.partition(PLUGINS)
+    return Template(before=before, after=after)

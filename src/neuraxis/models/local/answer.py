@@ -1,0 +1,119 @@
+"""The last word of a turn, made from results: no model, nothing that is not in them.
+
+What a command answered is said as it is: text as text, lists one a line, the rest as
+JSON. Steps that failed or were skipped are named with their reasons.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from neuraxis.messages import Result
+
+LONGEST = 4000
+"""Characters of one value that are said."""
+SHORT = 200
+
+
+def compose(results: Sequence[Result]) -> str:
+    """What was done, what came out, what failed and why."""
+    said: list[str] = []
+    last = len(results) - 1
+    for number, result in enumerate(results):
+        match result.status:
+            case "done":
+                used = _is_used_later(result, results[number + 1 :])
+                said.append(_done(result, brief=number != last and used))
+            case "failed":
+                said.append(_failed(result))
+            case "skipped":
+                reason = result.error.message if result.error else "an earlier step."
+                said.append(f"Not run: {reason}")
+    return "\n\n".join(said) or "Nothing was done."
+
+
+def _name(result: Result) -> str:
+    return result.call.target
+
+
+def _arguments(result: Result) -> str:
+    if not isinstance(result.call.arguments, dict):
+        return ""
+    given = cast("dict[str, Any]", result.call.arguments)
+    shown = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in given.values()
+    ]
+    short = [text for text in shown if len(text) <= 60 and "\n" not in text]
+    return f" ({', '.join(short)})" if short else ""
+
+
+def _is_used_later(result: Result, later: Sequence[Result]) -> bool:
+    return any(
+        other.status == "done" and "{{" in json.dumps(other.call.arguments, default=str)
+        for other in later
+    )
+
+
+def _done(result: Result, *, brief: bool) -> str:
+    head = f"{_name(result)}{_arguments(result)}"
+    body = _value(result)
+    for warning in result.warnings:
+        body = f"{body}\n(Warning: {warning})" if body else f"(Warning: {warning})"
+    if not body:
+        return f"{head}: done."
+    if brief and len(body) > SHORT:
+        return f"{head}: done, {len(body)} characters, used by the next step."
+    return f"{head}:\n{body}"
+
+
+def _value(result: Result) -> str:
+    value = result.value
+    if result.stored and not isinstance(value, (str, int, float, bool, dict, list)):
+        kind = type(value).__name__
+        return f"The result ({kind}) is kept as asset {result.call.id}."
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        told = {
+            name: item
+            for name, item in fields.items()
+            if not (item is True or item is None or item == "")
+        }
+        if len(told) == 1:
+            return _text(next(iter(told.values())))
+        return "\n".join(
+            f"{name}: {_text(item)}"
+            if not (isinstance(item, str) and "\n" in item)
+            else f"{name}:\n{_text(item)}"
+            for name, item in told.items()
+        )
+    return "" if value is None or value is True else _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        text = value.rstrip("\n")
+    elif isinstance(value, list) and all(
+        isinstance(item, (str, int, float)) for item in cast("list[Any]", value)
+    ):
+        text = "\n".join(str(item) for item in cast("list[Any]", value))
+    else:
+        try:
+            text = json.dumps(value, ensure_ascii=False, indent=2)
+        except (TypeError, ValueError):
+            text = f"<{type(value).__name__}>"
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}\n… ({len(text) - LONGEST} more characters)"
+
+
+def _failed(result: Result) -> str:
+    reason = result.error.message if result.error else "no reason was given"
+    name = _name(result)
+    start = "" if reason.startswith(name) else f"{name} failed: "
+    text = f"{start}{reason}"
+    if body := _value(result) if result.value is not None else "":
+        text += f"\n{body}"
+    return text

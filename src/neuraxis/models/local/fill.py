@@ -1,0 +1,88 @@
+"""The parameters of one call out of one clause: a tool and a clause in, values out.
+
+Every parameter gets candidates: typed spans, members of its enum, pieces of text
+between the words that lead up to values, references to earlier results. A small beam
+search takes the combination that fits best, overlaps nowhere and leaves least over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neuraxis.models.local import candidates as propose
+from neuraxis.models.local.candidates import Candidate
+from neuraxis.models.local.catalogue import Tool
+from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.earlier import Step
+from neuraxis.models.local.language import Language
+from neuraxis.specs import Json
+
+BEAM = 24
+STRONG = frozenset({"quoted", "url", "path", "email"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """What the clause gives for the tool's parameters."""
+
+    arguments: Mapping[str, Json]
+    missing: tuple[str, ...]
+    """Required parameters without a value."""
+    score: float
+    left: tuple[int, ...]
+    """Tokens with matter that no parameter took."""
+    left_spans: tuple[str, ...] = ()
+    """Typed spans that no parameter took."""
+    taken: Mapping[str, Candidate] = field(default_factory=dict[str, Candidate])
+
+
+def fill(
+    tool: Tool, clause: Clause, steps: Sequence[Step], language: Language
+) -> Filling:
+    """The best values for the tool's parameters."""
+    reader = propose.Reader.of(tool, clause, steps, language)
+    ordered = sorted(tool.slots, key=lambda slot: not slot.required)
+    beam: list[tuple[float, dict[str, Candidate], frozenset[int]]] = [
+        (0.0, {}, frozenset())
+    ]
+    for slot in ordered:
+        options = reader.candidates(slot)
+        grown: list[tuple[float, dict[str, Candidate], frozenset[int]]] = []
+        for score, taken, used in beam:
+            grown.append((score - (1.0 if slot.required else 0.0), taken, used))
+            for option in options:
+                if option.tokens & used:
+                    continue
+                gain = option.score + (1.0 if slot.required else 0.0)
+                if not slot.required and option.score < propose.OPTIONAL:
+                    continue
+                grown.append(
+                    (score + gain, {**taken, slot.name: option}, used | option.tokens)
+                )
+        # What is left over is counted at once, so that long values are not cut off
+        # the beam by short ones that look as good.
+        grown.sort(key=lambda item: -(item[0] - reader.cost(item[2])))
+        beam = grown[:BEAM]
+    score, taken, used = max(beam, key=lambda item: item[0] - reader.cost(item[2]))
+    left = reader.left(used)
+    return Filling(
+        arguments={
+            slot.name: taken[slot.name].value
+            for slot in tool.slots
+            if slot.name in taken
+        },
+        missing=tuple(
+            slot.name
+            for slot in tool.slots
+            if slot.required and slot.name not in taken
+        ),
+        score=score - reader.cost(used),
+        left=left,
+        left_spans=tuple(
+            clause.tokens[index].text
+            for index in left
+            if (span := clause.tokens[index].span) and span.kinds & STRONG
+        ),
+        taken=taken,
+    )

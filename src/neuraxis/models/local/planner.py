@@ -1,0 +1,164 @@
+"""A request and the tools flow in; planned calls, notes and what is missing flow out.
+
+Each clause is ranked against the tools and filled for the best few; where nothing is
+missing and the choice is clear, no model is asked. The rules are in the language's
+file, the knowledge of tools in their specs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from neuraxis.models.local import chains, clauses, gate, retrieval
+from neuraxis.models.local.catalogue import Catalogue, Tool
+from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.earlier import Step
+from neuraxis.models.local.fill import Filling, fill
+from neuraxis.models.local.runner import Writer
+
+TRIED = 6
+"""Tools whose parameters are tried for a clause."""
+CERTAIN = 0.08
+"""A lead over the next tool from which the model is not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A tool for a clause, with its parameters."""
+
+    match: retrieval.Match
+    filling: Filling
+    score: float
+
+    @property
+    def tool(self) -> Tool:
+        return self.match.tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """What became of a request."""
+
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    unplanned: tuple[tuple[str, str], ...] = ()
+    """Clauses that are not done: their text, and what is missing ("" = no tool)."""
+    talk: tuple[str, ...] = ()
+    """Clauses that are only talk."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """A plan in the making."""
+
+    catalogue: Catalogue
+    writer: Writer | None
+    before: tuple[Step, ...] = ()
+    """Steps of earlier messages: only their values can be carried."""
+    steps: list[Step] = field(default_factory=list[Step])
+    notes: list[str] = field(default_factory=list[str])
+
+
+async def plan(
+    request: str,
+    catalogue: Catalogue,
+    writer: Writer | None = None,
+    before: Sequence[Step] = (),
+) -> Drafted:
+    """The calls that do what is asked."""
+    language = catalogue.language
+    work = Work(catalogue=catalogue, writer=writer, before=tuple(before))
+    parts = clauses.split(request, language, catalogue.verbs)
+    parts = _heads_shared(parts, work)
+    unplanned: list[tuple[str, str]] = []
+    talk: list[str] = []
+    for number, part in enumerate(parts):
+        following = parts[number + 1 :]
+        if gate.is_talk(part, language):
+            talk.append(part.text)
+            continue
+        options = choices(part, catalogue, work.steps or list(work.before))
+        if not options or not gate.is_wanted(part, options[0].match, options[0].filling,
+                                             catalogue):
+            talk.append(part.text)
+            continue
+        problem = await chains.add(part, options, following, work)
+        if problem is not None:
+            unplanned.append((part.text, problem))
+    return Drafted(
+        steps=tuple(work.steps),
+        notes=tuple(work.notes),
+        unplanned=tuple(unplanned),
+        talk=tuple(talk),
+    )
+
+
+def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
+    """ "create" | "run a script that …": the first verb shares the second's object."""
+    language = work.catalogue.language
+    found: list[Clause] = []
+    for number, part in enumerate(parts):
+        alone = len(part.tokens) == 1 and part.head in language.verbs
+        if alone and number + 1 < len(parts):
+            tail = parts[number + 1]
+            body = tail.text.partition(" ")[2]
+            if body:
+                found.append(clauses.clause(f"{part.text} {body}", language))
+                pronoun = language.words("pronouns")[0]
+                verb = tail.text.partition(" ")[0]
+                parts[number + 1] = clauses.clause(f"{verb} {pronoun}", language)
+                continue
+        found.append(part)
+    return found
+
+
+def choices(
+    part: Clause, catalogue: Catalogue, steps: Sequence[Step]
+) -> list[Choice]:
+    """The best few tools for a clause, with their parameters, the best first."""
+    found: list[Choice] = []
+    for match in retrieval.rank(part, catalogue)[:TRIED]:
+        filling = fill(match.tool, part, steps, catalogue.language)
+        found.append(
+            Choice(
+                match=match,
+                filling=filling,
+                score=match.score + fitness(match.tool, filling),
+            )
+        )
+    return sorted(found, key=lambda choice: -choice.score)
+
+
+def fitness(tool: Tool, filling: Filling) -> float:
+    """How well the clause's values fit the tool's parameters."""
+    value = 0.0
+    for name in filling.missing:
+        slot = tool.slot(name)
+        makeable = slot.kind == "content" or (
+            slot.kind == "path" and any(s.kind == "content" for s in tool.slots)
+        )
+        value -= 0.04 if makeable else 0.22
+    value -= 0.2 * len(filling.left_spans)
+    value -= 0.02 * max(0, len(filling.left) - len(filling.left_spans))
+    taken = [
+        filling.taken[slot.name].score
+        for slot in tool.slots
+        if slot.required and slot.name in filling.taken
+    ]
+    if taken:
+        value += 0.05 * max(-2.0, min(2.0, sum(taken) / len(taken)))
+    return value
+
+
+def with_arguments(choice: Choice, **values: object) -> Choice:
+    """The choice with some parameters set."""
+    filling = choice.filling
+    return replace(
+        choice,
+        filling=replace(
+            filling,
+            arguments={**filling.arguments, **values},
+            missing=tuple(name for name in filling.missing if name not in values),
+        ),
+    )

@@ -1,0 +1,114 @@
+"""The JSON Schemas that type names of the notation stand for.
+
+Schemas of the parts flow in, the schema of the whole flows out: pure data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from neuraxis.specs import Json
+
+Parts = list[dict[str, Json]]
+
+
+def is_key(schema: dict[str, Json]) -> bool:
+    """Whether the type can be that of a key: keys are always strings (B35)."""
+    return not schema or schema.get("type") == "string"
+
+
+def _list_of(items: Parts) -> dict[str, Json]:
+    return {"type": "array", **({"items": items[0]} if items and items[0] else {})}
+
+
+def _set_of(items: Parts) -> dict[str, Json]:
+    return {**_list_of(items), "uniqueItems": True}
+
+
+def _dict_of(items: Parts) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object"}
+    if items and "enum" in items[0]:
+        schema["propertyNames"] = {"enum": items[0]["enum"]}
+    if items and items[1]:
+        schema["additionalProperties"] = items[1]
+    return schema
+
+
+def _tuple_of(items: Parts) -> dict[str, Json]:
+    if not items:
+        return _list_of(items)
+    count = len(items)
+    bounds = {"minItems": count, "maxItems": count}
+    return {"type": "array", "prefixItems": items, "items": False, **bounds}
+
+
+def nullable(schema: dict[str, Json]) -> dict[str, Json]:
+    """The same schema, null allowed as well."""
+    return union_of([schema, {"type": "null"}])
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """A generic name: how many parts it takes, in words, and what it makes."""
+
+    count: Container[int]
+    wanted: str
+    make: Callable[[Parts], dict[str, Json]]
+
+
+MAKERS = {
+    "list": Maker((0, 1), "one type", _list_of),
+    "set": Maker((0, 1), "one type", _set_of),
+    "dict": Maker((0, 2), "a key and a value type", _dict_of),
+    "tuple": Maker(range(100), "types", _tuple_of),
+    "optional": Maker((1,), "one type in brackets", lambda parts: nullable(parts[0])),
+    "union": Maker(range(1, 100), "types in brackets", lambda parts: union_of(parts)),
+}
+"""The generics of the notation by their meaning."""
+
+
+def union_of(arms: list[dict[str, Json]]) -> dict[str, Json]:
+    """One schema for any of the arms: a type list where that says it all."""
+    flat: list[dict[str, Json]] = []
+    for arm in arms:
+        inner = arm.get("anyOf") if set(arm) == {"anyOf"} else None
+        flat += cast("list[dict[str, Json]]", inner) if inner else [arm]
+    unique = [arm for index, arm in enumerate(flat) if arm not in flat[:index]]
+    if {} in unique:
+        return {}
+    if len(unique) == 1:
+        return unique[0]
+    null = {"type": "null"}
+    others = [arm for arm in unique if arm != null]
+    if len(others) == 1 and null in unique:
+        only = others[0]
+        if "enum" in only:
+            kinds = kinds_of(only)
+            typed = {"type": list(dict.fromkeys([*kinds, "null"]))} if kinds else {}
+            members: list[Json] = only["enum"]
+            enum = members if None in members else [*members, None]
+            return {**only, **typed, "enum": enum}
+        if isinstance(only.get("type"), str) and only["type"] != "null":
+            return {**only, "type": [only["type"], "null"]}
+    if all(set(arm) == {"type"} for arm in unique):
+        return {"type": list(dict.fromkeys(k for arm in unique for k in kinds_of(arm)))}
+    return {"anyOf": unique}
+
+
+def kinds_of(schema: Mapping[str, Json]) -> list[str]:
+    """The type names that a schema allows; empty: it does not say."""
+    kinds: Json = schema.get("type")
+    if isinstance(kinds, str):
+        return [kinds]
+    return cast("list[str]", kinds) if isinstance(kinds, list) else []
+
+
+def literal_of(members: list[Json]) -> dict[str, Json]:
+    """`Literal["a", 3]`: an enum, with the type where all members share it."""
+    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    kinds = list(
+        dict.fromkeys("null" if m is None else names[type(m)] for m in members)
+    )
+    return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": members}

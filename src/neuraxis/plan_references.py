@@ -1,0 +1,202 @@
+"""One call's places that may be references flow in; what they are flows out.
+
+Each becomes a binding (`{{ … }}`), an asset reference, plain data, or a problem told to
+`Work`, which gathers what is wrong with all calls of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from neuraxis import declared, sentences
+from neuraxis.messages import Call, CallError, Path, Problem
+from neuraxis.notation import Schema
+from neuraxis.references import (
+    AssetRef,
+    Binding,
+    Expression,
+    Scope,
+    fill,
+    parse_reference,
+    read_template,
+    reference_fault,
+)
+from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+
+class Found(Protocol):
+    """What the registry finds for a call."""
+
+    @property
+    def spec(self) -> CommandSpec:
+        """What the manifest says of the command."""
+        ...
+
+    @property
+    def plugin(self) -> PluginSpec:
+        """The plugin it belongs to."""
+        ...
+
+    @property
+    def parameters(self) -> Schema:
+        """What its arguments must be."""
+        ...
+
+    @property
+    def response(self) -> Schema | None:
+        """What its answer is declared to be."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """What is gathered while the calls are read, one after another."""
+
+    calls: Sequence[Call]
+    known_assets: Callable[[str], bool]
+    asset_ids: Sequence[str]
+    templates: bool
+    lenient: bool
+    ids: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict[str, int])
+    names: Mapping[str, int] = field(default_factory=dict[str, int])
+    found: list[Found | None] = field(default_factory=list["Found | None"])
+    errors: list[CallError] = field(default_factory=list[CallError])
+    at_fault: list[str] = field(default_factory=list[str])
+    forward: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+
+    def target(self, here: int) -> str:
+        """How messages name a call; with its number where there are several."""
+        name = self.calls[here].target
+        return name if len(self.calls) == 1 else f"step {here + 1}: {name}"
+
+    def tell(self, here: int, error: CallError) -> None:
+        """Note a problem of a call."""
+        self.errors.append(error)
+        self.at_fault.append(self.calls[here].id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """The references of one call, as they are read."""
+
+    here: int
+    call: Call
+    schema: Schema
+    work: Work
+    bindings: list[Binding] = field(default_factory=list[Binding])
+    asset_refs: list[tuple[Path, AssetRef]] = field(
+        default_factory=list[tuple[Path, AssetRef]]
+    )
+    depends: set[str] = field(default_factory=set[str])
+    refused: list[Path] = field(default_factory=list[Path])
+    """Places that were already told of: the schema need not tell it again."""
+    notes: list[str] = field(default_factory=list[str])
+
+    def read(self, arguments: Json, places: list[tuple[Path, Json]]) -> Json:
+        """Sort every place into bindings, asset references and plain data."""
+        work = self.work
+        scope = Scope(ids=work.ids, here=self.here, names=work.names, bare=work.lenient)
+        written: dict[Path, Json] = {}
+        for path, value in places:
+            if isinstance(value, str) and work.templates and not self.call.literal:
+                if value == "PREVIOUS" and self._is_a_choice(path):
+                    continue
+                problems: list[Problem] = []
+                template = read_template(value, scope, path, problems)
+                for problem in problems:
+                    self._tell(problem)
+                if problems:
+                    self.refused.append(path)
+                    continue
+                if template is not None:
+                    if not template.refs:  # braces written by their escape only
+                        written[path] = "".join(map(str, template.parts))
+                        continue
+                    self.bindings.append(Binding(path=path, template=template))
+                    self._depend(path, template.parts)
+                    if value == "PREVIOUS":
+                        self.notes.append(
+                            f"{sentences.path_text(path, work.target(self.here))}: "
+                            "PREVIOUS read as {{ previous_result }}"
+                        )
+                    continue
+            self._asset(path, value)
+        return fill(arguments, written)
+
+    def _is_a_choice(self, path: Path) -> bool:
+        """Whether the word PREVIOUS is a value that the parameter declares."""
+        node = self.schema.at(path) or {}
+        return "PREVIOUS" in (*node.get("enum", ()), node.get("const"))
+
+    def _depend(self, path: Path, parts: Sequence[str | Expression]) -> None:
+        for part in parts:
+            if isinstance(part, str):
+                continue
+            self.depends.add(part.step)
+            earlier = self.work.found[self.work.places[part.step]]
+            if earlier is None or earlier.response is None or not part.operations:
+                continue
+            problem = declared.check(earlier.response.json, part.operations)
+            if problem is not None:
+                name = f"{earlier.spec.name} in {{{{ {part.text[:60]} }}}}"
+                expected = f"{problem.expected} of the response of {name}"
+                self._tell(replace(problem, path=path, expected=expected))
+
+    def _asset(self, path: Path, value: Json) -> None:
+        ref = parse_reference(value)
+        takes = self.schema.takes_reference(path)
+        if ref is None:
+            fault = reference_fault(value) if takes else ""
+            if fault:
+                got = sentences.quote(value)
+                self._tell(Problem(path=path, expected=fault, got=got))
+                self.refused.append(path)
+            return
+        where = sentences.path_text(path, self.work.target(self.here))
+        place = self.work.places.get(ref.asset_id)
+        known = place is not None or self.work.known_assets(ref.asset_id)
+        if not takes:
+            # A text is data unless it names a live asset (B44); so is an object that
+            # the parameter itself declares with an `asset_id`.
+            if known if isinstance(value, str) else not self._declares_id(path):
+                error = sentences.asset_ref_not_acceptable(where)
+                self.work.tell(self.here, error)
+                self.refused.append(path)
+        elif place is not None and place >= self.here:
+            own = place == self.here
+            expected = "an asset of a step before it" + (
+                " (a step cannot use its own result)"
+                if own
+                else f" (step {place + 1} comes later)"
+            )
+            keyword = "cyclic" if own else "forward"
+            got = sentences.quote(ref.asset_id)
+            self._tell(Problem(path=path, expected=expected, got=got, keyword=keyword))
+            self.refused.append(path)
+        elif not known:
+            error = sentences.asset_unknown(ref.asset_id, self.work.asset_ids, where)
+            self.work.tell(self.here, error)
+            self.refused.append(path)
+        else:
+            if place is not None:
+                self.depends.add(ref.asset_id)
+            self.asset_refs.append((path, ref))
+
+    def _declares_id(self, path: Path) -> bool:
+        node = self.schema.at(path) or {}
+        return "asset_id" in node.get("properties", ())
+
+    def _tell(self, problem: Problem) -> None:
+        root = self.work.target(self.here)
+        text = sentences.problem_text(replace(problem, path=()))
+        error = sentences.reference_not_found(
+            sentences.path_text(problem.path, root),
+            text.removeprefix("the arguments: ") + ("" if text.endswith("?") else "."),
+        )
+        self.work.tell(
+            self.here,
+            replace(error, problems=(problem,), candidates=problem.candidates),
+        )

@@ -1,0 +1,286 @@
+"""A function, class, folder or name in; a plugin that can be run out.
+
+The code of a folder is its `plugin.py`: functions named like the commands, a class
+`Plugin` with such methods, or an object with `command(name, param)`. Nothing that a
+manifest names is ever imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, NeuraxisError
+from neuraxis.plugins.calling import Caller, caller_of
+from neuraxis.plugins.function import make_instance, plugin_from
+from neuraxis.plugins.manifest import FILE_NAME, load_manifest
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.sentences import nearest
+from neuraxis.specs import CommandSpec, PluginSpec
+
+CODE_NAME = "plugin.py"
+GROUP = "neuraxis.plugins"
+_BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
+
+
+def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
+    """The plugin that `source` is or names.
+
+    Args:
+        source: a function, class, instance, module or `Plugin`; a folder with a
+            `config.yaml`; `neuraxis:` and the name of a plugin that comes with the
+            package; or the name of an entry point of the group `neuraxis.plugins`.
+        allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
+
+    Raises:
+        ManifestError: the description or the code has mistakes; it carries all.
+        ConfigError: there is nothing of that name.
+    """
+    if isinstance(source, Path):
+        return _from_folder(source, allowed_dirs)
+    if not isinstance(source, str):
+        return plugin_from(source)
+    name = source.strip()
+    if name.startswith("neuraxis:"):
+        return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
+    path = Path(name).expanduser()
+    if path.name == FILE_NAME or (path / FILE_NAME).is_file():
+        return _from_folder(path, allowed_dirs)
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    if name in known:
+        return _entry_point(known[name], allowed_dirs)
+    if path.exists():
+        raise ConfigError(f"{name}: expected a folder with a {FILE_NAME}")
+    names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
+    close = nearest(name, names)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    listed = ", ".join(names) or "none"
+    raise ConfigError(
+        f"plugin {name!r}: there is no such folder and no such name.{hint} "
+        f"Names there are: {listed}"
+    )
+
+
+def load_plugins(
+    sources: Iterable[Any], *, allowed_dirs: Iterable[Path] = ()
+) -> tuple[list[Plugin], list[ManifestError]]:
+    """All plugins that load, and the mistakes of those that do not."""
+    plugins: list[Plugin] = []
+    errors: list[ManifestError] = []
+    folders = tuple(allowed_dirs)
+    for source in sources:
+        try:
+            plugins.append(load_plugin(source, allowed_dirs=folders))
+        except ManifestError as error:
+            errors.append(error)
+        except ConfigError as error:
+            errors.append(_error(str(source), str(error)))
+    return plugins, errors
+
+
+def builtin_names() -> tuple[str, ...]:
+    """Names of the plugins that come with the package."""
+    return tuple(sorted(file.parent.name for file in _BUILTIN.glob(f"*/{FILE_NAME}")))
+
+
+def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
+    names = builtin_names()
+    if name not in names:
+        close = nearest(name, names)
+        hint = f" Did you mean neuraxis:{close[0]}?" if close else ""
+        raise ConfigError(
+            f"plugin 'neuraxis:{name}': no plugin of that name comes with the package."
+            f"{hint} Those that do: {', '.join(names) or 'none'}"
+        )
+    return _from_folder(_BUILTIN / name, allowed_dirs)
+
+
+def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
+    where = f"entry point {point.name} ({point.value})"
+    try:
+        found = point.load()
+    except Exception as error:
+        raise _error(where, _raised(error)) from error
+    if isinstance(found, str):
+        return _from_folder(Path(found), allowed_dirs)
+    return load_plugin(found, allowed_dirs=allowed_dirs)
+
+
+def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
+    spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
+    folder = path if path.is_dir() else path.parent
+    code = folder / CODE_NAME
+    if not code.is_file():
+        commands = {
+            item.name: Command(plugin=spec, spec=item) for item in spec.commands
+        }
+        return Plugin(spec=spec, commands=commands, problems=problems)
+    module = _import(code)
+    return Plugin(spec=spec, commands=_commands(spec, module, code), problems=problems)
+
+
+def _import(code: Path) -> ModuleType:
+    """The module of one file, under a name that no other module has."""
+    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
+    folder = re.sub(r"\W", "_", code.parent.name)
+    name = f"_neuraxis_plugin_{folder}_{digest}"
+    found = importlib.util.spec_from_file_location(
+        name, code, submodule_search_locations=[str(code.parent)]
+    )
+    if found is None or found.loader is None:
+        raise _error(str(code), "cannot be read as Python")
+    module = importlib.util.module_from_spec(found)
+    # Dataclasses and pickle look a class's module up by its name.
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except NeuraxisError as error:
+        del sys.modules[name]
+        raise _error(str(code), str(error)) from error
+    except Exception as error:
+        del sys.modules[name]
+        raise _error(str(code), _raised(error), _line_of(error, code)) from error
+    return module
+
+
+def _raised(error: Exception) -> str:
+    first = next(iter(str(error).splitlines()), "")
+    return f"importing it raised {type(error).__name__}: {first}"
+
+
+def _line_of(error: Exception, code: Path) -> int:
+    """The last line of the plugin's own file that the error passed through."""
+    if isinstance(error, SyntaxError) and error.filename == str(code):
+        return error.lineno or 0
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(code):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Command]:
+    holder: Any = module
+    if isinstance(cls := getattr(module, "Plugin", None), type):
+        try:
+            holder = make_instance(cls, spec.config)
+        except Exception as error:
+            first = next(iter(str(error).splitlines()), "")
+            message = f"making Plugin raised {type(error).__name__}: {first}"
+            raise _error(str(code), message, _line_of(error, code)) from error
+    names = {item.name for item in spec.commands}
+    general = getattr(holder, "command", None) if "command" not in names else None
+    commands: dict[str, Command] = {}
+    problems: list[ManifestProblem] = []
+    for item in spec.commands:
+        function = getattr(holder, re.sub(r"\W", "_", item.name), None)
+        if callable(function) and not isinstance(function, type):
+            command, wrong = _named(spec, item, function, code)
+            problems += wrong
+        elif callable(general) and getattr(general, "__module__", "") != (
+            plugin_from.__module__  # `from neuraxis import command` is no dispatcher
+        ):
+            command = _dispatched(spec, item, general)
+        else:
+            what = "method of Plugin" if holder is not module else "function"
+            message = f"there is no {what} for the command {item.name!r}"
+            problems.append(_problem(code, message))
+            continue
+        commands[item.name] = command
+    if problems:
+        raise ManifestError(tuple(problems))
+    return commands
+
+
+def _dispatched(
+    spec: PluginSpec, item: CommandSpec, general: Callable[..., Any]
+) -> Command:
+    """A command of an object with `command(command_name, param)`."""
+    caller = caller_of(general)
+    takes_value = item.parameters.get("type") != "object"
+    return Command(
+        plugin=spec,
+        spec=item,
+        run=partial(general, item.name) if takes_value else _collecting(general, item),
+        is_async=caller.is_async,
+    )
+
+
+def _collecting(general: Callable[..., Any], item: CommandSpec) -> Callable[..., Any]:
+    def run(**param: Any) -> Any:
+        return general(item.name, param)
+
+    return run
+
+
+def _named(
+    spec: PluginSpec, item: CommandSpec, function: Callable[..., Any], code: Path
+) -> tuple[Command, list[ManifestProblem]]:
+    """A command whose function has its name; the two must agree on parameters."""
+    caller = caller_of(function)
+    if item.parameters.get("type") != "object":
+        return _command(spec, item, caller, caller.run), []
+    renamed = _renamed(item, caller)
+    given = {renamed.get(name, name) for name in item.parameter_names}
+    problems = [
+        _problem(code, f"{function.__name__}() takes no parameter {name!r}")
+        for name in sorted(given - set(caller.hints))
+        if not caller.open
+    ]
+    problems += [
+        _problem(
+            code, f"{function.__name__}() needs {name!r}, which the manifest has not"
+        )
+        for name in caller.required
+        if name not in given
+    ]
+    run = _renaming(caller.run, renamed) if renamed else caller.run
+    return _command(spec, item, caller, run), problems
+
+
+def _command(
+    spec: PluginSpec, item: CommandSpec, caller: Caller, run: Callable[..., Any]
+) -> Command:
+    return Command(
+        plugin=spec,
+        spec=item,
+        run=run,
+        is_async=caller.is_async,
+        context_name=caller.context_name,
+    )
+
+
+def _renamed(item: CommandSpec, caller: Caller) -> dict[str, str]:
+    """`user-id` -> `user_id`, where that is the function's parameter."""
+    changes = {
+        name: re.sub(r"\W", "_", name)
+        for name in item.parameter_names
+        if name not in caller.hints
+    }
+    return {name: new for name, new in changes.items() if new in caller.hints}
+
+
+def _renaming(
+    run: Callable[..., Any], renamed: Mapping[str, str]
+) -> Callable[..., Any]:
+    def call(**arguments: Any) -> Any:
+        return run(**{renamed.get(name, name): arguments[name] for name in arguments})
+
+    return call
+
+
+def _problem(code: Path, message: str, line: int = 0) -> ManifestProblem:
+    return ManifestProblem(file=str(code), line=line, message=message)
+
+
+def _error(where: str, message: str, line: int = 0) -> ManifestError:
+    return ManifestError((ManifestProblem(file=where, line=line, message=message),))

@@ -1,0 +1,264 @@
+"""Starts a launch, reads what it writes, and ends it: by a limit, or by force.
+
+A launch and its job go in, an `Outcome` comes out. Nothing of the tree of processes is
+left when `follow` returns, and a process that holds an output open cannot keep it
+waiting.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from neuraxis.sandbox import watchdog
+from neuraxis.sandbox.limits import CannotStart, Job, Launch, Limits, Outcome
+
+_log = logging.getLogger(__name__)
+
+LINGER = 0.2
+"""Seconds that output is still read after the script's own process has ended."""
+_TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
+
+
+@dataclass(slots=True)
+class Run:
+    """One run while it lasts."""
+
+    launch: Launch
+    job: Job
+    before: watchdog.Disk
+    start: float = field(default_factory=time.monotonic)
+    reason: str = ""
+    taken: dict[str, bytearray] = field(
+        default_factory=lambda: {"output": bytearray(), "errors": bytearray()}
+    )
+
+
+def follow(
+    run: Run,
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> Outcome:
+    """Start the run, wait for its end, and say how it ended.
+
+    Raises:
+        CannotStart: the sandbox could not be started or set up.
+    """
+    launch = run.launch
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        try:
+            process = subprocess.Popen(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                close_fds=True,
+                pass_fds=launch.fds,
+                start_new_session=True,
+                env=dict(launch.env),
+                cwd=launch.cwd,
+            )
+        except OSError as error:
+            raise CannotStart(
+                f"{launch.argv[0]} cannot be started ({error})"
+            ) from error
+        finally:
+            for fd in launch.fds:
+                os.close(fd)
+        _watch(run, process, cancelled, on_output)
+    finally:
+        _end(run, process)
+        failed = _told(launch.status)
+    code = process.returncode
+    if not failed and launch.kind == "bubblewrap" and code == 1 and not run.reason:
+        failed = _refusal(run.taken["errors"])
+    if failed:
+        raise CannotStart(f"the sandbox ({launch.kind}) could not be set up: {failed}")
+    code = 128 - code if code < 0 else code
+    if not run.reason and code != 0:
+        run.reason = _signalled(code, run.job.limits)
+    stopped = bool(run.reason)
+    if not stopped:
+        now = watchdog.disk(run.job.workspace)
+        run.reason = watchdog.outgrown(run.before, now, run.job.limits)
+    return Outcome(
+        ok=code == 0 and not run.reason,
+        exit_code=None if stopped else code,
+        stdout=run.taken["output"].decode("utf-8", "replace"),
+        stderr=run.taken["errors"].decode("utf-8", "replace"),
+        reason=run.reason,
+        sandbox=launch.kind,
+        seconds=time.monotonic() - run.start,
+    )
+
+
+def _watch(
+    run: Run,
+    process: subprocess.Popen[bytes],
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> None:
+    """Read output and look at the limits until the script ends or must be stopped."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    streams = {
+        process.stdout.fileno(): "output",
+        process.stderr.fileno(): "errors",
+    }
+    decoders = {name: _decoder() for name in run.taken}
+    begun = time.monotonic()
+    tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
+    pids: tuple[int, ...] = ()
+    while streams or not ended_at:
+        now = time.monotonic()
+        if not ended_at and process.poll() is not None:
+            ended_at = now
+        if ended_at and now > ended_at + LINGER:
+            return
+        if cancelled is not None and cancelled.is_set():
+            run.reason = "It was cancelled and stopped."
+        elif now - begun > run.job.limits.seconds:
+            run.reason = (
+                f"It did not end within {run.job.limits.seconds:g} seconds "
+                "and was stopped."
+            )
+        elif not ended_at and now >= tree_at:
+            used = watchdog.usage(process.pid, beyond=run.job.limits.memory)
+            pids = used.pids
+            run.reason = watchdog.exceeded(used, run.job.limits)
+            spent = time.monotonic() - now
+            tree_at = now + max(_TREE_POLL, 8 * spent)
+        elif not ended_at and now >= disk_at:
+            run.reason = _disk(run, pids)
+            spent = time.monotonic() - now
+            disk_at = now + max(_DISK_POLL, 8 * spent)
+        if run.reason:
+            return
+        if streams:
+            ready, _, _ = select.select(list(streams), [], [], _TICK)
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_TICK)
+            ready = []
+        for fd in ready:
+            _take(run, fd, streams, decoders, on_output)
+
+
+def _decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")("replace")
+
+
+def _take(
+    run: Run,
+    fd: int,
+    streams: dict[int, str],
+    decoders: dict[str, codecs.IncrementalDecoder],
+    on_output: Callable[[str], None] | None,
+) -> None:
+    name = streams[fd]
+    data = os.read(fd, 65536)
+    if not data:
+        del streams[fd]
+    room = run.job.limits.output - len(run.taken[name])
+    if len(data) > room:
+        run.reason = (
+            f"It wrote more than {run.job.limits.output:,} bytes of {name} "
+            "and was stopped."
+        )
+        data = data[:room]
+    run.taken[name] += data
+    if on_output is not None and (text := decoders[name].decode(data, not data)):
+        on_output(text)
+
+
+def _disk(run: Run, pids: tuple[int, ...]) -> str:
+    removed = 0
+    with suppress(OSError):
+        device = run.job.workspace.stat().st_dev
+        removed = watchdog.removed_but_open(pids, device)
+    now = watchdog.disk(run.job.workspace)
+    return watchdog.outgrown(run.before, now, run.job.limits, removed)
+
+
+def _end(run: Run, process: subprocess.Popen[bytes] | None) -> None:
+    """See every process of the run dead, whatever happened before."""
+    launch = run.launch
+    if launch.lifeline is not None:
+        os.close(launch.lifeline)
+    inner = _inner(launch.info)
+    if process is not None:
+        if launch.lifeline is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(6)
+        if process.poll() is None:
+            watchdog.kill(process.pid)
+        if inner >= 0:
+            # Reaped only when everything in its namespace is gone.
+            select.select([inner], [], [], 5)
+            os.close(inner)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        if process.returncode is None:
+            _log.error("process %d of a script could not be ended", process.pid)
+            run.reason = run.reason or "It could not be ended."
+    if launch.close is not None:
+        launch.close()
+
+
+def _inner(info: int | None) -> int:
+    """A descriptor of the first process in a namespace of its own, or -1."""
+    if info is None or sys.platform != "linux":
+        return -1
+    text = _told(info)
+    try:
+        return os.pidfd_open(int(json.loads(text)["child-pid"]))
+    except (ValueError, KeyError, TypeError, OSError, AttributeError):
+        return -1
+
+
+def _refusal(errors: bytearray) -> str:
+    """Bubblewrap's own complaint; a script that writes the same mocks only itself."""
+    first = errors.decode("utf-8", "replace").partition("\n")[0]
+    return first.removeprefix("bwrap: ") if first.startswith("bwrap: ") else ""
+
+
+def _told(status: int | None) -> str:
+    """What the child wrote about a failed start."""
+    if status is None:
+        return ""
+    os.set_blocking(status, False)
+    try:
+        return os.read(status, 4096).decode("utf-8", "replace")
+    except BlockingIOError:
+        return ""
+    finally:
+        os.close(status)
+
+
+def _signalled(code: int, limits: Limits) -> str:
+    """Why a process that ended by a signal did, where that is ours to say."""
+    if code == 128 + signal.SIGXCPU:
+        return (
+            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
+            "and was stopped."
+        )
+    if code == 128 + signal.SIGSYS:
+        return "It made a system call that the sandbox does not allow."
+    if code == 128 + signal.SIGKILL:
+        return "It was killed (signal 9)."
+    return ""

@@ -1,0 +1,196 @@
+"""Names become models, and chunks become completions."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+import neuraxis.models
+from neuraxis.errors import ConfigError, ModelBroken, ModelUnavailable
+from neuraxis.messages import Chunk, Prompt, ToolCallDelta, Usage
+from neuraxis.models import complete, find_model, model_names
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.settings import Settings
+
+PROMPT = Prompt(messages=())
+
+
+def offered(rest: str, settings: Settings) -> ScriptedModel:
+    """What a package would offer as an entry point."""
+    return ScriptedModel([rest + str(settings.get("x", ""))])
+
+
+class Bare:
+    """A model whose stream has no `aclose`, as a third party may write it."""
+
+    name = "bare"
+
+    def __init__(self, *chunks: Chunk) -> None:
+        self._chunks = chunks
+
+    def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+        return _Plain(self._chunks)
+
+    async def close(self) -> None: ...
+
+
+class _Plain:
+    def __init__(self, chunks: tuple[Chunk, ...]) -> None:
+        self._rest = iter(chunks)
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        try:
+            return next(self._rest)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+
+@pytest.mark.parametrize("name", ["nope:x", "gpt-x", "", "Openai:x", "open ai:x"])
+def test_unknown_names(name: str) -> None:
+    """The error says which forms and which kinds there are."""
+    with pytest.raises(ConfigError) as caught:
+        find_model(name)
+    for word in ("openai:NAME", "scripted:FILE", "local:", "Kinds there are"):
+        assert word in str(caught.value)
+
+
+def test_a_near_name_is_proposed() -> None:
+    """A slip of the finger is met with the right name."""
+    with pytest.raises(ConfigError, match="Did you mean openai:"):
+        find_model("opnai:gpt-x")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openai:", "openai:NAME"),
+        ("openai", "openai:NAME"),
+        ("scripted:", "scripted:FILE"),
+        ("http://127.0.0.1:1/v1", "after a #"),
+        ("http://127.0.0.1:1/v1#", "after a #"),
+        ("http://#m", "such as http"),
+        ("http://127.0.0.1:99999/v1#m", "not a URL"),
+        ("https://user:secret@host/v1#m", "without a name or key"),
+    ],
+)
+def test_names_that_lack_something(name: str, expected: str) -> None:
+    """The form that was meant is told; a key in a URL is not repeated."""
+    with pytest.raises(ConfigError, match=expected) as caught:
+        find_model(name)
+    assert "secret" not in str(caught.value)
+
+
+def test_openai_without_key() -> None:
+    """One plain sentence that names the variable."""
+    with pytest.raises(ModelUnavailable, match="set the environment variable OPENAI"):
+        find_model("openai:gpt-x")
+
+
+def test_the_built_in_names_need_no_metadata(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A stale or absent installation does not hide them."""
+
+    def none(**_: str) -> EntryPoints:
+        return EntryPoints()
+
+    monkeypatch.setattr(neuraxis.models, "_entry_points", none)
+    (tmp_path / "s.yaml").write_text("- hello\n", encoding="utf-8")
+    assert model_names() == ("openai", "scripted", "local")
+    assert find_model("http://127.0.0.1:1#m").name == "http://127.0.0.1:1/v1#m"
+    assert find_model(f"scripted:{tmp_path / 's.yaml'}").name.startswith("scripted:")
+    assert importlib.util.find_spec("neuraxis.models.local") is not None
+
+
+def test_entry_points_add_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package offers a model by an entry point, but not under a built-in name."""
+    points = [
+        EntryPoint(name=name, value=value, group="neuraxis.models")
+        for name, value in [
+            ("mine", f"{__name__}:offered"),
+            ("openai", f"{__name__}:offered"),
+            ("gone", "no_such_module_at_all:make"),
+        ]
+    ]
+
+    def chosen(**wanted: str) -> EntryPoints:
+        return EntryPoints(points).select(**wanted)
+
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[offered.__module__])
+    monkeypatch.setattr(neuraxis.models, "_entry_points", chosen)
+    settings = Settings().override({"x": "!"}, "test")
+    completion = asyncio.run(complete(find_model("mine:a:b", settings), PROMPT))
+    assert completion.text == "a:b!"
+    assert model_names() == ("openai", "scripted", "local", "gone", "mine")
+    with pytest.raises(ModelUnavailable):
+        find_model("openai:gpt-x")
+    with pytest.raises(ConfigError, match="no_such_module_at_all"):
+        find_model("gone:x")
+
+
+def test_nothing_heavy_is_imported() -> None:
+    """Finding a server's model does not import the HTTP client yet."""
+    code = (
+        "import sys; from neuraxis.models import find_model; "
+        "find_model('http://127.0.0.1:1#m'); "
+        "print([n for n in ('httpx2', 'xllamacpp', 'yaml') if n in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+async def test_chunks_are_joined() -> None:
+    """Text, native calls by index, the last usage; reasoning is only shown."""
+    seen: list[Chunk] = []
+    chunks = (
+        Chunk(reasoning="hm", usage=Usage(input_tokens=1)),
+        Chunk(text="a", tool_calls=(ToolCallDelta(index=1, name="g", arguments="{"),)),
+        Chunk(tool_calls=(ToolCallDelta(index=0, id="x", name="f", arguments="{}"),)),
+        Chunk(text="b", tool_calls=(ToolCallDelta(index=1, id="y", arguments="}"),)),
+        Chunk(finish_reason="tool_calls", usage=Usage(input_tokens=2)),
+    )
+    completion = await complete(Bare(*chunks), PROMPT, seen.append)
+    assert completion.text == "ab"
+    assert [(c.id, c.name, c.arguments) for c in completion.tool_calls] == [
+        ("x", "f", "{}"),
+        ("y", "g", "{}"),
+    ]
+    assert completion.usage == Usage(input_tokens=2)
+    assert tuple(seen) == chunks
+
+
+async def test_no_finish_reason_is_a_break() -> None:
+    """A stream that just ends is not taken for a whole reply."""
+    with pytest.raises(ModelBroken, match="bare: the stream ended without a finish"):
+        await complete(Bare(Chunk(text="half")), PROMPT)
+
+
+async def test_the_stream_is_closed_when_a_listener_fails() -> None:
+    """What the generator holds is freed before the error goes on."""
+    closed: list[bool] = []
+
+    class Held(Bare):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+            try:
+                yield Chunk(text="a")
+            finally:
+                closed.append(True)
+
+    def fail(chunk: Chunk) -> None:
+        raise RuntimeError(chunk.text)
+
+    with pytest.raises(RuntimeError):
+        await complete(Held(), PROMPT, fail)
+    assert closed == [True]
