@@ -29,6 +29,8 @@ from neuraxis.specs import Json
 
 MOST_CHARACTERS = 2_000
 MOST_DEPTH = 40
+MOST_BROKEN = 20
+"""Malformed expressions of one text that are told; the rest is not read."""
 
 PREVIOUS: Final = ("previous_result", "PREVIOUS")
 RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "null"})
@@ -58,6 +60,7 @@ class Malformed:
 Piece = str | Parsed | Malformed
 
 # Compiled once, at import: a call never compiles a pattern.
+_START = re.compile(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
 _ESCAPE = re.compile(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
 _ROOT = re.compile(r"\{\{[\s(]*([^\W\d]\w*(?:-\w+)*)")
 _RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
@@ -91,7 +94,9 @@ def split(text: str, names: Container[str]) -> list[Piece]:
     pieces: list[Piece] = []
     literal = ""
     done = at = 0
-    while (start := text.find("{{", at)) >= 0:
+    broken = 0
+    while broken < MOST_BROKEN and (begin := _START.search(text, at)):
+        start = begin.start()
         if escaped := _ESCAPE.match(text, start):
             literal += text[done:start] + "{{"
             done = at = escaped.end()
@@ -106,6 +111,7 @@ def split(text: str, names: Container[str]) -> list[Piece]:
             pieces.append(literal)
             literal = ""
         pieces.append(piece)
+        broken += isinstance(piece, Malformed)
         done = at = end
     literal += text[done:]
     if literal or not pieces:

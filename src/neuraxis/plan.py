@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from neuraxis import sentences
 from neuraxis.expressions import RESERVED
@@ -203,7 +203,7 @@ def _is_right(call: Call, found: Found, lenient: bool) -> bool:
     if type(arguments) is not dict:
         return False
     for value in cast("dict[str, Json]", arguments).values():
-        kind: type[Any] = type(value)
+        kind = value.__class__
         if kind is str:
             # Nothing that `find_places` would find.
             if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):

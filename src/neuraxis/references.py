@@ -57,6 +57,9 @@ __all__ = [
 
 # --- templates -----------------------------------------------------------------
 
+MOST_PROBLEMS = 50
+"""Problems with the references of one call that are told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
@@ -193,6 +196,8 @@ def read_template(
         if isinstance(piece, str):
             parts.append(piece)
             continue
+        if len(problems) >= MOST_PROBLEMS:
+            break
         bound = _bind(piece, scope)
         if isinstance(bound, Problem):
             problems.append(replace(bound, path=path))

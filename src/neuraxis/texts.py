@@ -111,20 +111,22 @@ def _measure(value: Any, limit: int) -> int:
     while stack:
         node = stack.pop()
         nodes += 1
+        inner: Sequence[Any] = ()
         if isinstance(node, str):
-            length += len(node)
-        elif isinstance(node, dict):
-            entries = cast("dict[Any, Any]", node)
-            length += 4 * len(entries)
-            if length <= limit:
-                stack.extend(entries.values())
+            length += len(node) + 4
         elif isinstance(node, (list, tuple)):
-            items = cast("Sequence[Any]", node)
-            length += 3 * len(items)
-            if length <= limit:
-                stack.extend(items)
-        if length > limit:
+            length += 4
+            inner = cast("Sequence[Any]", node)
+        elif isinstance(node, Mapping):
+            entries = cast("Mapping[Any, Any]", node)
+            length += 4 + 4 * len(entries)
+            inner = list(entries.values()) if length <= limit else ()
+        else:
+            length += 3
+        # What is not yet looked at costs at least a character and a comma each.
+        if length + 3 * (len(stack) + len(inner)) > limit:
             Budget(text=0).spend_text(length)
+        stack.extend(inner)
     return nodes
 
 

@@ -48,7 +48,9 @@ def test_D10_no_prefix_of_a_cut_reply_is_run(case: Case) -> None:
         assert [error.code for error in reply.errors] == ["truncated_reply"]
 
 
-@pytest.mark.parametrize("case", REPLIES, ids=case_id)
+@pytest.mark.parametrize(
+    "case", [case for case in REPLIES if case.get("prefixes", True)], ids=case_id
+)
 def test_D9_a_prefix_gives_no_half_value(case: Case) -> None:
     """A server that lies about the end gets no call with a value cut in two."""
     intents, text = dialect(case), case["reply"]

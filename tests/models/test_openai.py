@@ -25,6 +25,7 @@ from models.http_server import (
     stream,
 )
 from neuraxis.errors import (
+    ConfigError,
     ModelBroken,
     ModelError,
     ModelRefused,
@@ -801,6 +802,28 @@ async def test_no_proxy_for_loopback(ask: Ask, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     assert (await ask(stream(hello()))).text == "Hello"
+
+
+async def test_a_proxy_for_other_hosts(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy of the environment is asked for every other server."""
+    for name in ("http_proxy", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", server.answers(stream(hello())))
+    model = OpenAIModel("m", server="http://models.example/v1", options=QUICK)
+    assert (await complete(model, PROMPT)).text == "Hello"
+    await model.close()
+    assert server.requests[0].path == "http://models.example/v1/chat/completions"
+
+
+async def test_a_proxy_that_is_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person is told that it is the environment's proxy."""
+    monkeypatch.setenv("HTTP_PROXY", "foo://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "foo://127.0.0.1:9")
+    model = OpenAIModel("m", server="http://models.example/v1", options=QUICK)
+    with pytest.raises(ConfigError, match="proxy"):
+        await complete(model, PROMPT)
 
 
 async def test_found_by_its_url(server: Server) -> None:

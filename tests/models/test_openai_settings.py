@@ -154,10 +154,15 @@ def test_a_workspace_cannot_name_a_variable(tmp_path: Path) -> None:
         named_endpoint("m", settings)
 
 
-def test_a_workspace_may_name_a_server_on_this_machine(tmp_path: Path) -> None:
-    """A loopback server is no way out."""
+def test_a_workspace_may_name_a_server_without_key(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor does a port of this machine get the key: anyone may listen there."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     settings = workspace(tmp_path, '[openai]\nbase_url = "http://localhost:1/v1"\n')
-    assert named_endpoint("m", settings).url == "http://localhost:1/v1"
+    endpoint = named_endpoint("m", settings)
+    assert (endpoint.url, endpoint.key()) == ("http://localhost:1/v1", "")
+    assert find_model("openai:m", settings).name == "openai:m"
 
 
 def test_the_users_own_file_may(monkeypatch: pytest.MonkeyPatch) -> None:

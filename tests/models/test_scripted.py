@@ -39,6 +39,13 @@ async def test_replies_in_order() -> None:
     model.finish()
 
 
+async def test_one_text_is_one_reply() -> None:
+    """It is not taken for a list of characters."""
+    model = ScriptedModel("hello")
+    assert (await complete(model, asking())).text == "hello"
+    model.finish()
+
+
 async def test_a_function_as_a_model() -> None:
     """A test's own function answers each prompt."""
     model = ScriptedModel(lambda prompt: prompt.messages[-1].content.upper())

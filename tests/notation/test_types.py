@@ -115,9 +115,26 @@ def test_D3_generics(text: str, schema: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["List[", "List[int", "List]", "Optional", "Dict[str]", "Dict[int, str]", "Lisst"]
-    + ["int[str]", "", "List[int, str]", "Literal[a]", "[int]", "int ||", "List[...]"]
-    + ["Message", "List[" * 40 + "int" + "]" * 40, "intt", "Literal"],
+    [
+        "List[",
+        "List[int",
+        "List]",
+        "Optional",
+        "Dict[str]",
+        "Dict[int, str]",
+        "Lisst",
+        "int[str]",
+        "",
+        "List[int, str]",
+        "Literal[a]",
+        "[int]",
+        "int ||",
+        "List[...]",
+        "Message",
+        "List[" * 40 + "int" + "]" * 40,
+        "intt",
+        "Literal",
+    ],
 )
 def test_bad_type_texts(text: str) -> None:
     """What is no type is one mistake at its place, never an exception."""
@@ -350,7 +367,7 @@ def test_additions() -> None:
         {"f": ["z"]},
         {"g": "no"},
     ):
-        assert [tuple(bad)[0]] == [p.path[0] for p in checked.problems(good | bad)]
+        assert [next(iter(bad))] == [p.path[0] for p in checked.problems(good | bad)]
 
 
 def test_A15_values_of_yaml() -> None:

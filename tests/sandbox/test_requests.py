@@ -38,6 +38,8 @@ def serving(answer: Answer) -> Iterator[str]:
             asked = b""
             while b"\r\n\r\n" not in asked and (piece := client.recv(65536)):
                 asked += piece
+                if asked[:1] == b"\x16":  # somebody speaks TLS
+                    return
             answer(client, asked.decode("latin-1").split(" ")[1])
 
     def work() -> None:
@@ -113,8 +115,20 @@ def test_without_a_scheme_https_is_tried_and_then_http() -> None:
     assert (b"plain", f"http://{server}/a") == (answer.body, answer.url)
 
 
-def test_https_checks_the_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is no TLS server, or is not trusted, is not read."""
+def test_a_server_that_is_silent_to_tls_does_not_use_up_the_time() -> None:
+    """The handshake has its own, shorter limit, so http still has a chance."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(RequestFailed, match="does not speak TLS"):
+            fetch(
+                f"https://{server}/",
+                allowed_hosts=(server,),
+                limits=Limits(seconds=9, connect_seconds=0.3),
+            )
+
+
+def test_https_needs_a_tls_server() -> None:
+    """A server that is no TLS server is not read; the defaults check certificates."""
     with (
         serving(reply(b"plain")) as server,
         pytest.raises(RequestFailed, match="does not speak TLS"),

@@ -116,7 +116,8 @@ class Intents:
         arguments: Json = call.arguments
         if isinstance(arguments, dict):
             for key, value in cast("dict[str, Json]", arguments).items():
-                intent[key if key in known else escape_key(key)] = value
+                plain = key == "as" and key in known
+                intent[key if plain else escape_key(key)] = value
         else:
             intent["$value"] = arguments
         return intent

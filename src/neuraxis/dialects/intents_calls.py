@@ -113,21 +113,20 @@ def _from_flat(
             if not isinstance(value, str) or not value:
                 return _refuse(reading, (*path, key), "a name for the step", value)
             name = value
-        elif key == "$literal" and key not in known:
+        elif key == "$literal":
             if not isinstance(value, bool):
                 return _refuse(reading, (*path, key), "true or false", value)
             literal = value
-        elif key == "$value" and key not in known:
-            others = [other for other in intent if other not in RESERVED]
+        elif key == "$value":
+            others = [other for other in intent if other not in (*RESERVED, name_key)]
             if others:
                 return _refuse(
                     reading, (*path, others[0]), 'no key beside "$value"', others[0]
                 )
             arguments = value
-        elif key in known or (escaped := _ESCAPED.fullmatch(key)) is None:
-            arguments[key] = value
         else:
-            arguments[escaped[1]] = value
+            escaped = _ESCAPED.fullmatch(key)
+            arguments[escaped[1] if escaped else key] = value
     return Call(
         id="",
         plugin=None,

@@ -150,6 +150,10 @@ def _may_end(
         return following not in (*CLOSING.values(), "“", ":") or not following
     following = text[position : position + 1]
     if not following:
+        if quotes or close != '"':
+            # `"a", "b` that was cut is no string with quotes in it, and `'it` may
+            # have been the beginning of `'it's`.
+            raise cut_off(text, "behind quotes that may or may not end a string")
         return True
     in_object = open_brackets[depth - 1] == "{"
     if following == ",":

@@ -205,34 +205,39 @@ class OpenAIModel:
         frames = Frames()
         events = EventReader()
         source = response.aiter_bytes()
-        first = True
-        timed = portions(
+        async with aclosing(source), aclosing(self._timed(source, frames)) as timed:
+            first = True
+            async for portion in timed:
+                data = portion.lstrip(_LEADING) if first else portion
+                if first and not data:
+                    continue
+                if first and data.startswith((b"{", b"[")):
+                    # The server does not stream: all of it is one document.
+                    for chunk in _document(data + await _rest(timed), frames):
+                        yield chunk
+                    return
+                first = False
+                for event in events.feed(data):
+                    for chunk in frames.event(event):
+                        yield chunk
+                if frames.done or (frames.reason and frames.usage):
+                    await drain(source)
+                    break
+            else:
+                for event in events.finish():
+                    for chunk in frames.event(event):
+                        yield chunk
+        yield frames.finish()
+
+    def _timed(
+        self, source: AsyncIterator[bytes], frames: Frames
+    ) -> AsyncGenerator[bytes, None]:
+        return portions(
             source,
             self._endpoint,
             self._options,
             lambda: _AFTER_END if frames.reason else None,
         )
-        async for portion in timed:
-            data = portion.lstrip(_LEADING) if first else portion
-            if first and not data:
-                continue
-            if first and data.startswith((b"{", b"[")):
-                # The server does not stream: all of it is one document.
-                for chunk in _document(data + await _rest(timed), frames):
-                    yield chunk
-                return
-            first = False
-            for event in events.feed(data):
-                for chunk in frames.event(event):
-                    yield chunk
-            if frames.done or (frames.reason and frames.usage):
-                await drain(source)
-                break
-        else:
-            for event in events.finish():
-                for chunk in frames.event(event):
-                    yield chunk
-        yield frames.finish()
 
 
 async def _rest(source: AsyncIterator[bytes]) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -112,7 +112,7 @@ async def portions(
     endpoint: Endpoint,
     options: Options,
     grace: Callable[[], float | None],
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """The bytes of an answer as they come, each awaited for a limited time.
 
     `grace` gives a time once the answer is complete: then silence, or a broken

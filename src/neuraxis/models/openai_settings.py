@@ -2,7 +2,7 @@
 
 Who may say where a key is sent: the command line, the environment and the user's own
 settings file. A `neuraxis.toml` that lies in a workspace may come from anybody, so a
-remote server that it names gets no key, and it may not name the variable of a key.
+server that it names gets no key, and it may not name the variable of a key.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def named_endpoint(name: str, settings: Settings) -> Endpoint:
     else:
         url = base_url(environ_url, URL_ENV) if environ_url else DEFAULT_URL
         trusted = True
-    if not trusted and not is_loopback(urlsplit(url).hostname or ""):
+    if not trusted:
         return Endpoint(
             url=url,
             keyless_because="its address stands in a workspace's settings, which may "

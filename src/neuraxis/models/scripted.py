@@ -80,7 +80,8 @@ class ScriptedModel:
     """Says written replies, one per prompt.
 
     Args:
-        replies: the replies in order, or a function that makes one from the prompt.
+        replies: the replies in order, one text, or a function that makes a reply from
+            the prompt.
         name: what errors call it.
         chunk_size: texts are streamed in pieces of that many characters; 0: whole.
     """
@@ -102,9 +103,11 @@ class ScriptedModel:
         if callable(replies):
             self._function = replies
         else:
+            # One text is one reply, and not one for each of its characters.
+            listed = [replies] if isinstance(replies, str) else replies
             self._replies = tuple(
                 read_reply(reply, f"{name}: reply {number}")
-                for number, reply in enumerate(replies, 1)
+                for number, reply in enumerate(listed, 1)
             )
 
     def __repr__(self) -> str:

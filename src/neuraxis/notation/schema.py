@@ -23,6 +23,7 @@ from neuraxis.notation.walk import (
     all_kinds,
     arms,
     child,
+    is_json,
     is_open,
     kinds,
     leaves,
@@ -92,7 +93,7 @@ class Schema:
             fits = validator.is_valid(value)
         except (ValueError, RecursionError, OverflowError):
             return False  # a key that is no text, a foreign object, a lone surrogate
-        return fits and not (self._open and not_json(value))
+        return fits and not (self._open and not is_json(value))
 
     def problems(
         self, value: Any, *, holes: Collection[Path] = (), strict: bool = False

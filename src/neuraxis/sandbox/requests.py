@@ -174,7 +174,7 @@ def _one(url: Url, way: _Way) -> Response | str:
         raw.setblocking(False)
         sock: socket.socket = raw
         if url.scheme == "https":
-            sock = secure(raw, url.host, url.port, way.clock)
+            sock = secure(raw, url.host, url.port, way.clock, way.rules.connect_seconds)
             stack.callback(sock.close)
         wire = Wire(sock, way.clock, url.host)
         _send(wire, url, way.accept)

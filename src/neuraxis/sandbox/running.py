@@ -56,27 +56,8 @@ def follow(
         CannotStart: the sandbox could not be started or set up.
     """
     launch = run.launch
-    process: subprocess.Popen[bytes] | None = None
+    process = _start(launch)
     try:
-        try:
-            process = subprocess.Popen(
-                launch.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                close_fds=True,
-                pass_fds=launch.fds,
-                start_new_session=True,
-                env=dict(launch.env),
-                cwd=launch.cwd,
-            )
-        except OSError as error:
-            raise CannotStart(
-                f"{launch.argv[0]} cannot be started ({error})"
-            ) from error
-        finally:
-            for fd in launch.fds:
-                os.close(fd)
         _watch(run, process, cancelled, on_output)
     finally:
         _end(run, process)
@@ -102,6 +83,31 @@ def follow(
         sandbox=launch.kind,
         seconds=time.monotonic() - run.start,
     )
+
+
+def _start(launch: Launch) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            launch.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            close_fds=True,
+            pass_fds=launch.fds,
+            start_new_session=True,
+            env=dict(launch.env),
+            cwd=launch.cwd,
+        )
+    except OSError as error:
+        for fd in (launch.status, launch.info, launch.lifeline):
+            if fd is not None:
+                os.close(fd)
+        if launch.close is not None:
+            launch.close()
+        raise CannotStart(f"{launch.argv[0]} cannot be started ({error})") from error
+    finally:
+        for fd in launch.fds:
+            os.close(fd)
 
 
 def _watch(
@@ -192,30 +198,29 @@ def _disk(run: Run, pids: tuple[int, ...]) -> str:
     return watchdog.outgrown(run.before, now, run.job.limits, removed)
 
 
-def _end(run: Run, process: subprocess.Popen[bytes] | None) -> None:
+def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
     """See every process of the run dead, whatever happened before."""
     launch = run.launch
     if launch.lifeline is not None:
         os.close(launch.lifeline)
-    inner = _inner(launch.info)
-    if process is not None:
-        if launch.lifeline is not None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(6)
-        if process.poll() is None:
-            watchdog.kill(process.pid)
-        if inner >= 0:
-            # Reaped only when everything in its namespace is gone.
-            select.select([inner], [], [], 5)
-            os.close(inner)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-        if process.returncode is None:
-            _log.error("process %d of a script could not be ended", process.pid)
-            run.reason = run.reason or "It could not be ended."
+            process.wait(6)
+    inner = _inner(launch.info)
+    if process.poll() is None:
+        watchdog.kill(process.pid)
+    if inner >= 0:
+        # It is reaped only when everything in its namespace is gone.
+        select.select([inner], [], [], 5)
+        os.close(inner)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    if process.returncode is None:
+        _log.error("process %d of a script could not be ended", process.pid)
+        process.returncode = 128 + signal.SIGKILL
+        run.reason = run.reason or "It could not be ended."
     if launch.close is not None:
         launch.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuraxis.sandbox.paths import MOST_PARTS, FileRefused, folded, is_ordinary
 
-_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _REPARSE = 0x400  # FILE_ATTRIBUTE_REPARSE_POINT: links, junctions, cloud stubs
 FLAGS = (
     getattr(os, "O_CLOEXEC", 0)
@@ -65,7 +65,7 @@ def _close(folder: Folder) -> None:
 
 def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Folder:
     try:
-        if not _DIR_FDS:
+        if not HAS_DIR_FDS:
             check_plain(path, shown)
             if not path.is_dir():
                 raise NotADirectoryError

@@ -104,7 +104,13 @@ def follow(base: Url, location: str, allowed_hosts: Collection[str] = ()) -> Url
     """Where a redirect leads, checked as strictly as the first URL."""
     shown = _shown(location)
     _check_characters(location, shown)
-    return parse(urljoin(str(base), location), allowed_hosts)[0]
+    if location.startswith("//"):
+        return parse(f"{base.scheme}:{location}", allowed_hosts)[0]
+    if _SCHEME.match(location):
+        return parse(location, allowed_hosts)[0]
+    # A path only: the library's joining never sees a host that it could misread.
+    joined = urljoin(f"http://host{base.target}", location).removeprefix("http://host")
+    return parse(f"{base.scheme}://{base.authority}{joined}", allowed_hosts)[0]
 
 
 def _shown(text: str) -> str:

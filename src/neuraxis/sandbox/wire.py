@@ -94,8 +94,11 @@ def aside(
         return value  # pyright: ignore[reportReturnType]  None only with an error
 
 
-def secure(raw: socket.socket, host: str, port: int, clock: Clock) -> ssl.SSLSocket:
+def secure(
+    raw: socket.socket, host: str, port: int, clock: Clock, seconds: float
+) -> ssl.SSLSocket:
     """TLS over a connected, non-blocking socket; the certificate must fit `host`."""
+    until = time.monotonic() + seconds
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     sock = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
@@ -105,9 +108,9 @@ def secure(raw: socket.socket, host: str, port: int, clock: Clock) -> ssl.SSLSoc
                 sock.do_handshake()
                 return sock
             except ssl.SSLWantReadError:
-                wait(sock, selectors.EVENT_READ, clock)
+                wait(sock, selectors.EVENT_READ, clock, until)
             except ssl.SSLWantWriteError:
-                wait(sock, selectors.EVENT_WRITE, clock)
+                wait(sock, selectors.EVENT_WRITE, clock, until)
     except BaseException as error:
         sock.close()
         raise _named(error, host, port) from None
@@ -124,12 +127,15 @@ def _named(error: BaseException, host: str, port: int) -> BaseException:
     return error
 
 
-def wait(sock: socket.socket, event: int, clock: Clock) -> None:
-    """Until the socket can be read or written."""
+def wait(
+    sock: socket.socket, event: int, clock: Clock, until: float = float("inf")
+) -> None:
+    """Until the socket can be read or written; `TimeoutError` at `until`."""
     with selectors.DefaultSelector() as selector:
         selector.register(sock, event)
         while not selector.select(min(_TICK, clock.left())):
-            pass
+            if time.monotonic() >= until:
+                raise TimeoutError
 
 
 class File:

@@ -1,0 +1,151 @@
+"""Finding commands by name."""
+
+import time
+from typing import Any
+
+import pytest
+
+from neuraxis.errors import ManifestError
+from neuraxis.messages import CallError
+from neuraxis.plugins import Command, Plugin, Registry, command, parse_manifest, plugin_from
+
+
+def plugin(name: str, *commands: str, listed: bool = True, **tools: str) -> Plugin:
+    text = f"name: {name}\nas_plugin: {str(listed).lower()}\ninfo: {{description: d}}\n"
+    text += "commands:\n"
+    for item in commands:
+        text += f"  - command_name: {item}\n    description: d\n"
+        text += f"    tool_name: {tools[item]}\n" if item in tools else ""
+    spec, problems = parse_manifest(text, file=f"{name}/config.yaml")
+    made = {item.name: Command(plugin=spec, spec=item) for item in spec.commands}
+    return Plugin(spec=spec, commands=made, problems=problems)
+
+
+def missed(found: Command | CallError) -> CallError:
+    assert isinstance(found, CallError)
+    return found
+
+
+def hit(found: Command | CallError) -> tuple[str, str]:
+    assert isinstance(found, Command)
+    return found.plugin.name, found.spec.name
+
+
+def test_find_by_plugin_and_command() -> None:
+    """The pair of names is exact."""
+    registry = Registry([plugin("a", "x", "y"), plugin("b", "x")])
+    assert hit(registry.find("b", "x")) == ("b", "x")
+    assert hit(registry.find("a", "y")) == ("a", "y")
+
+
+def test_A16_exact_after_trimming_only() -> None:
+    """Spaces around a name are nothing; case is something."""
+    registry = Registry([plugin("Alpha", "run")])
+    assert hit(registry.find(" Alpha ", "run ")) == ("Alpha", "run")
+    wrong = missed(registry.find("alpha", "run"))
+    assert (wrong.code, wrong.candidates) == ("unknown_plugin", ("Alpha",))
+
+
+def test_B5_unknown_command() -> None:
+    """It lists the plugin's commands and the nearest."""
+    error = missed(Registry([plugin("a", "search", "fetch")]).find("a", "serch"))
+    assert (error.code, error.candidates) == ("unknown_command", ("search",))
+    assert "search, fetch" in error.message
+
+
+def test_B4_unlisted_is_unknown() -> None:
+    """What is loaded but not listed cannot be told from what is not there."""
+    registry = Registry([plugin("a", "x"), plugin("hidden", "y", listed=False)])
+    hidden, absent = registry.find("hidden", "y"), registry.find("hidden2", "y")
+    assert missed(hidden).code == missed(absent).code == "unknown_plugin"
+    assert "hidden" not in missed(hidden).candidates
+    assert isinstance(registry.find(None, "y"), CallError)
+    assert [item.spec.name for item in registry.listed] == ["a"]
+    assert [item.name for item in registry.specs] == ["a"]
+    assert [item.spec.name for item in registry.plugins] == ["a", "hidden"]
+
+
+def test_A14_duplicate_names_name_both_files() -> None:
+    """And say how to mend it."""
+    with pytest.raises(ManifestError) as caught:
+        Registry([plugin("a", "x"), plugin("a", "y")])
+    assert "a/config.yaml" in str(caught.value)
+    assert "config.name" in str(caught.value)
+
+
+def test_tool_names() -> None:
+    """Explicit, else the command's name if it is the only one, else both names."""
+    registry = Registry(
+        [plugin("a", "x", "y", x="GOOGLE"), plugin("b", "y", "z"), plugin("c", "GOOGLE")]
+    )
+    assert dict(registry.tool_names) == {
+        "GOOGLE": ("a", "x"),
+        "a.y": ("a", "y"),
+        "b.y": ("b", "y"),
+        "z": ("b", "z"),
+        "c.GOOGLE": ("c", "GOOGLE"),
+    }
+    for tool, pair in registry.tool_names.items():
+        found = registry.find(None, tool)
+        assert hit(found) == pair
+        assert isinstance(found, Command)
+        assert registry.tool_name(found) == tool
+    assert hit(registry.find(None, "a.x")) == ("a", "x")
+    assert missed(registry.find(None, "y")).code == "unknown_command"
+
+
+def test_two_commands_of_one_tool_name() -> None:
+    """The error names both."""
+    with pytest.raises(ManifestError, match=r"b\.y is taken by a\.x"):
+        Registry([plugin("a", "x", x="T"), plugin("b", "y", y="T")])
+
+
+def test_a_plugin_added_later_is_found() -> None:
+    """Tool names are made anew."""
+    registry = Registry([plugin("a", "x")])
+    assert dict(registry.tool_names) == {"x": ("a", "x")}
+    registry.add(plugin("b", "x"))
+    assert dict(registry.tool_names) == {"a.x": ("a", "x"), "b.x": ("b", "x")}
+    assert hit(registry.find("b", "x")) == ("b", "x")
+
+
+def test_schemas_are_compiled_once_and_late() -> None:
+    """And a simple parameter is told (K3)."""
+
+    @command
+    def one(a: int) -> int:
+        return a
+
+    found = Registry([plugin_from(one)]).find("one", "one")
+    assert isinstance(found, Command)
+    assert found.parameters is found.parameters
+    assert found.response is found.response
+    assert found.response is not None
+    assert (found.takes_value, found.wants_context) == (False, False)
+    text = "name: p\ninfo: {description: d}\ncommands: [{command_name: c, parameter: {type: int}}]"
+    spec = parse_manifest(text)[0]
+    simple = Command(plugin=spec, spec=spec.commands[0])
+    assert (simple.takes_value, simple.response) == (True, None)
+
+
+def test_find_does_not_slow_down() -> None:
+    """A hit among a thousand plugins is one look-up (bound far above the measured)."""
+
+    def make(number: int) -> Any:
+        def function(city: str, year: int = 1) -> dict[str, int]:
+            """Numbers of a city.
+
+            Args:
+                city: its name.
+                year: the year.
+            """
+            return {city: year}
+
+        return command(name=f"f{number}")(function)
+
+    registry = Registry(plugin_from(make(number)) for number in range(1000))
+    registry.find("f1", "f1")
+    start = time.process_time()
+    for _ in range(10_000):
+        registry.find("f999", "f999")
+    assert (time.process_time() - start) / 10_000 < 5e-6
