@@ -104,29 +104,37 @@ def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
     return text
 
 
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+
 def _measure(value: Any, limit: int) -> int:
-    """How many elements; stops as soon as the JSON text must be over the limit."""
-    nodes, length = 0, 0
+    """How many elements; stops as soon as the JSON text must be over the limit.
+
+    Each element counts with the fewest characters that it and its comma can take.
+    """
+    nodes, length = 1, 0
     stack: list[Any] = [value]
     while stack:
         node = stack.pop()
-        nodes += 1
-        inner: Sequence[Any] = ()
-        if isinstance(node, str):
-            length += len(node) + 4
-        elif isinstance(node, (list, tuple)):
-            length += 4
+        if isinstance(node, (list, tuple)):
             inner = cast("Sequence[Any]", node)
+        elif isinstance(node, str):
+            length += len(node) + 4
+            continue
         elif isinstance(node, Mapping):
-            entries = cast("Mapping[Any, Any]", node)
-            length += 4 + 4 * len(entries)
-            inner = list(entries.values()) if length <= limit else ()
+            inner = list(cast("Mapping[Any, Any]", node).values())
+            length += 4 * len(inner)
         else:
             length += 3
-        # What is not yet looked at costs at least a character and a comma each.
-        if length + 3 * (len(stack) + len(inner)) > limit:
-            Budget(text=0).spend_text(length)
-        stack.extend(inner)
+            continue
+        count = len(inner)
+        nodes += count
+        length += 4
+        if length + 3 * (len(stack) + count) > limit:
+            Budget(text=0).spend_text(1)
+        large = [item for item in inner if type(item) not in _SCALARS]
+        length += 3 * (count - len(large))
+        stack += large
     return nodes
 
 

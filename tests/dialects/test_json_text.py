@@ -32,12 +32,6 @@ def lenient(text: str, *, whole: bool = True) -> Any:
     return read.value if isinstance(read, Value) else read.code
 
 
-def notes(text: str) -> tuple[str, ...]:
-    read = read_at(text, 0)
-    assert isinstance(read, Value)
-    return read.notes
-
-
 def rows(shared_data: Path, name: str) -> list[dict[str, Any]]:
     with (shared_data / name).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
@@ -193,6 +187,7 @@ def test_one_leniency_leaves_the_rest_as_it_was(value: dict[str, Any]) -> None:
         ('{"a": "he said "yes""}', {"a": 'he said "yes"'}),
         ('{"a": "say "yes", please", "b": 1}', {"a": 'say "yes", please', "b": 1}),
         ('{"a": "print("x")"}', {"a": 'print("x")'}),
+        ('{"a": "see "//host" path"}', {"a": 'see "//host" path'}),
         ('{"a": 1\n "b": 2}', {"a": 1, "b": 2}),
         ('{"a": "x"\n "b": 2}', {"a": "x", "b": 2}),
         ('[{"a": 1} {"a": 2}]', [{"a": 1}, {"a": 2}]),
@@ -208,8 +203,10 @@ def test_what_models_write_is_read_where_it_can_mean_one_thing(
     text: str, value: Any
 ) -> None:
     """Each leniency gives the value and leaves a note."""
-    assert value == lenient(text)
-    assert notes(text)
+    read = read_at(text, 0)
+    assert isinstance(read, Value)
+    assert value == read.value
+    assert read.notes
 
 
 @pytest.mark.parametrize(
@@ -222,7 +219,6 @@ def test_what_models_write_is_read_where_it_can_mean_one_thing(
         '{"a": "x,\n "b": "y"}',
         '{"a": "{"b": 1}", "c": 2}',
         '{"a": "b "c" d": 1}',
-        '{"a": "see "//host" path"}',
         '["a "b", "c" d"]',
         '["a" "b"]',
         "[1 2]",
@@ -258,6 +254,8 @@ def test_what_could_mean_two_things_is_refused(text: str) -> None:
         '{"a": "b\\',
         '{"a": 12',
         '{"a": -',
+        '{"a": 1.',
+        '{"a": 1.5e-',
         '{"a": tru',
         '{"a": Non',
         '{"a": "x", ',

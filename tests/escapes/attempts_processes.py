@@ -178,11 +178,11 @@ _SURFACE = attempts(
     ),
     (
         "kernel_files",
-        "for f in ('/proc/kcore', '/proc/kallsyms', '/sys/kernel/debug',\n"
-        "          '/sys/kernel/security', '/sys/class/net', '/proc/1/environ'):\n"
+        "for f in ('/proc/kcore', '/sys/kernel/debug',\n"
+        "          '/sys/kernel/security', '/sys/class/net', '/proc/keys'):\n"
         "    try:\n"
         "        (os.listdir if f.startswith('/sys') else open)(f)\n"
-        "        if f != '/proc/kallsyms' and f != '/proc/1/environ': fired(f)\n"
+        "        fired(f)\n"
         "    except OSError: pass",
     ),
     (

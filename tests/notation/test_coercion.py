@@ -170,3 +170,16 @@ def test_references_stay() -> None:
         assert {"l": given} == SCHEMA.coerce({"l": given})[0]
     reference = {"asset_id": "x", "field_path": None}
     assert {"o": reference} == SCHEMA.coerce({"o": reference})[0]
+
+
+def test_unions_inside_unions_end() -> None:
+    """Nested unions that all nearly fit cost bounded work."""
+    node = {"type": {"_type_ref": "n", "a": {"type": "Union[List[n], List[m], int]"}}}
+    other = {"type": {"_type_ref": "m", "a": {"type": "Union[List[m], List[n], int]"}}}
+    tree = {"type": {"x": node, "y": {**other, "required": False}}}
+    checked = Schema(parameter_schema(tree, collect_types(tree)))
+    value: Any = {"a": "wrong"}
+    for _ in range(40):
+        value = {"a": [value]}
+    assert ({"x": value}, ()) == checked.coerce({"x": value})
+    assert checked.problems({"x": value})

@@ -369,6 +369,14 @@ def test_formats() -> None:
     assert Schema({"type": "string", "format": "byte"}).valid("aGk=")
     assert not Schema({"type": "string", "format": "byte"}).valid("a?")
     assert not Schema({"type": "string", "format": "decimal"}).valid("1,5")
+    for name, good, bad in (
+        ("date-time", "2026-01-31T09:30:00Z", "2026-01-31"),
+        ("date-time", "2026-01-31 09:30", "2026-02-31T09:30"),
+        ("time", "09:30", "25:00"),
+        ("time", "09:30:00.5+02:00", "9"),
+    ):
+        assert Schema({"type": "string", "format": name}).valid(good)
+        assert not Schema({"type": "string", "format": name}).valid(bad)
     (problem,) = Schema(day).problems("x")
     assert problem.expected.startswith("a date such as")
 

@@ -242,6 +242,18 @@ def test_B36_only_used_definitions() -> None:
     assert not Schema(second).valid({"q": {"y": 1}})
 
 
+def test_B36_whole_parameter_is_a_named_type() -> None:
+    """Its fields stand at the root, where parameter names are read."""
+    schema, _ = translated("type: {_type_ref: p, x: {type: int}}")
+    assert ["x"] == list(schema["properties"])
+    assert "$defs" not in schema
+    schema, _ = translated(
+        "type: {_type_ref: p, x: {type: int}, below: {type: 'List[p]'}}"
+    )
+    assert ["x", "below"] == schema["required"]
+    assert Schema(schema).valid({"x": 1, "below": [{"x": 2, "below": []}]})
+
+
 def test_B36_mistakes() -> None:
     """Twice, a builtin's name, an unknown name, no text: errors with their place."""
     _, problems = translated(

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from math import isfinite
 
 from neuraxis.dialects.json_fault import Broken, Fault, broken, cut_off, end_of
-from neuraxis.dialects.json_strings import CLOSING, key_follows, read_string, whole
+from neuraxis.dialects.json_strings import (
+    CLOSING,
+    UNESCAPED_QUOTES,
+    key_follows,
+    read_string,
+    whole,
+)
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -30,6 +36,7 @@ _LOOSE_SPACE = re.compile(
 )
 _ENDS_IN_COMMENT = re.compile(r"(?://|#)[^\n]*\Z")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER_CUT = re.compile(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
 _WORD = re.compile(r"[\w$.+-]+")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
@@ -213,10 +220,14 @@ class Reader:
         if number is not None and number.end() < len(text):
             ahead = text[number.end()]
             if ahead.isalnum() or ahead in "_.+-$":
+                if _NUMBER_CUT.match(text, position):
+                    raise self._cut("inside a number")
                 raise self._broken(position, "expected a number as JSON writes it")
         if number is not None:
             return self._number(number, position)
         word = _WORD.match(text, position)
+        if text.endswith("-") and position == len(text) - 1:
+            raise self._cut("inside a number")
         if word is not None:
             return self._word(word[0], position, word.end())
         raise self._broken(position, "expected a value")
@@ -297,6 +308,9 @@ class Reader:
         )
 
     def _note(self, what: str) -> None:
+        if what == UNESCAPED_QUOTES and not self.whole:
+            # What follows could show that the string goes on.
+            raise self._cut("behind quotes that may or may not end a string")
         self.notes[what] = None
 
     def _broken(self, position: int, message: str) -> Broken:

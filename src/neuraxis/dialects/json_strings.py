@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from neuraxis.dialects.json_fault import broken, cut_off, end_of
 
+UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 """Opening quote -> the quote that ends the string."""
 
@@ -94,7 +95,9 @@ def _read_loose(
         ):
             _refuse_if_ambiguous(text, start, quotes_inside)
             if quotes_inside:
-                note("unescaped quotes inside a string")
+                note(UNESCAPED_QUOTES)
+            if is_key and close != '"' and '"' in text[start:cursor]:
+                raise broken(text, start, "expected a key in double quotes")
             return whole(text, start, "".join(parts)), cursor + 1
         else:
             _refuse_quote(text, cursor, close, open_brackets, is_key, quotes_inside)
@@ -163,6 +166,13 @@ def _may_end(
             return True
         if in_object:
             return _KEY.match(text, position) is not None
+        if quotes:
+            raise broken(
+                text,
+                position,
+                "quotes inside a string of a list are not escaped, and it is not "
+                'clear where it ends; write \\" for a quote inside a string',
+            )
         return _VALUE.match(text, position) is not None
     return in_object and _KEY.match(text, position) is not None
 

@@ -27,6 +27,8 @@ _NUMBER = re.compile(
 )
 _LONGEST_JSON = 1_000_000
 _DEEPEST = 100
+_STEPS = 200_000
+"""Places that are looked at: unions inside unions could take for ever."""
 _NOTHING = object()
 
 
@@ -58,21 +60,18 @@ def coerce(
 class _Coercion:
     """One walk over a value: holds the root schema and the validator."""
 
-    __slots__ = ("fits", "root")
+    __slots__ = ("fits", "left", "root")
 
     def __init__(self, root: Node, fits: Fits) -> None:
         self.root = root
         self.fits = fits
-
-    def valid(self, node: Node, value: Any) -> bool:
-        if "$defs" in self.root and "$defs" not in node:
-            node = {**node, "$defs": self.root["$defs"]}
-        return self.fits(node, value)
+        self.left = _STEPS
 
     def value(
         self, node: Node, value: Any, path: Path, notes: list[str], depth: int
     ) -> Any:
-        if depth > _DEEPEST:
+        self.left -= 1
+        if depth > _DEEPEST or self.left < 0:
             return value
         node = resolved(node, self.root)
         for key in ("anyOf", "oneOf"):
@@ -116,7 +115,7 @@ class _Coercion:
                 changed[key] = item
                 continue
             optional = key in properties and key not in required
-            if item is None and optional and not self.valid(below, None):
+            if item is None and optional and not self.fits(below, None):
                 notes.append(f"{path_text((*path, key))}: null -> left out")
                 different = True
                 continue
@@ -157,14 +156,14 @@ class _Coercion:
         others = [arm for arm in union if kinds(arm) != ("null",)]
         if len(others) == 1 and value is not None:
             return self.value(others[0], value, path, notes, depth + 1)
-        fits = self.valid(node, value)
+        fits = self.fits(node, value)
         if fits and not has_whole_float(value):
             return value
         readings: dict[str, tuple[Any, list[str]]] = {}
         for arm in others:
             tried: list[str] = []
             reading = self.value(arm, value, path, tried, depth + 1)
-            if self.valid(arm, reading) and (not fits or reading == value):
+            if self.fits(arm, reading) and (not fits or reading == value):
                 readings.setdefault(_key(reading), (reading, tried))
         if fits and any(not tried for _, tried in readings.values()):
             return value  # an arm takes it as it is: 2.0 for a number

@@ -118,7 +118,14 @@ def _with_definitions(schema: dict[str, Json], reading: Reading) -> dict[str, Js
         for name in pending:
             body: Json = reading.types.definitions[name]
             definitions[name] = _type(body, (), quiet, 0, define=False)
-    return {**schema, "$defs": definitions} if definitions else schema
+    if not definitions:
+        return schema
+    if "$ref" in schema:  # the whole is a named type: its fields belong at the root
+        name = str(schema.pop("$ref")).rsplit("/", 1)[-1]
+        schema = {**definitions[name], **schema}
+    if "$ref" not in repr(schema):
+        return schema
+    return {**schema, "$defs": definitions}
 
 
 def _reading(

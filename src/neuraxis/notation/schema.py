@@ -7,14 +7,13 @@ costs one compiled call.
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from neuraxis.messages import Path, Problem
 from neuraxis.notation import coercion
+from neuraxis.notation.formats import FORMATS
 from neuraxis.notation.native import native_problem
 from neuraxis.notation.problems import explain
 from neuraxis.notation.text import type_text
@@ -43,23 +42,6 @@ _LOOKS_INSIDE = frozenset(
     {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
     | {"dependentSchemas", "dependentRequired", "if", "then", "else", "maxContains"}
 )
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
-
-
-def _is_decimal(text: str) -> bool:
-    import decimal
-
-    try:
-        return decimal.Decimal(text).is_finite()
-    except decimal.InvalidOperation:
-        return False
 
 
 class Schema:
@@ -154,7 +136,7 @@ class Schema:
         """
         if self.valid(value) and not coercion.has_whole_float(value):
             return value, ()
-        return coercion.coerce(self.json, value, _fits)
+        return coercion.coerce(self.json, value, _Fits(self.json))
 
     def at(self, path: Path) -> dict[str, Json] | None:
         """The sub-schema at a path of a value; None: nothing can be there.
@@ -195,12 +177,7 @@ class Schema:
         node = self._node(path)
         if node is None:
             return Problem(path=path, expected="nothing here", got=type_name(value))
-        root = self.json
-
-        def leaf(part: Node, inner: Any) -> bool:
-            return _fits(_alone(part, root), inner)
-
-        return native_problem(node, root, value, path, leaf)
+        return native_problem(node, self.json, value, path, _Fits(self.json))
 
     def wants_text(self, path: Path) -> bool:
         """Whether the node takes text only."""
@@ -211,16 +188,12 @@ class Schema:
         if self._compiled is None and self._defect is None:
             import jsonschema_rs
 
-            formats: dict[str, Callable[..., bool]] = {
-                "byte": _is_base64,
-                "decimal": _is_decimal,
-            }
             try:
                 self._compiled = jsonschema_rs.validator_for(
                     dict(self.json),
                     validate_formats=self.json.get("x-formats") != "annotation",
                     offline=True,
-                    formats=formats,
+                    formats=FORMATS,
                 )
             except (ValueError, RecursionError) as error:
                 lines = str(error).splitlines()
@@ -233,14 +206,24 @@ class Schema:
         return f"Schema({type_text(self.json)})"
 
 
-def _alone(part: Node, root: Node) -> Node:
-    if "$defs" in root and "$ref" in repr(part):
-        return {**part, "$defs": root["$defs"]}
-    return part
+class _Fits:
+    """Whether values fit sub-schemas of one root; each is compiled once."""
 
+    __slots__ = ("known", "root")
 
-def _fits(schema: Mapping[str, Json], value: Any) -> bool:
-    return Schema(schema).valid(value)
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        # The node is kept with its schema, so that its id is not used again.
+        self.known: dict[int, tuple[Node, Schema]] = {}
+
+    def __call__(self, node: Node, value: Any) -> bool:
+        entry = self.known.get(id(node))
+        if entry is None:
+            alone = node
+            if "$defs" in self.root and "$defs" not in node and "$ref" in repr(node):
+                alone = {**node, "$defs": self.root["$defs"]}
+            entry = self.known[id(node)] = (node, Schema(alone))
+        return entry[1].valid(value)
 
 
 def _is_text(node: Node, root: Node) -> bool:

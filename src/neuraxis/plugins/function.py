@@ -93,7 +93,8 @@ def command(
     marked = Options(effects=parsed, asset_refs=names, **options)
 
     def mark(function: F) -> F:
-        setattr(function, _MARK, marked)
+        # A static or class method passes on what its function carries.
+        setattr(getattr(function, "__func__", function), _MARK, marked)
         return function
 
     return mark(fn) if fn is not None else mark

@@ -1,0 +1,56 @@
+"""Formats of text that a schema may ask for and the validator does not know as we do.
+
+A text flows in, a verdict flows out. Dates and times are ISO 8601 as people and models
+write them: the zone and the seconds may be left out, which RFC 3339 does not allow.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import decimal
+import re
+from collections.abc import Callable
+
+_CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?"
+_TIME = re.compile(_CLOCK, re.ASCII)
+_DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
+
+
+def _date_time(text: str) -> bool:
+    if not _DATE_TIME.fullmatch(text):
+        return False
+    try:
+        datetime.datetime.fromisoformat(text.upper())
+    except ValueError:
+        return False
+    return True
+
+
+def _time(text: str) -> bool:
+    return bool(_TIME.fullmatch(text)) and _date_time(f"2000-01-01T{text}")
+
+
+def _base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _decimal(text: str) -> bool:
+    try:
+        return decimal.Decimal(text).is_finite()
+    except decimal.InvalidOperation:
+        return False
+
+
+FORMATS: dict[str, Callable[..., bool]] = {
+    "date-time": _date_time,
+    "time": _time,
+    "byte": _base64,
+    "decimal": _decimal,
+}
+"""What is added to the validator's own formats, or takes the place of one."""

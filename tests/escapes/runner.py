@@ -1,0 +1,266 @@
+"""Runs all attempts in one kind of sandbox and says which got through.
+
+A program of its own, so that the tests can run it as another user:
+`python -m escapes.runner MODE NAMES` writes one JSON object, attempt -> what was seen.
+MODE is a kind of sandbox, or `plain`: a bare subprocess, the control.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from escapes import (
+    attempts_files,
+    attempts_network,
+    attempts_processes,
+    attempts_resources,
+)
+from escapes.attempt import PREAMBLE, Attempt
+from escapes.ordinary import ORDINARY, Ordinary
+from escapes.world import KEY, SECRET, World, state
+from neuraxis.sandbox.limits import GUARDED
+from neuraxis.sandbox.process import Limits, Outcome, run_python
+
+ALL: list[Attempt] = [
+    *attempts_files.ATTEMPTS,
+    *attempts_network.ATTEMPTS,
+    *attempts_processes.ATTEMPTS,
+    *attempts_resources.ATTEMPTS,
+]
+MIB = 1024 * 1024
+LIMITS = Limits(
+    seconds=2.5,
+    memory=192 * MIB,
+    processes=32,
+    file_bytes=16 * MIB,
+    disk=48 * MIB,
+    files=500,
+    output=256 * 1024,
+    cpu_seconds=3,
+)
+SCRIPT_UID = 65534
+
+
+def _plain(folder: Path, on_output: Callable[[str], None]) -> Outcome:
+    """The control: nothing but a time limit."""
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "script.py"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        close_fds=False,
+        start_new_session=True,
+    )
+    taken: list[bytes] = []
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            taken.append(line[: 1 << 21])
+            on_output(line.decode("utf-8", "replace"))
+
+    readers = [
+        threading.Thread(target=read, daemon=True),
+        threading.Thread(target=lambda: taken.append(_all(process)), daemon=True),
+    ]
+    for reader in readers:
+        reader.start()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(LIMITS.seconds)
+    readers[0].join(LIMITS.seconds)
+    code = process.poll()
+    time.sleep(0.05)
+    return Outcome(
+        ok=code == 0,
+        exit_code=code,
+        stdout=b"".join(taken).decode("utf-8", "replace"),
+        stderr="",
+        reason="",
+        sandbox="plain",
+        seconds=time.monotonic() - begun,
+    )
+
+
+def _all(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stderr is not None
+    return process.stderr.read()
+
+
+def _knock(connected: list[int]) -> Callable[[str], None]:
+    """Tries each port that a script says it listens on."""
+
+    def hear(text: str) -> None:
+        words = text.split()
+        for word, number in zip(words, words[1:], strict=False):
+            if word == "PORT" and number.isdigit():
+                with contextlib.suppress(OSError):
+                    place = ("127.0.0.1", int(number))
+                    socket.create_connection(place, 0.5).close()
+                    connected.append(int(number))
+
+    return hear
+
+
+def _victim_state(process: subprocess.Popen[bytes]) -> Any:
+    import resource
+
+    if process.poll() is not None:
+        return "dead"
+    return (
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE),
+        sorted(os.sched_getaffinity(process.pid)),
+        os.getpriority(os.PRIO_PROCESS, process.pid),
+    )
+
+
+def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
+    """Run one attempt and look at what it did."""
+    folder, told = world.workspace(attempt.name)
+    target = Path(told["target"])
+    needs_victim = attempt.name.startswith("proc_")
+    victim = world.victim() if needs_victim else None
+    told["victim"] = victim.pid if victim else 0
+    (folder / "w.json").write_text(json.dumps(told), encoding="utf-8")
+    script = folder / "script.py"
+    script.write_text(PREAMBLE + attempt.script + "\n", encoding="utf-8")
+    before = state(target)
+    health = _victim_state(victim) if victim else None
+    connected: list[int] = []
+    if mode == "plain":
+        outcome = _plain(folder, _knock(connected))
+    else:
+        outcome = run_python(
+            "script.py",
+            workspace=folder,
+            limits=LIMITS,
+            mode=mode,
+            on_output=_knock(connected),
+        )
+    seen = _seen(attempt, outcome, folder)
+    if attempt.sees == "target" and state(target) != before:
+        seen = "its folder outside was changed"
+    if attempt.sees == "listener":
+        time.sleep(0.05)
+        if told["token"] in world.arrived:
+            seen = "its token arrived"
+    if connected and attempt.sees == "connect":
+        seen = "its port could be reached"
+    if victim is not None:
+        if attempt.sees == "victim" and _victim_state(victim) != health:
+            seen = "the foreign process was changed"
+        victim.kill()
+        victim.wait()
+    return {
+        "seen": seen,
+        "sandbox": outcome.sandbox,
+        "reason": outcome.reason,
+        "seconds": round(outcome.seconds, 2),
+        "tail": (outcome.stdout[-200:] + outcome.stderr[-300:]),
+    }
+
+
+def _seen(attempt: Attempt, outcome: Outcome, folder: Path) -> str:
+    """What tells that it got through, apart from servers, targets and victims."""
+    text = outcome.stdout + outcome.stderr
+    if SECRET in text or KEY in text:
+        return "a secret was read"
+    if "FIRED" in outcome.stdout.split():
+        return "it said so: " + outcome.stdout[:80]
+    if attempt.sees == "survivor":
+        if outcome.seconds > LIMITS.seconds + 1.5:
+            return f"the call took {outcome.seconds:.1f} s"
+        if "stay()" in attempt.script:
+            time.sleep(1.4)
+            if (folder / "late.txt").exists():
+                return "a process outlived the call"
+        if attempt.name.startswith("time_") and outcome.sandbox == "plain":
+            return "it was still running" if outcome.exit_code is None else ""
+    if attempt.sees == "amount":
+        words = outcome.stdout.split()
+        numbers = [
+            int(number)
+            for word, number in zip(words, words[1:], strict=False)
+            if word == "REACHED"
+        ]
+        if max(numbers, default=0) > attempt.most:
+            return f"it reached {max(numbers)}, more than {attempt.most:g}"
+    if attempt.sees == "output_size" and len(text) > attempt.most:
+        return f"{len(text)} characters of output were kept"
+    if attempt.sees == "workspace":
+        for path in folder.rglob("*"):
+            if path.name in GUARDED or path.name.startswith("core"):
+                return f"it made {path.name}"
+            if stat.S_IMODE(path.lstat().st_mode) & 0o6000:
+                return "it made a file that runs as another"
+    return ""
+
+
+def ordinary(script: Ordinary, mode: str, world: World) -> dict[str, Any]:
+    """Run one script that must work."""
+    folder = world.folder / "ordinary" / script.name
+    folder.mkdir(parents=True)
+    (folder / "script.py").write_text(script.script, encoding="utf-8")
+    for name, content in script.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    outcome = run_python("script.py", workspace=folder, mode=mode, args=script.args)
+    return {
+        "ok": outcome.ok,
+        "output": outcome.stdout.strip(),
+        "errors": outcome.stderr[-600:] + outcome.reason,
+        "sandbox": outcome.sandbox,
+    }
+
+
+def main(mode: str, names: list[str]) -> None:
+    """Run everything and write what was seen."""
+    os.environ["NX_KEY"] = KEY
+    leak = tempfile.TemporaryFile()  # noqa: SIM115 - inherited on purpose
+    leak.write(SECRET.encode())
+    leak.flush()
+    os.set_inheritable(leak.fileno(), True)
+    root = os.geteuid() == 0
+    world = World(SCRIPT_UID if root and mode != "plain" else None)
+    found: dict[str, Any] = {"attempts": {}, "ordinary": {}}
+    chosen = [a for a in ALL if not names or a.name in names]
+    quiet = [a for a in chosen if a.group != "resources"]
+    heavy = [a for a in chosen if a.group == "resources"]
+    try:
+        for group, workers in ((quiet, 6), (heavy, 3)):
+            with ThreadPoolExecutor(workers) as pool:
+                results = pool.map(lambda a: one(a, mode, world), group)
+                for attempt, result in zip(group, results, strict=True):
+                    found["attempts"][attempt.name] = result
+        if mode != "plain":
+            with ThreadPoolExecutor(4) as pool:
+                scripts = [s for s in ORDINARY if not names or s.name in names]
+                results = pool.map(lambda s: ordinary(s, mode, world), scripts)
+                for script, result in zip(scripts, results, strict=True):
+                    found["ordinary"][script.name] = result
+    finally:
+        world.close()
+        leak.close()
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3:  # a secret in the command line, for whoever can read that
+        sys.argv.pop()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    main(sys.argv[1], [n for n in sys.argv[2].split(",") if n])

@@ -1,0 +1,245 @@
+"""Plugins from folders, names and objects."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.plugins import (
+    Plugin,
+    builtin_names,
+    command,
+    load_plugin,
+    load_plugins,
+    loader,
+)
+
+MANIFEST = """\
+name: tools
+info: {description: d}
+commands:
+  - command_name: add
+    description: d
+    parameter: {type: {a: {type: int, description: d}, b: {type: int, description: d}}}
+  - command_name: say it
+    description: d
+    parameter: {type: string, description: d}
+config: {greeting: hello}
+"""
+CODE = """\
+from __future__ import annotations
+import dataclasses
+from neuraxis.plugins import Context
+
+@dataclasses.dataclass
+class Made:
+    value: int
+
+def add(a: int, b: int, context: Context) -> int:
+    return a + b
+
+async def say_it(text: str) -> str:
+    return text
+"""
+
+
+def folder(path: Path, code: str | None = CODE, manifest: str = MANIFEST) -> Path:
+    path.mkdir(exist_ok=True)
+    (path / "config.yaml").write_text(manifest, encoding="utf-8")
+    if code is not None:
+        (path / "plugin.py").write_text(code, encoding="utf-8")
+    return path
+
+
+def call(plugin: Plugin, name: str, *values: Any, **arguments: Any) -> Any:
+    run = plugin.commands[name].run
+    assert run is not None
+    return run(*values, **arguments)
+
+
+def test_a_folder_with_functions(tmp_path: Path) -> None:
+    """A function for each command; what is no identifier becomes an underscore."""
+    plugin = load_plugin(folder(tmp_path / "tools"))
+    add, say = plugin.commands["add"], plugin.commands["say it"]
+    assert (add.context_name, add.is_async, add.takes_value) == (
+        "context",
+        False,
+        False,
+    )
+    assert (say.context_name, say.is_async, say.takes_value) == ("", True, True)
+    assert call(plugin, "add", a=1, b=2, context=None) == 3
+
+
+@pytest.mark.parametrize("form", ["path", "text", "file"])
+def test_the_ways_to_name_a_folder(tmp_path: Path, form: str) -> None:
+    """A path, its text, or the manifest in it."""
+    path = folder(tmp_path / "tools")
+    source: Any = {"path": path, "text": str(path), "file": str(path / "config.yaml")}
+    assert load_plugin(source[form]).spec.name == "tools"
+
+
+def test_a_folder_without_code(tmp_path: Path) -> None:
+    """It can be shown, and its commands have nothing to run."""
+    plugin = load_plugin(folder(tmp_path / "tools", None))
+    assert plugin.commands["add"].run is None
+
+
+def test_a_class_gets_the_config(tmp_path: Path) -> None:
+    """`Plugin` in plugin.py, with the manifest's own settings."""
+    code = """
+class Plugin:
+    def __init__(self, config):
+        self.greeting = config["greeting"]
+    def add(self, a: int, b: int):
+        return a + b
+    def say_it(self, text):
+        return f"{self.greeting} {text}"
+"""
+    plugin = load_plugin(folder(tmp_path / "tools", code))
+    assert call(plugin, "say it", "you") == "hello you"
+    assert call(plugin, "add", a=1, b=2) == 3
+
+
+def test_an_object_with_one_command_method(tmp_path: Path) -> None:
+    """The predecessor's convention: `command(command_name, param)`."""
+    code = """
+class Plugin:
+    def command(self, command_name, param):
+        return [command_name, param]
+"""
+    plugin = load_plugin(folder(tmp_path / "tools", code))
+    assert call(plugin, "add", a=1, b=2) == ["add", {"a": 1, "b": 2}]
+    assert call(plugin, "say it", "x") == ["say it", "x"]
+
+
+def test_a_module_with_one_command_function(tmp_path: Path) -> None:
+    """The same at the module's own level; our decorator is not taken for it."""
+    code = "def command(command_name, param):\n    return command_name\n"
+    assert call(load_plugin(folder(tmp_path / "a", code)), "add", a=1, b=2) == "add"
+    with pytest.raises(ManifestError, match="there is no function"):
+        load_plugin(folder(tmp_path / "b", "from neuraxis.plugins import command\n"))
+
+
+def test_names_that_python_cannot_say(tmp_path: Path) -> None:
+    """A parameter `user-id` is given as `user_id`, or as it is to `**rest`."""
+    manifest = MANIFEST.replace("a: {type", "user-id: {type")
+    code = "def say_it(text): ...\ndef add(user_id: int, b: int): return user_id - b\n"
+    plugin = load_plugin(folder(tmp_path / "a", code, manifest))
+    assert call(plugin, "add", **{"user-id": 3, "b": 1}) == 2
+    code = "def say_it(text): ...\ndef add(**rest): return rest\n"
+    plugin = load_plugin(folder(tmp_path / "b", code, manifest))
+    assert call(plugin, "add", **{"user-id": 3}) == {"user-id": 3}
+
+
+def test_code_and_manifest_must_agree(tmp_path: Path) -> None:
+    """What would fail at every call is told at load, all of it."""
+    code = "def add(a: int, c: int): ...\n"
+    with pytest.raises(ManifestError) as caught:
+        load_plugin(folder(tmp_path / "tools", code))
+    assert [
+        "add() takes no parameter 'b'",
+        "add() needs 'c', which the manifest has not",
+        "there is no function for the command 'say it'",
+    ] == [problem.message for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "words"),
+    [
+        ("x = 1\nraise ValueError('no key')\n", 2, "raised ValueError: no key"),
+        ("def add(:\n", 1, "raised SyntaxError"),
+        ("import no_such_module\n", 1, "raised ModuleNotFoundError"),
+        ("class Plugin:\n    def __init__(self):\n        1 / 0\n", 3, "making Plugin"),
+    ],
+)
+def test_code_that_fails_has_its_line(
+    tmp_path: Path, code: str, line: int, words: str
+) -> None:
+    """Whatever it raises is a problem of that plugin."""
+    with pytest.raises(ManifestError, match=words) as caught:
+        load_plugin(folder(tmp_path / "tools", code))
+    assert caught.value.problems[0].line == line
+
+
+def test_two_folders_of_one_name_do_not_meet(tmp_path: Path) -> None:
+    """Each has its own module, in which its classes are found."""
+    first = folder(tmp_path / "tools")
+    (tmp_path / "other").mkdir()
+    second = folder(tmp_path / "other" / "tools", CODE.replace("a + b", "a * b"))
+    (second / "words.py").write_text("X = 5\n", encoding="utf-8")
+    text = (second / "plugin.py").read_text(encoding="utf-8")
+    (second / "plugin.py").write_text(
+        text.replace("import dataclasses", "import dataclasses\nfrom .words import X"),
+        encoding="utf-8",
+    )
+    one, two = load_plugin(first), load_plugin(second)
+    assert call(one, "add", a=3, b=3, context=None) == 6
+    assert call(two, "add", a=3, b=3, context=None) == 9
+    assert "plugin" not in sys.modules
+
+
+def test_setup_package_is_never_imported(tmp_path: Path) -> None:
+    """A manifest names a module; nobody imports it."""
+    manifest = MANIFEST + "setup: {package: this_would_fail.plugin}\n"
+    load_plugin(folder(tmp_path / "tools", CODE, manifest))
+    assert not any("this_would_fail" in name for name in sys.modules)
+
+
+def test_load_plugins_goes_on_after_a_mistake(tmp_path: Path) -> None:
+    """One broken plugin takes no other with it."""
+    good = folder(tmp_path / "good")
+    bad = folder(tmp_path / "bad", None, "name: x\n")
+
+    @command
+    def one() -> None: ...
+
+    plugins, errors = load_plugins([good, bad, "no/such/folder", one])
+    assert [plugin.spec.name for plugin in plugins] == ["tools", "one"]
+    assert 2 == len(errors)
+    assert "no/such/folder" in str(errors[1])
+
+
+def test_what_comes_with_the_package() -> None:
+    """`neuraxis:` and a folder of builtin."""
+    for name in builtin_names():
+        plugin = load_plugin(f"neuraxis:{name}")
+        assert plugin.commands
+        assert plugin.problems == ()
+    with pytest.raises(ConfigError, match="no plugin of that name comes with"):
+        load_plugin("neuraxis:no_such")
+
+
+def test_names_that_lead_nowhere(tmp_path: Path) -> None:
+    """They say what there is; a folder without a manifest says that."""
+    with pytest.raises(ConfigError, match="there is no such folder and no such name"):
+        load_plugin("wether")
+    with pytest.raises(ConfigError, match=r"expected a folder with a config\.yaml"):
+        load_plugin(str(tmp_path))
+
+
+def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package offers an object, or the path of a folder."""
+    module = tmp_path / "offered_tools.py"
+    path = folder(tmp_path / "tools")
+    module.write_text(
+        f"def greet(name: str) -> str:\n    return name\nwhere = {str(path)!r}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    points = [
+        EntryPoint("greeter", "offered_tools:greet", "neuraxis.plugins"),
+        EntryPoint("folder", "offered_tools:where", "neuraxis.plugins"),
+        EntryPoint("broken", "offered_tools:nothing", "neuraxis.plugins"),
+    ]
+    monkeypatch.setattr(loader, "entry_points", lambda group: points)
+    assert load_plugin("greeter").spec.name == "greet"
+    assert load_plugin("folder").spec.name == "tools"
+    with pytest.raises(ManifestError, match="entry point broken"):
+        load_plugin("broken")
+    with pytest.raises(ConfigError, match="Did you mean greeter"):
+        load_plugin("greter")
