@@ -107,10 +107,7 @@ def schema_of(function: dict[str, Any], form: str, report: Report) -> Schema | N
 
 def names_field(call: dict[str, Any], problems: tuple[Any, ...]) -> bool:
     field_name = call["field"]
-    return field_name is None or any(
-        field_name in problem.path or field_name in problem.expected
-        for problem in problems
-    )
+    return field_name is None or any(field_name in item.path for item in problems)
 
 
 def same(left: Any, right: Any) -> bool:

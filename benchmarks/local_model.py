@@ -99,7 +99,9 @@ def fits(check: Any, arguments: Mapping[str, Any], name: str, named: dict[str, A
     return name in arguments and plain(arguments[name]) == plain(check)
 
 
-def judge(expect: list[dict[str, Any]], calls: list[dict[str, Any]]) -> tuple[bool, bool]:
+def judge(
+    expect: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> tuple[bool, bool]:
     def right(wanted: Any, tool: str) -> bool:
         return tool in (wanted["any"] if isinstance(wanted, dict) else [wanted])
 

@@ -240,6 +240,15 @@ def test_C21_the_escape_is_written_out() -> None:
     assert step.call.arguments["contents"] == contents
 
 
+def test_a_foreign_root_alone_is_noted() -> None:
+    """`{{ GOOGLE.urls }}` stays text, as it must; the trace says so."""
+    write = {"file_path": "a", "contents": "{{ GOOGLE.urls }}"}
+    built = plan(GOOGLE, ("FILEWRITER", write))
+    assert built.steps[1].bindings == ()
+    assert "stays text" in built.notes[0]
+    assert plan(("FILEWRITER", write)).notes == ()
+
+
 # --- plans that are wrong ------------------------------------------------------
 
 
@@ -366,7 +375,13 @@ def test_C23_recursive_response() -> None:
         "$ref": "#/$defs/node",
     }
     loop = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
-    tools = {"tree": command("tree", obj(), tree), "loop": command("loop", obj(), loop)}
+    lost = {"anyOf": [obj(v=TEXT), {"$ref": "#/$defs/gone"}]}
+    tools = {
+        "tree": command("tree", obj(), tree),
+        "loop": command("loop", obj(), loop),
+        "lost": command("lost", obj(), lost),
+        "image": command("image", obj(), obj(v=IMAGE)),
+    }
 
     def problems(tool: str, inside: str) -> int:
         built = build(
@@ -379,6 +394,9 @@ def test_C23_recursive_response() -> None:
     assert problems("tree", ".kids[0].kids[1].v") == 0
     assert problems("tree", ".kids[0].kids[1].w") == 1
     assert problems("loop", ".x.y") == 0
+    assert problems("lost", ".w") == 0
+    assert problems("image", ".v.w") == 0
+    assert problems("image", ".w") == 1
 
 
 def test_step_names() -> None:

@@ -11,10 +11,11 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.store import ReferenceLost
+from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.events import (
@@ -26,12 +27,15 @@ from neuraxis.events import (
     CallStarted,
 )
 from neuraxis.messages import Call, CallError, Path, Result
-from neuraxis.plan import Found, Step
+from neuraxis.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
+from neuraxis.policy import EVERYTHING
 from neuraxis.references import ReferenceFailure, evaluate, fill
 from neuraxis.runtime import Runtime
 from neuraxis.specs import Json
+
+_CHANGING = frozenset({"idempotent", "once"})
 
 
 class _Refused(Exception):
@@ -43,35 +47,78 @@ class _Refused(Exception):
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
-    """Resolve, decide, run and keep one step; never raises for what it does."""
-    call = step.call
-    command = cast("Command", step.command)
+    """Resolve, decide, run and keep one step; never raises for what it does.
+
+    This is on the way of every call, so the common way stands here in one piece: a
+    call without references, allowed, in its budget, with an answer that can be said.
+    """
+    call, command = step.call, cast("Command", step.command)
+    spec, plugin = command.spec, command.plugin.name
     started = time.perf_counter()
     try:
         arguments = step.arguments
+        tool = f"{plugin}.{spec.name}"
         if step.bindings or step.asset_refs:
             arguments = _resolve(step, command, runtime)
-        repeated = _count(call, command, arguments, runtime)
-        if repeated is not None:
-            result = _again(repeated, call)
+            key = _same(tool, arguments)
         else:
-            await _decide(call, command, arguments, runtime)
-            value = await _run(call, command, arguments, runtime)
-            result = _keep(call, command, value, runtime, started)
-            _remember(command, arguments, result, runtime)
+            key = f"{tool} {arguments!r}"
+        usage, budget = runtime.usage, runtime.budget
+        usage.steps += 1
+        times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
+        if usage.steps > budget.steps or times > budget.steps_per_tool:
+            raise _Refused(_exhausted(tool, runtime))
+        seen = usage.seen.get(key)
+        if seen is not None and seen[0] >= budget.repeats:
+            result = _again(seen[1], call, seen[0] + 1)
+        else:
+            if runtime.policy is not EVERYTHING:
+                await _decide(call, command, arguments, runtime)
+            runtime.emit(
+                CallStarted(
+                    id=call.id,
+                    plugin=plugin,
+                    command=spec.name,
+                    tool=call.target,
+                    arguments=call.arguments,
+                    effects=spec.effects.kind,
+                    shown=None if arguments is step.arguments else shown(arguments),
+                )
+            )
+            value = await runtime.engine.run(
+                command.run or _no_code,
+                *_passed(call, command, arguments, runtime)
+                if command.context_name or type(arguments) is not dict
+                else ((), arguments, runtime.cancelled),
+                is_async=command.is_async,
+                blocking=spec.blocking,
+                seconds=spec.time_limit or runtime.time_limit,
+            )
+            kept = runtime.assets.keep(call.id, spec.name, value)
+            fits = command.response is None or command.response.valid(kept.value)
+            plain = fits and not kept.stored and spec.failure_field is None
+            result = Result(
+                call=call,
+                status="done",
+                plugin=plugin,
+                command=spec.name,
+                value=kept.value,
+                stored=kept.stored,
+                seconds=time.perf_counter() - started,
+            )
+            if not plain:
+                result = _looked_at(result, kept, command, runtime)
+            if seen is None and spec.effects.kind in _CHANGING:
+                usage.seen.clear()  # earlier calls may answer differently now
+            usage.seen[key] = (1 if seen is None else seen[0] + 1, result)
     except asyncio.CancelledError:
-        finished(
-            _failure(call, command, sentences.cancelled(call.target), started),
-            call,
-            command,
-            runtime,
-        )
+        error = sentences.cancelled(call.target)
+        finished(_failure(call, command, error, started), runtime)
         raise
     except _Refused as refused:
         result = _failure(call, command, refused.error, started)
     except TimeLimitReached:
-        seconds = command.spec.time_limit or runtime.time_limit
-        error = sentences.timed_out(call.target, seconds)
+        error = sentences.timed_out(call.target, spec.time_limit or runtime.time_limit)
         result = _failure(call, command, error, started)
     except (CommandError, MissingExtra) as told:
         error = sentences.failed(call.target, str(told))
@@ -80,7 +127,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)
         result = _failure(call, command, error, started, raised)
-    finished(result, call, command, runtime)
+    finished(result, runtime)
     return result
 
 
@@ -118,56 +165,25 @@ def _resolve(step: Step, command: Command, runtime: Runtime) -> Json:
     return arguments
 
 
-def _count(
-    call: Call, command: Command, arguments: Json, runtime: Runtime
-) -> Result | None:
-    """Charge the budget; the earlier result where the call must not run again."""
-    usage, budget = runtime.usage, runtime.budget
-    usage.steps += 1
-    tool = f"{command.plugin.name}.{command.spec.name}"
-    times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
-    if usage.steps > budget.steps:
-        raise _Refused(sentences.budget_exhausted("calls in one run", budget.steps))
-    if times > budget.steps_per_tool:
-        raise _Refused(
-            sentences.budget_exhausted(f"calls of {tool}", budget.steps_per_tool)
-        )
-    if not usage.seen:
-        return None
-    count, earlier = usage.seen.get(_same(command, arguments), (0, None))
-    return earlier if count >= budget.repeats else None
+def _exhausted(tool: str, runtime: Runtime) -> CallError:
+    budget = runtime.budget
+    if runtime.usage.steps > budget.steps:
+        return sentences.budget_exhausted("calls in one run", budget.steps)
+    return sentences.budget_exhausted(f"calls of {tool}", budget.steps_per_tool)
 
 
-def _same(command: Command, arguments: Json) -> str:
+def _same(tool: str, arguments: Json) -> str:
+    """What two calls with the same resolved arguments have in common."""
     try:
-        text = json.dumps(arguments, sort_keys=True)
+        return f"{tool} {json.dumps(arguments)}"
     except (TypeError, ValueError):
-        text = str(id(arguments))  # a native object: never the same as another
-    return f"{command.plugin.name}.{command.spec.name} {text}"
+        # a native object: never the same as another
+        return f"{tool} {id(arguments)} {time.perf_counter_ns()}"
 
 
-def _remember(
-    command: Command, arguments: Json, result: Result, runtime: Runtime
-) -> None:
-    seen = runtime.usage.seen
-    key = _same(command, arguments)
-    count = seen.get(key, (0, result))[0]
-    if not command.spec.effects.readonly and count == 0:
-        seen.clear()  # something changed: earlier calls may answer differently now
-    seen[key] = (count + 1, result)
-
-
-def _again(earlier: Result, call: Call) -> Result:
-    return Result(
-        call=call,
-        status=earlier.status,
-        plugin=earlier.plugin,
-        command=earlier.command,
-        value=earlier.value,
-        stored=earlier.stored,
-        error=earlier.error,
-        warnings=(sentences.repeated_call(call.target, 0).message,),
-    )
+def _again(earlier: Result, call: Call, times: int) -> Result:
+    warning = sentences.repeated_call(call.target, times).message
+    return replace(earlier, call=call, warnings=(warning,), seconds=0.0)
 
 
 async def _decide(
@@ -197,47 +213,33 @@ async def _decide(
         raise _Refused(sentences.denied(call.target, "the user said no"))
 
 
-async def _run(call: Call, command: Command, arguments: Json, runtime: Runtime) -> Any:
-    spec = command.spec
-    runtime.emit(
-        CallStarted(
-            id=call.id,
-            plugin=command.plugin.name,
-            command=spec.name,
-            tool=call.target,
-            arguments=call.arguments,
-            effects=spec.effects.kind,
-            shown=shown(arguments),
-        )
-    )
-    if command.run is None:
-        raise CommandError("the plugin has a description but no code")
-    cancelled = runtime.cancelled
-    named: Mapping[str, Any] = {} if command.takes_value else arguments
-    if command.wants_context:
-        cancelled = _Linked(runtime.cancelled)
-        context = Context(
-            call_id=call.id,
-            workspace=runtime.workspace,
-            settings=runtime.settings,
-            config=command.plugin.config,
-            progress=lambda text, part=None: runtime.emit(
-                CallProgress(id=call.id, message=text, fraction=part)
-            ),
-            cancelled=cancelled,
-            allowed_hosts=runtime.allowed_hosts,
-            wrote=runtime.wrote,
-        )
-        named = {**named, command.context_name: context}
-    return await runtime.engine.run(
-        command.run,
-        named,
-        positional=(arguments,) if command.takes_value else (),
-        is_async=command.is_async,
-        blocking=spec.blocking,
-        seconds=spec.time_limit or runtime.time_limit,
+def _no_code(*_: Any, **__: Any) -> Any:
+    raise CommandError("the plugin has a description but no code")
+
+
+def _passed(
+    call: Call, command: Command, arguments: Json, runtime: Runtime
+) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event]:
+    """Arguments by position, by name, and what tells the command to stop."""
+    bare = command.takes_value
+    positional = (arguments,) if bare else ()
+    named: dict[str, Any] = {} if bare else dict(arguments)
+    if not command.context_name:
+        return positional, named, runtime.cancelled
+    cancelled = _Linked(runtime.cancelled)
+    named[command.context_name] = Context(
+        call_id=call.id,
+        workspace=runtime.workspace,
+        settings=runtime.settings,
+        config=command.plugin.config,
+        progress=lambda text, part=None: runtime.emit(
+            CallProgress(id=call.id, message=text, fraction=part)
+        ),
         cancelled=cancelled,
+        allowed_hosts=runtime.allowed_hosts,
+        wrote=runtime.wrote,
     )
+    return positional, named, cancelled
 
 
 class _Linked(threading.Event):
@@ -251,40 +253,26 @@ class _Linked(threading.Event):
         return self._run.is_set() or super().is_set()
 
 
-def _keep(
-    call: Call, command: Command, value: Any, runtime: Runtime, started: float
+def _looked_at(
+    result: Result, kept: Kept, command: Command, runtime: Runtime
 ) -> Result:
-    """The command's value as a result: checked (D11), kept, said or stored."""
-    warnings: tuple[str, ...] = ()
-    kept = runtime.assets.keep(call.id, command.spec.name, value)
+    """An answer that is stored, tells a failure, or is not what was declared."""
+    call = result.call
     if command.response is not None:
         problem = command.response.accepts_native((), kept.value)
         if problem is not None:
             contract = sentences.plugin_contract_error(call.target, (problem,))
             if runtime.strict:
                 raise _Refused(contract)
-            warnings = (contract.message,)
+            result = replace(result, warnings=(contract.message,))
     if kept.stored:
+        kind = sentences.type_name(kept.value)
         runtime.emit(
-            AssetStored(
-                id=call.id,
-                kind=sentences.type_name(kept.value),
-                meta=kept.meta,
-                bytes=kept.bytes,
-            )
+            AssetStored(id=call.id, kind=kind, meta=kept.meta, bytes=kept.bytes)
         )
-    error = None if kept.stored else _told_failure(call, command, kept.value)
-    return Result(
-        call=call,
-        status="done" if error is None else "failed",
-        plugin=command.plugin.name,
-        command=command.spec.name,
-        value=kept.value,
-        stored=kept.stored,
-        error=error,
-        warnings=warnings,
-        seconds=time.perf_counter() - started,
-    )
+        return result
+    error = _told_failure(call, command, kept.value)
+    return result if error is None else replace(result, status="failed", error=error)
 
 
 def _told_failure(call: Call, command: Command, said: Json) -> CallError | None:
@@ -324,13 +312,14 @@ def _failure(
     )
 
 
-def finished(result: Result, call: Call, command: Found, runtime: Runtime) -> None:
+def finished(result: Result, runtime: Runtime) -> None:
     """Tell the journal how a step ended."""
+    call = result.call
     runtime.emit(
         CallFinished(
             id=call.id,
-            plugin=command.plugin.name,
-            command=command.spec.name,
+            plugin=result.plugin or "",
+            command=result.command or call.command,
             tool=call.target,
             status=result.status,
             value=None if result.stored else result.value,

@@ -126,7 +126,7 @@ async def converse(
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
     history.append(Message(role="user", content=parts.dialect.request(text)))
-    runtime = _runtime(parts, state, emit, cancelled)
+    runtime = runtime_of(parts, state, emit, cancelled)
     try:
         async with asyncio.timeout(parts.budget.seconds):
             await _turns(parts, history, state, runtime, emit)
@@ -174,7 +174,7 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = _runtime(parts, _State(), emit, threading.Event())
+    runtime = runtime_of(parts, _State(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
@@ -190,12 +190,13 @@ def _end(
     )
 
 
-def _runtime(
+def runtime_of(
     parts: Parts,
     state: _State,
     emit: Callable[[Event], None],
     cancelled: threading.Event,
 ) -> Runtime:
+    """What the plans of one run are run with."""
     return Runtime(
         assets=parts.assets,
         engine=parts.engine,

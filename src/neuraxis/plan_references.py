@@ -65,7 +65,6 @@ class Work:
     found: list[Found | None] = field(default_factory=list["Found | None"])
     errors: list[CallError] = field(default_factory=list[CallError])
     at_fault: list[str] = field(default_factory=list[str])
-    forward: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def target(self, here: int) -> str:
         """How messages name a call; with its number where there are several."""
@@ -123,8 +122,20 @@ class Reading:
                             "PREVIOUS read as {{ previous_result }}"
                         )
                     continue
+                self._note_foreign(path, value)
             self._asset(path, value)
         return fill(arguments, written)
+
+    def _note_foreign(self, path: Path, text: str) -> None:
+        """Say that a value that looks like a reference of the plan is none."""
+        if not (self.here and text.startswith("{{") and text.endswith("}}")):
+            return
+        if text.count("{{") == 1 and "\n" not in text:
+            where = sentences.path_text(path, self.work.target(self.here))
+            self.notes.append(
+                f"{where}: {sentences.quote(text)} stays text: it begins with none of "
+                "previous_result, results[n] and the steps' names"
+            )
 
     def _is_a_choice(self, path: Path) -> bool:
         """Whether the word PREVIOUS is a value that the parameter declares."""

@@ -84,5 +84,5 @@ def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:
         command=command.spec.name,
         error=error,
     )
-    finished(result, step.call, command, runtime)
+    finished(result, runtime)
     return result

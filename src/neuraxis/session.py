@@ -36,7 +36,7 @@ from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Registry
-from neuraxis.policy import Policy
+from neuraxis.policy import EVERYTHING, Policy
 from neuraxis.runtime import Approve, Budget
 from neuraxis.settings import Settings, load
 
@@ -157,7 +157,7 @@ class Session:
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=policy or Policy(),
+            policy=policy or EVERYTHING,
             budget=budget or Budget(),
             settings=self.settings,
             workspace=self.workspace,

@@ -6,12 +6,7 @@ cannot hold has no text: it travels as the object it is or not at all.
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import enum
 import json
-import pathlib
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -22,6 +17,8 @@ from neuraxis.specs import Json
 
 MOST_STEPS = 20_000
 MOST_TEXT = 1 << 20
+MOST_NESTED = 200
+_UNDER_WAY = (-1, -1)
 
 
 class ReferenceFailure(NeuraxisError):
@@ -34,7 +31,7 @@ class ReferenceFailure(NeuraxisError):
     @property
     def message(self) -> str:
         """The problem as a sentence without its full stop."""
-        return problem_text(self.problem)
+        return problem_text(self.problem).removeprefix("the arguments: ")
 
 
 class Budget:
@@ -86,10 +83,10 @@ def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
 
 def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
     """JSON text of a value, within the budget."""
-    nodes = _measure(value, budget.text)
+    _, elements = _Measure(budget.text).size(value)
     if indent is not None:
         # The indenting encoder is a slow one: count each element.
-        budget.spend_steps(nodes)
+        budget.spend_steps(elements)
     try:
         text = json.dumps(
             value, ensure_ascii=False, allow_nan=False, indent=indent, default=_plain
@@ -107,39 +104,67 @@ def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def _measure(value: Any, limit: int) -> int:
-    """How many elements; stops as soon as the JSON text must be over the limit.
+class _Measure:
+    """Bounds a value's JSON text from below, before it is made; counts its elements.
 
-    Each element counts with the fewest characters that it and its comma can take.
+    Each container is looked at once, however often it stands in the value: a few lists
+    in each other can stand for a text of any length.
     """
-    nodes, length = 1, 0
-    stack: list[Any] = [value]
-    while stack:
-        node = stack.pop()
+
+    __slots__ = ("held", "limit", "sizes")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.sizes: dict[int, tuple[int, int]] = {}
+        # What a plugin's own mapping makes on the fly is kept: ids are used again.
+        self.held: list[Any] = []
+
+    def size(self, node: Any, depth: int = 0) -> tuple[int, int]:
+        """Characters and elements."""
+        if isinstance(node, str):
+            return len(node) + 2, 1
         if isinstance(node, (list, tuple)):
             inner = cast("Sequence[Any]", node)
-        elif isinstance(node, str):
-            length += len(node) + 4
-            continue
+            length = 2 + 2 * len(inner)
         elif isinstance(node, Mapping):
             inner = list(cast("Mapping[Any, Any]", node).values())
-            length += 4 * len(inner)
+            length = 2 + 6 * len(inner)
+            self.held.append(inner)
         else:
-            length += 3
-            continue
-        count = len(inner)
-        nodes += count
-        length += 4
-        if length + 3 * (len(stack) + count) > limit:
-            Budget(text=0).spend_text(1)
-        large = [item for item in inner if type(item) not in _SCALARS]
-        length += 3 * (count - len(large))
-        stack += large
-    return nodes
+            return 1, 1
+        key = id(cast("Any", node))
+        known = self.sizes.get(key)
+        if known == _UNDER_WAY:
+            raise failure("a value that does not contain itself", "one that does")
+        if known is not None:
+            return known
+        if depth > MOST_NESTED:
+            raise failure("a value that is less deeply nested", "a deeper one")
+        self.sizes[key] = _UNDER_WAY
+        elements = 1
+        for item in inner:
+            if type(item) in _SCALARS:
+                length += 1
+                elements += 1
+            else:
+                more, others = self.size(item, depth + 1)
+                length += more
+                elements += others
+            if length > self.limit:
+                Budget(text=0).spend_text(length)
+        self.sizes[key] = length, elements
+        return length, elements
 
 
 def _plain(value: Any) -> Json:
     """JSON for the few classes that have one obvious written form (rule B57)."""
+    # Imported when a result has such a value, not with the package.
+    import datetime
+    import decimal
+    import enum
+    import pathlib
+    import uuid
+
     match value:
         case datetime.date() | datetime.time():
             return value.isoformat()

@@ -22,10 +22,10 @@ async def _adouble(x: int) -> int:
 async def test_all_three_ways_give_the_value() -> None:
     """async, threaded and non-blocking."""
     engine, stop = InProcess(), threading.Event()
-    assert await engine.run(_adouble, {"x": 2}, is_async=True, cancelled=stop) == 4
-    assert await engine.run(_double, {"x": 2}, cancelled=stop) == 4
-    assert await engine.run(_double, {}, positional=(2,), cancelled=stop) == 4
-    assert await engine.run(_double, {"x": 2}, blocking=False, cancelled=stop) == 4
+    assert await engine.run(_adouble, (), {"x": 2}, stop, is_async=True) == 4
+    assert await engine.run(_double, (), {"x": 2}, stop) == 4
+    assert await engine.run(_double, (2,), {}, stop) == 4
+    assert await engine.run(_double, (), {"x": 2}, stop, blocking=False) == 4
     engine.close()
 
 
@@ -41,7 +41,7 @@ async def test_the_commands_exception_comes_out(error: Exception) -> None:
     engine = InProcess()
     expected = RuntimeError if isinstance(error, StopIteration) else type(error)
     with pytest.raises(expected):
-        await engine.run(bad, {}, seconds=5, cancelled=threading.Event())
+        await engine.run(bad, (), {}, threading.Event(), seconds=5)
     engine.close()
 
 
@@ -50,7 +50,7 @@ async def test_a_hung_command_ends_in_its_time_limit() -> None:
     engine, stop = InProcess(), threading.Event()
     started = time.perf_counter()
     with pytest.raises(TimeLimitReached):
-        await engine.run(lambda: stop.wait(20), {}, seconds=0.05, cancelled=stop)
+        await engine.run(lambda: stop.wait(20), (), {}, stop, seconds=0.05)
     assert time.perf_counter() - started < 2
     assert stop.is_set()
     engine.close()
@@ -61,12 +61,9 @@ async def test_ten_blocking_calls_overlap() -> None:
     engine, stop = InProcess(), threading.Event()
     barrier = threading.Barrier(10)
     await asyncio.gather(
-        *(
-            engine.run(barrier.wait, {}, positional=(10,), cancelled=stop)
-            for _ in range(10)
-        )
+        *(engine.run(barrier.wait, (10,), {}, stop) for _ in range(10))
     )
     before = threading.active_count()
-    await engine.run(_double, {"x": 1}, cancelled=stop)
+    await engine.run(_double, (), {"x": 1}, stop)
     assert threading.active_count() == before  # an idle thread was used again
     engine.close()

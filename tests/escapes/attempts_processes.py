@@ -105,7 +105,7 @@ _PROCESSES = attempts(
     ),
     (
         "proc_ignore_signals",
-        _STAY + "import signal\n"
+        _STAY.replace("sleep(1)", "sleep(2.2)") + "import signal\n"
         "for n in range(1, 65):\n"
         "    try: signal.signal(n, signal.SIG_IGN)\n"
         "    except (OSError, ValueError): pass\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -43,7 +44,7 @@ ALL: list[Attempt] = [
 ]
 MIB = 1024 * 1024
 LIMITS = Limits(
-    seconds=2.5,
+    seconds=1.5,
     memory=192 * MIB,
     processes=32,
     file_bytes=16 * MIB,
@@ -53,9 +54,18 @@ LIMITS = Limits(
     cpu_seconds=3,
 )
 SCRIPT_UID = 65534
+NEVER_PLAIN = frozenset(
+    {
+        "proc_kill_supervisor",  # would end this program
+        "kernel_message_queue",  # would leave something in the kernel
+        "kernel_shared_memory",
+    }
+)
 
 
-def _plain(folder: Path, on_output: Callable[[str], None]) -> Outcome:
+def _plain(
+    folder: Path, on_output: Callable[[str], None], started: list[int]
+) -> Outcome:
     """The control: nothing but a time limit."""
     begun = time.monotonic()
     process = subprocess.Popen(
@@ -67,6 +77,7 @@ def _plain(folder: Path, on_output: Callable[[str], None]) -> Outcome:
         close_fds=False,
         start_new_session=True,
     )
+    started.append(process.pid)
     taken: list[bytes] = []
 
     def read() -> None:
@@ -106,24 +117,19 @@ def _knock(connected: list[int]) -> Callable[[str], None]:
     """Tries each port that a script says it listens on."""
 
     def hear(text: str) -> None:
-        words = text.split()
-        for word, number in zip(words, words[1:], strict=False):
-            if word == "PORT" and number.isdigit():
-                with contextlib.suppress(OSError):
-                    place = ("127.0.0.1", int(number))
-                    socket.create_connection(place, 0.5).close()
-                    connected.append(int(number))
+        for number in re.findall(r"PORT (\d+)", text):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", int(number)), 0.5).close()
+                connected.append(int(number))
 
     return hear
 
 
 def _victim_state(process: subprocess.Popen[bytes]) -> Any:
-    import resource
-
     if process.poll() is not None:
         return "dead"
     return (
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE),
+        Path(f"/proc/{process.pid}/limits").read_text(encoding="ascii"),
         sorted(os.sched_getaffinity(process.pid)),
         os.getpriority(os.PRIO_PROCESS, process.pid),
     )
@@ -142,8 +148,9 @@ def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
     before = state(target)
     health = _victim_state(victim) if victim else None
     connected: list[int] = []
+    started: list[int] = []
     if mode == "plain":
-        outcome = _plain(folder, _knock(connected))
+        outcome = _plain(folder, _knock(connected), started)
     else:
         outcome = run_python(
             "script.py",
@@ -161,6 +168,9 @@ def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
             seen = "its token arrived"
     if connected and attempt.sees == "connect":
         seen = "its port could be reached"
+    for group in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
     if victim is not None:
         if attempt.sees == "victim" and _victim_state(victim) != health:
             seen = "the foreign process was changed"
@@ -192,22 +202,20 @@ def _seen(attempt: Attempt, outcome: Outcome, folder: Path) -> str:
         if attempt.name.startswith("time_") and outcome.sandbox == "plain":
             return "it was still running" if outcome.exit_code is None else ""
     if attempt.sees == "amount":
-        words = outcome.stdout.split()
-        numbers = [
-            int(number)
-            for word, number in zip(words, words[1:], strict=False)
-            if word == "REACHED"
-        ]
+        numbers = [int(n) for n in re.findall(r"REACHED (\d+)", outcome.stdout)]
         if max(numbers, default=0) > attempt.most:
             return f"it reached {max(numbers)}, more than {attempt.most:g}"
     if attempt.sees == "output_size" and len(text) > attempt.most:
         return f"{len(text)} characters of output were kept"
-    if attempt.sees == "workspace":
-        for path in folder.rglob("*"):
-            if path.name in GUARDED or path.name.startswith("core"):
-                return f"it made {path.name}"
-            if stat.S_IMODE(path.lstat().st_mode) & 0o6000:
-                return "it made a file that runs as another"
+    return _made(folder) if attempt.sees == "workspace" else ""
+
+
+def _made(folder: Path) -> str:
+    for path in folder.rglob("*"):
+        if path.name in GUARDED or path.name.startswith("core"):
+            return f"it made {path.name}"
+        if stat.S_IMODE(path.lstat().st_mode) & 0o6000:
+            return "it made a file that runs as another"
     return ""
 
 
@@ -237,12 +245,15 @@ def main(mode: str, names: list[str]) -> None:
     os.set_inheritable(leak.fileno(), True)
     root = os.geteuid() == 0
     world = World(SCRIPT_UID if root and mode != "plain" else None)
+    os.umask(0o022)
     found: dict[str, Any] = {"attempts": {}, "ordinary": {}}
     chosen = [a for a in ALL if not names or a.name in names]
+    if mode == "plain":
+        chosen = [a for a in chosen if a.name not in NEVER_PLAIN]
     quiet = [a for a in chosen if a.group != "resources"]
     heavy = [a for a in chosen if a.group == "resources"]
     try:
-        for group, workers in ((quiet, 6), (heavy, 3)):
+        for group, workers in ((quiet, 6), (heavy, 4)):
             with ThreadPoolExecutor(workers) as pool:
                 results = pool.map(lambda a: one(a, mode, world), group)
                 for attempt, result in zip(group, results, strict=True):

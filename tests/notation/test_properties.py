@@ -135,7 +135,7 @@ def described(draw: Any) -> tuple[dict[str, Any], Any]:
     return schema, near(schema, draw)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(described())
 def test_problems_are_empty_exactly_for_valid_values(pair: tuple[Any, Any]) -> None:
     """`problems` says something if and only if `valid` says no."""
@@ -145,7 +145,7 @@ def test_problems_are_empty_exactly_for_valid_values(pair: tuple[Any, Any]) -> N
     assert checked.valid(value) is (checked.problems(value) == ())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(described())
 def test_coerce_keeps_valid_values_and_mutates_nothing(pair: tuple[Any, Any]) -> None:
     """A valid value stays equal, the input as it is; notes tell of every change."""
@@ -162,7 +162,7 @@ def test_coerce_keeps_valid_values_and_mutates_nothing(pair: tuple[Any, Any]) ->
         assert (repr(result), ()) == (repr(checked.coerce(result)[0]), ())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(described())
 def test_a_written_node_keeps_the_verdicts(pair: tuple[Any, Any]) -> None:
     """Schema -> node -> schema accepts and refuses the same values."""
@@ -176,7 +176,7 @@ def test_a_written_node_keeps_the_verdicts(pair: tuple[Any, Any]) -> None:
         assert Schema(schema).valid(value) is Schema(again).valid(value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(described(), VALUES)
 def test_nothing_raises(pair: tuple[Any, Any], other: Any) -> None:
     """No value makes a question raise."""
@@ -191,7 +191,7 @@ def test_nothing_raises(pair: tuple[Any, Any], other: Any) -> None:
         checked.wants_text(path)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(alphabet="List[]int, |Union.\"'Dco_9-", max_size=20))
 def test_no_type_text_raises(text: str) -> None:
     """Any text as a type is a schema or a mistake."""
@@ -200,7 +200,7 @@ def test_no_type_text_raises(text: str) -> None:
     assert Schema(schema).defect is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(VALUES)
 def test_no_tree_raises(tree: Any) -> None:
     """Any YAML value as a node is a schema or mistakes."""

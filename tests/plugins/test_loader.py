@@ -141,11 +141,11 @@ def test_code_and_manifest_must_agree(tmp_path: Path) -> None:
     code = "def add(a: int, c: int): ...\n"
     with pytest.raises(ManifestError) as caught:
         load_plugin(folder(tmp_path / "tools", code))
-    assert [
+    assert [problem.message for problem in caught.value.problems] == [
         "add() takes no parameter 'b'",
         "add() needs 'c', which the manifest has not",
         "there is no function for the command 'say it'",
-    ] == [problem.message for problem in caught.value.problems]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_load_plugins_goes_on_after_a_mistake(tmp_path: Path) -> None:
 
     plugins, errors = load_plugins([good, bad, "no/such/folder", one])
     assert [plugin.spec.name for plugin in plugins] == ["tools", "one"]
-    assert 2 == len(errors)
+    assert len(errors) == 2
     assert "no/such/folder" in str(errors[1])
 
 
@@ -230,13 +230,18 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"def greet(name: str) -> str:\n    return name\nwhere = {str(path)!r}\n",
         encoding="utf-8",
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     points = [
         EntryPoint("greeter", "offered_tools:greet", "neuraxis.plugins"),
         EntryPoint("folder", "offered_tools:where", "neuraxis.plugins"),
         EntryPoint("broken", "offered_tools:nothing", "neuraxis.plugins"),
     ]
-    monkeypatch.setattr(loader, "entry_points", lambda group: points)
+
+    def _points(group: str) -> list[EntryPoint]:
+        assert group == "neuraxis.plugins"
+        return points
+
+    monkeypatch.setattr(loader, "entry_points", _points)
     assert load_plugin("greeter").spec.name == "greet"
     assert load_plugin("folder").spec.name == "tools"
     with pytest.raises(ManifestError, match="entry point broken"):

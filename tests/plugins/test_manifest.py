@@ -94,7 +94,7 @@ commands:
   - command_name: c
     description: cd
     parameters:
-      - {name: a, type: string, description: x, enum: [u, v], required: true, example: u}
+      - {name: a, type: string, enum: [u, v], required: true, example: u}
     response:
       - {name: r, type: string, description: y, optional: false, example: z}
   - command_name: none
@@ -145,8 +145,8 @@ def test_A6_lint_of_missing_descriptions() -> None:
 def test_A6_no_commands_is_an_error(commands: str) -> None:
     """A plugin that a model shall call has commands."""
     found = errors(f"name: n\ninfo: {{description: d}}\n{commands}\n")
-    assert ["commands: expected at least one, since as_plugin is true"] == [
-        problem.message for problem in found
+    assert [problem.message for problem in found] == [
+        "commands: expected at least one, since as_plugin is true"
     ]
 
 
@@ -164,8 +164,8 @@ def test_A11_name_priority(config: bool, root: bool, title: bool) -> None:
     text += "config:\n  name: C\n" if config else ""
     text += "commands:\n  - {command_name: c, description: d}\n"
     if not (config or root or title):
-        assert ["no name: expected config.name, name or info.title"] == [
-            problem.message for problem in errors(text)
+        assert [problem.message for problem in errors(text)] == [
+            "no name: expected config.name, name or info.title"
         ]
     else:
         assert read(text).name == ("C" if config else "R" if root else "T")
@@ -187,7 +187,7 @@ def test_A15_name_as_typed() -> None:
     """`name: 007` is the text 007, with a warning and its line."""
     spec, problems = parse_manifest(V2.replace("name: Weather", "name: 007"))
     assert spec.name == "007"
-    assert [(1, "warning")] == [(item.line, item.severity) for item in problems]
+    assert [(item.line, item.severity) for item in problems] == [(1, "warning")]
     assert "'007'" in problems[0].message
 
 
@@ -233,7 +233,7 @@ commands:
 """
     command = read(text).commands[0]
     assert (command.name, command.parameter_names) == ("on", ("no", "1"))
-    assert 3 == len(warnings(text))
+    assert len(warnings(text)) == 3
 
 
 def test_A15_text_values_of_text_parameters() -> None:
@@ -255,8 +255,8 @@ def test_A14_B19_command_names_are_unique() -> None:
     """A command that stands twice is an error at the second."""
     text = V2 + "  - {command_name: now, description: d}\n"
     found = errors(text)
-    assert [(13, "the command 'now' stands twice")] == [
-        (item.line, item.message) for item in found
+    assert [(item.line, item.message) for item in found] == [
+        (13, "the command 'now' stands twice")
     ]
 
 
@@ -277,7 +277,7 @@ def test_A24_B31_enum_is_enforced() -> None:
     )
     command = read(text).commands[0]
     problems = Schema(command.parameters).problems({"query": "c"})
-    assert [("query",)] == [problem.path for problem in problems]
+    assert [problem.path for problem in problems] == [("query",)]
     assert '"a"' in problems[0].expected
 
 
@@ -304,7 +304,7 @@ def test_A26_example_is_kept_and_checked() -> None:
     text = V1.replace("type: string", "type: int") + "        example: many\n"
     spec, problems = parse_manifest(text)
     assert spec.commands[0].parameters["properties"]["query"]["examples"] == ["many"]
-    assert [12] == [item.line for item in problems if "example" in item.message]
+    assert [item.line for item in problems if "example" in item.message] == [12]
 
 
 def test_A27_optional_response_fields() -> None:
@@ -331,7 +331,7 @@ def test_K1_v1_list_is_v2_mapping() -> None:
 def test_K1_D1_both_in_one_command_is_an_error() -> None:
     """`parameters` and `parameter` in one command contradict each other."""
     found = errors(V1 + "    parameter: {type: string}\n")
-    assert [12] == [item.line for item in found]
+    assert [item.line for item in found] == [12]
     assert "got both" in found[0].message
 
 
@@ -379,7 +379,7 @@ def test_A10_K5_v1_never_reads_prompt_file_path(tmp_path: Path) -> None:
     for path in (str(file), "/nowhere/at/all", "../../etc/passwd"):
         text = with_info(V1, prompt_file_path=path)
         spec, problems = load_manifest(manifest_file(tmp_path, text))
-        assert (None, ()) == (spec.prompt, problems)
+        assert (spec.prompt, problems) == (None, ())
 
 
 def test_K6_v1_with_prompt_file_name(tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ def test_B14_as_plugin(written: str, listed: bool) -> None:
 def test_B14_what_must_exist() -> None:
     """info and commands must exist where as_plugin is true, and need not elsewhere."""
     found = errors("name: n\n")
-    assert ["info", "commands"] == [item.message.split(":")[0] for item in found]
+    assert [item.message.split(":")[0] for item in found] == ["info", "commands"]
     spec = read("name: n\nas_plugin: false\n")
     assert (spec.listed, spec.commands) == (False, ())
     assert "expected true or false" in errors("as_plugin: maybe\n" + V2)[0].message
@@ -504,9 +504,9 @@ def test_B28_B29_B30_nested_fields() -> None:
     properties = parameters_of(body)["properties"]
     assert properties["box"]["properties"]["x"]["type"] == "integer"
     _, problems = parse_manifest(with_command(body))
-    assert [(13, "warning")] == [
+    assert [
         (item.line, item.severity) for item in problems if "colour" in item.message
-    ]
+    ] == [(13, "warning")]
 
 
 def test_B32_required_at_every_depth() -> None:
@@ -538,7 +538,7 @@ def test_B33_B34_B35_lists_and_maps() -> None:
 
 
 def test_B36_type_refs_hold_for_the_whole_file() -> None:
-    """Defined in one command's answer, used in another's parameter, before it stands."""
+    """Defined in one command's answer, used in a parameter before it stands."""
     text = """
 name: p
 info: {description: d}
@@ -577,7 +577,7 @@ commands:
         d: {type: {_type_ref: string, z: {type: int}}, description: d}
 """
     )
-    assert [9, 10, 11] == [item.line for item in found]
+    assert [item.line for item in found] == [9, 10, 11]
 
 
 def test_B36_an_alias_does_not_define_a_type_twice() -> None:
@@ -590,6 +590,26 @@ def test_B36_an_alias_does_not_define_a_type_twice() -> None:
     """
     properties = parameters_of(body)["properties"]
     assert properties["a"] == properties["b"]
+
+
+def test_B36_a_name_for_the_whole_parameter() -> None:
+    """Its fields stand at the root all the same, also where the name is used."""
+    text = """
+name: p
+info: {description: d}
+commands:
+  - command_name: a
+    description: d
+    parameter: {type: {_type_ref: all, x: {type: int, description: d}}}
+    response: {type: all}
+  - {command_name: b, description: d, parameter: {type: all, required: false}}
+"""
+    first, second = read(text).commands
+    assert first.parameter_names == second.parameter_names == ("x",)
+    assert first.response is not None
+    assert first.response["required"] == ["x"]
+    assert "$defs" not in first.parameters
+    assert second.parameters["x-optional"] is True
 
 
 def test_B37_K3_simple_parameter() -> None:
@@ -692,6 +712,14 @@ def test_C6_examples_are_checked() -> None:
     assert any("does not fit" in text for text in warnings(with_command(body)))
 
 
+def test_examples_of_the_plugin_are_checked() -> None:
+    """Calls of its own commands are; of another plugin's tools nothing is known."""
+    calls = "[{tool: now, plaice: x}, {tool: OTHER, y: 1}]"
+    said = warnings(V2 + f"examples: [{{q: Where?, a: {calls}}}]\n")
+    assert any("plaice" in text for text in said)
+    assert not any("OTHER" in text for text in said)
+
+
 def test_examples_are_data() -> None:
     """Names inside arguments are not touched by the rules for names."""
     body = """
@@ -709,9 +737,9 @@ def test_unknown_keys_are_warnings() -> None:
         V2.replace("    description: The", "    descripton: The")
     )
     assert spec.commands[0].description == ""
-    assert [(7, "unknown key 'descripton' is not used; did you mean description?")] == [
+    assert [
         (item.line, item.message) for item in problems if "unknown" in item.message
-    ]
+    ] == [(7, "unknown key 'descripton' is not used; did you mean description?")]
 
 
 # --- the file itself ---------------------------------------------------------------
@@ -740,15 +768,15 @@ commands:
     description: again
 """
     found = errors(text)
-    assert [3, 9, 10, 11, 12, 13, 15, 18] == [item.line for item in found]
+    assert [item.line for item in found] == [3, 9, 10, 11, 12, 13, 15, 18]
     assert all(str(item).startswith("config.yaml:") for item in found)
 
 
 def test_duplicate_keys_have_both_lines() -> None:
     """The second stands in the problem's place, the first in its words."""
     found = errors(V2 + "name: again\n")
-    assert [(13, "the key 'name' stands twice, first in line 1")] == [
-        (item.line, item.message) for item in found
+    assert [(item.line, item.message) for item in found] == [
+        (13, "the key 'name' stands twice, first in line 1")
     ]
 
 

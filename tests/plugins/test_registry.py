@@ -111,6 +111,16 @@ def test_two_commands_of_one_tool_name() -> None:
         Registry([plugin("a", "x", x="T"), plugin("b", "y", y="T")])
 
 
+def test_full_names_that_meet() -> None:
+    """`a` with `b.c` and `a.b` with `c` both stay reachable."""
+    registry = Registry(
+        [plugin("a", "b.c", "c"), plugin("a.b", "c", "d"), plugin("e", "b.c", "d")]
+    )
+    assert len(registry.tool_names) == 6
+    for tool, pair in registry.tool_names.items():
+        assert hit(registry.find(None, tool)) == pair
+
+
 def test_a_plugin_added_later_is_found() -> None:
     """Tool names are made anew."""
     registry = Registry([plugin("a", "x")])
@@ -133,7 +143,8 @@ def test_schemas_are_compiled_once_and_late() -> None:
     assert found.response is found.response
     assert found.response is not None
     assert (found.takes_value, found.wants_context) == (False, False)
-    text = "name: p\ninfo: {description: d}\ncommands: [{command_name: c, parameter: {type: int}}]"
+    text = "name: p\ninfo: {description: d}\n"
+    text += "commands: [{command_name: c, parameter: {type: int}}]"
     spec = parse_manifest(text)[0]
     simple = Command(plugin=spec, spec=spec.commands[0])
     assert (simple.takes_value, simple.response) == (True, None)

@@ -10,7 +10,8 @@ def plugin(name: str, **commands: str) -> PluginSpec:
     text = f"name: {name}\ninfo: {{description: about {name}}}\ncommands:\n"
     for key, description in commands.items():
         text += f"  - command_name: {key}\n    description: {description}\n"
-        text += f"    parameter: {{type: {{query: {{type: str, description: for {key}}}}}}}\n"
+        text += "    parameter:\n      type:\n        query:\n          type: str\n"
+        text += f"          description: for {key}\n"
     return parse_manifest(text)[0]
 
 

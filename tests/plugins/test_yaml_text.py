@@ -74,7 +74,7 @@ class Size:
 @dataclasses.dataclass
 class Node:
     name: str
-    below: "Node | None" = None
+    below: Node | None = None
 
 
 def test_python_functions() -> None:

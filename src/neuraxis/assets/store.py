@@ -95,9 +95,12 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        value = consumed(value)
-        can_be_said, said = sayable(value)
-        if can_be_said and not self._too_large(said):
+        can_be_said, said = _small(value), value
+        if not can_be_said:
+            value = consumed(value)
+            can_be_said, said = sayable(value)
+            can_be_said = can_be_said and not self._too_large(said)
+        if can_be_said:
             self._said[asset_id] = {"content": {"command": command, "response": value}}
             if len(self._said) > SAID_KEPT:
                 self._said.popitem(last=False)
@@ -249,6 +252,22 @@ class AssetStore:
                 told.append({"…": f"{len(waiting) + 1} older assets are not shown"})
                 break
         return told[::-1]
+
+
+def _small(value: Any) -> bool:
+    """Whether this is a flat mapping that is JSON and short at a glance."""
+    if type(value) is not dict or len(value) > 16:  # pyright: ignore[reportUnknownArgumentType]
+        return False
+    for key, item in cast("dict[Any, Any]", value).items():
+        kind = type(item)
+        if kind is str:
+            if len(item) > 500:
+                return False
+        elif kind is not int and kind is not bool and item is not None:
+            return False
+        if type(key) is not str:
+            return False
+    return True
 
 
 def _freeze(value: Any) -> None:

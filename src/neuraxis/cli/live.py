@@ -90,7 +90,7 @@ class Live:
             self._print(f"a plan of {many} steps, checked", "bold")
 
     def _line(self, event: CallStarted) -> str:
-        given: Json = event.shown
+        given: Json = event.arguments if event.shown is None else event.shown
         if isinstance(given, dict):
             arguments = cast("dict[str, Json]", given)
             told = " ".join(f"{key}={short(arguments[key])}" for key in arguments)

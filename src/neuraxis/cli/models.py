@@ -11,7 +11,6 @@ import click
 
 from neuraxis.cli.options import Choices, settings_of
 
-
 _KINDS = {
     "openai": "a server with OpenAI's interface: openai:NAME, or http://HOST/v1#NAME",
     "scripted": "replies out of a file: scripted:FILE",

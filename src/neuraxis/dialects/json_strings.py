@@ -31,7 +31,10 @@ _KEY = re.compile(
     r"(?:\"(?:[^\"\\\n]|\\.){0,300}\"|'(?:[^'\\\n]|\\.){0,300}'"
     r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’|[A-Za-z_$][\w$-]{0,100})\s*:"
 )
+_LONG_KEY = re.compile(r'"(?:[^"\\\n]|\\.){301}')
 _VALUE = re.compile(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
+# `, name: ` right before a quote: the string before it was not closed.
+_BARE_MEMBER = re.compile(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
 _WORD_END = " \t\n,.;:!?)}]"
 
 _decode = json.JSONDecoder().raw_decode
@@ -165,7 +168,9 @@ def _may_end(
         if not following or following in "}]":
             return True
         if in_object:
-            return _KEY.match(text, position) is not None
+            return key_follows(text, position) or (
+                not quotes and _LONG_KEY.match(text, position) is not None
+            )
         if quotes:
             raise broken(
                 text,
@@ -207,6 +212,13 @@ def _refuse_quote(
             cursor,
             "a quote inside a string is not escaped, and it is not clear where the "
             'string ends; write \\" for a quote inside a string',
+        )
+    if _BARE_MEMBER.search(text, max(0, cursor - 100), cursor):
+        raise broken(
+            text,
+            cursor,
+            "a member seems to begin inside a string; write a closing quote before "
+            'it, or \\" for a quote inside a string',
         )
     following = end_of(_SPACE, text, cursor + 1)
     if following > cursor + 1 and text[following : following + 1] == close:

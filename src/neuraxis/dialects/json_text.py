@@ -35,6 +35,7 @@ _PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[\]{}]')
 _FENCE_BEFORE = re.compile(r"(?:```+[\w-]*|<tool_calls?>)\s*\Z", re.IGNORECASE)
 _FENCE_AFTER = re.compile(r"\s*(?:```+(?!\w)|</tool_calls?>)", re.IGNORECASE)
+_GOES_ON = re.compile(r"\s*,?\s*\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
@@ -233,7 +234,11 @@ def pieces(
 def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
     read = _read(text, start, shallow, True, whole)
     if isinstance(read, Value):
-        return Piece(kind="value", start=start, end=read.end, value=read)
+        if not _GOES_ON.match(text, read.end):
+            return Piece(kind="value", start=start, end=read.end, value=read)
+        # `{"a": 1}, "b": 2}`: half of the members must not look like all of them.
+        message = "a member follows a closing bracket"
+        read = broken(text, read.end, message).fault
     end = max(_rough_end(text, start), min(read.position, len(text)), start + 1)
     return Piece(kind="broken", start=start, end=end, fault=read)
 

@@ -17,24 +17,24 @@ class Engine(Protocol):
     async def run(
         self,
         function: Callable[..., Any],
+        positional: tuple[Any, ...],
         arguments: Mapping[str, Any],
+        cancelled: threading.Event,
         *,
-        positional: tuple[Any, ...] = (),
         is_async: bool = False,
         blocking: bool = True,
         seconds: float | None = None,
-        cancelled: threading.Event,
     ) -> Any:
         """The command's value.
 
         Args:
             function: the command's code.
-            arguments: passed by name.
             positional: passed first, by position.
+            arguments: passed by name.
+            cancelled: set when the command is to stop (time limit, Ctrl-C).
             is_async: `function` gives an awaitable.
             blocking: False: a `def` that returns at once; no thread is paid for it.
             seconds: the time limit; None: none.
-            cancelled: set when the command is to stop (time limit, Ctrl-C).
 
         Raises:
             TimeLimitReached: it did not end in time; its thread may still run.

@@ -21,13 +21,13 @@ class InProcess:
     async def run(
         self,
         function: Callable[..., Any],
+        positional: tuple[Any, ...],
         arguments: Mapping[str, Any],
+        cancelled: threading.Event,
         *,
-        positional: tuple[Any, ...] = (),
         is_async: bool = False,
         blocking: bool = True,
         seconds: float | None = None,
-        cancelled: threading.Event,
     ) -> Any:
         """The command's value; see `Engine.run`."""
         if is_async:

@@ -10,6 +10,7 @@ it; a JSON Schema flows out: the same dict is shown to a model and enforced by `
     table.py      the `_type_ref` types of a file
     schema.py     `Schema`: verdicts, problems, sub-schemas
     problems.py   a validator's error in words; native.py: objects behind references
+    formats.py    dates, times and other formats of text
     coercion.py   the lossless leniencies; walk.py: finding a place in a schema
     text.py       a schema said shortly; written.py: a schema as a node again
 """

@@ -88,9 +88,8 @@ class _Coercion:
             and "integer" in allowed
             and "number" not in allowed
             and value.is_integer()
-            and abs(value) < 2**53
         ):
-            value = _noted(path, value, int(value), notes)
+            value = _noted(path, value, _whole(value), notes)
         if isinstance(value, dict):
             return self.object(node, cast("dict[str, Any]", value), path, notes, depth)
         if isinstance(value, list):
@@ -210,6 +209,11 @@ class _Coercion:
         ):
             return value
         return _noted(path, value, reading, notes)
+
+
+def _whole(value: float) -> int:
+    """The integer that was written: 1e23 is 10**23, not the float's nearest."""
+    return int(decimal.Decimal(repr(value)))
 
 
 def _member_kinds(members: list[Json]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from neuraxis.notation.types import (
     NotationProblem,
     Reading,
     TypeTable,
-    builtin,
     named_type,
     parse_type,
 )
@@ -55,9 +54,11 @@ def parameter_schema(
     given = _mapping(node, (), reading)
     if given is None:
         return _no_fields()
-    if "type" in given and builtin(str(given["type"])) == "null":
+    if "type" in given and given["type"] is None:
         return _no_fields()
     schema = _node(given, (), reading, 0)
+    if schema.get("type") == "null":
+        return _no_fields()
     if given.get("required") is False or given.get("optional") is True:
         schema["x-optional"] = True
     return _with_definitions(schema, reading)

@@ -63,7 +63,9 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     hints: dict[str, Hint] = {}
     for name in taken.names:
         hint = written.get(name, Any)
-        if hint is Context or Context in getattr(hint, "__args__", ()):
+        if hint is Context or (
+            type(hint) is not type and Context in getattr(hint, "__args__", ())
+        ):
             context_name = name
         else:
             hints[name] = hint
@@ -132,7 +134,10 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
         target = type(target).__call__
     hints: Mapping[str, Hint] = getattr(target, "__annotations__", {})
     # Resolving costs twice what reading does, and is only needed for hints in quotes.
-    if not any(_has_forward(hint) for hint in hints.values()):
+    for hint in hints.values():
+        if type(hint) is not type and _has_forward(hint):
+            break
+    else:
         return hints
     try:
         return typing.get_type_hints(target, include_extras=True)
@@ -145,11 +150,10 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
 
 
 def _has_forward(hint: Hint) -> bool:
-    if isinstance(hint, type) and not hasattr(hint, "__args__"):
-        return False
     if isinstance(hint, str | typing.ForwardRef):
         return True
-    return any(_has_forward(part) for part in getattr(hint, "__args__", ()))
+    parts = () if type(hint) is type else getattr(hint, "__args__", ())
+    return any([_has_forward(part) for part in parts])
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

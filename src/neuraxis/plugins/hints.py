@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, cast
 
+from neuraxis.notation.shapes import literal_of, union_of
 from neuraxis.plugins.docstring import read_docstring
 from neuraxis.specs import Json
 
@@ -151,7 +152,7 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
 def inlined(schema: dict[str, Json], defs: Defs) -> dict[str, Json]:
     """The schema for a root: no bare `$ref`, and the `$defs` it needs."""
     ref = schema.get("$ref")
-    if isinstance(ref, str):
+    if isinstance(ref, str) and ref.rpartition("/")[2] in defs.schemas:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**defs.schemas[ref.rpartition("/")[2]], **rest}
     used: dict[str, Json] = {}
@@ -182,7 +183,7 @@ def _generic(
     if origin in _UNIONS:
         return _union(args, defs)
     if origin is typing.Literal:
-        return _members([_literal(value) for value in args])
+        return literal_of([_literal(value) for value in args])
     if origin is typing.Annotated:
         return _annotated(schema_of(args[0], defs), args[1:])
     if origin in (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar):
@@ -208,18 +209,8 @@ def _generic(
 
 
 def _union(args: tuple[Hint, ...], defs: Defs) -> dict[str, Json]:
-    """`anyOf`; the plain nullable type as a list of types, which is shorter to read."""
     schemas = [schema_of(arg, defs) for arg in args]
-    others = [schema for schema in schemas if schema != {"type": "null"}]
-    if any(not schema for schema in others):
-        return {}
-    if len(others) == 1 and len(schemas) == 2:
-        only = others[0]
-        if isinstance(only.get("type"), str) and "enum" not in only:
-            return {**only, "type": [only["type"], "null"]}
-    if len(others) == 1 and len(schemas) == 1:
-        return others[0]
-    united: dict[str, Json] = {"anyOf": schemas}
+    united = dict(union_of(schemas))
     if any(schema.get("x-asset-ref") for schema in schemas):
         united["x-asset-ref"] = True
     return united
@@ -230,12 +221,6 @@ def _literal(value: Any) -> Json:
         values = {member: said for said, member in enum_values(type(value)).items()}
         return values[value]
     return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-def _members(values: list[Json]) -> dict[str, Json]:
-    kinds: set[Any] = {type(value) for value in values}
-    schema = dict(SIMPLE.get(kinds.pop(), {})) if len(kinds) == 1 else {}
-    return {**schema, "enum": values}
 
 
 def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Json]:
@@ -259,7 +244,7 @@ def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Js
 
 def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     if issubclass(hint, enum.Enum):
-        return _members(list(enum_values(hint)))
+        return literal_of(list(enum_values(hint)))
     if is_model(hint):
         schema = cast("dict[str, Json]", hint.model_json_schema())
         defs.schemas.update(schema.pop("$defs", {}))

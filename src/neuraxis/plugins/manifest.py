@@ -15,11 +15,11 @@ from typing import Literal, cast
 from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.messages import Path as Place
 from neuraxis.plugins.additions import parse_examples
-from neuraxis.plugins.manifest_commands import is_v1, read_commands
+from neuraxis.plugins.manifest_commands import check_examples, is_v1, read_commands
 from neuraxis.plugins.notes import Notes
 from neuraxis.plugins.yaml_nodes import read_yaml
 from neuraxis.sentences import quote, type_name
-from neuraxis.specs import Example, Json, PluginSpec
+from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
 FILE_NAME = "config.yaml"
 MOST_PROMPT_BYTES = 262_144
@@ -99,7 +99,7 @@ def parse_manifest(
     if listed and not texts["description"] and not texts["description_for_model"]:
         notes.warn(("info",), "the plugin has no description: a model cannot choose it")
     prompt = _prompt(info, generation, folder, allowed_dirs, notes)
-    examples = _examples(root.get("examples"), notes)
+    examples = _examples(root.get("examples"), commands, notes)
     if any(problem.severity == "error" for problem in notes.found):
         raise ManifestError(_sorted(notes))
     spec = PluginSpec(
@@ -243,8 +243,12 @@ def _prompt_file(
         return None
 
 
-def _examples(value: Json, notes: Notes) -> tuple[Example, ...]:
+def _examples(
+    value: Json, commands: Iterable[CommandSpec], notes: Notes
+) -> tuple[Example, ...]:
     examples, problems = parse_examples(value, "")
     for place, message in problems:
         notes.error(("examples", *place), message)
+    tools = {item.tool_name or item.name: item.parameters for item in commands}
+    check_examples(examples, tools, ("examples",), notes)
     return examples

@@ -6,7 +6,7 @@ A command of protocol v1 has `parameters`, a list; one of v2 has `parameter`, a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from neuraxis.messages import Path as Place
@@ -24,6 +24,7 @@ from neuraxis.plugins.additions import (
     parse_examples,
     reference_places,
 )
+from neuraxis.plugins.hints import Defs, inlined
 from neuraxis.plugins.notes import Notes
 from neuraxis.sentences import problem_text, quote, type_name
 from neuraxis.specs import CommandSpec, Effects, Example, Json
@@ -146,7 +147,7 @@ def _parameters(
                 "protocol v2 writes `parameter:`",
             )
             return parameter_schema(None, types)
-        schema = parameters_schema(nodes, types, problems=found)
+        schema = _rooted(parameters_schema(nodes, types, problems=found))
         _note(found, where, notes)
         if isinstance(nodes, list):
             _lint_v1(cast("list[Json]", nodes), where, notes)
@@ -160,7 +161,7 @@ def _parameters(
             "protocol v1 writes `parameters:`",
         )
         return parameter_schema(None, types)
-    schema = parameter_schema(node, types, problems=found)
+    schema = _rooted(parameter_schema(node, types, problems=found))
     _note(found, where, notes)
     if isinstance(node, dict):
         fields = cast("dict[str, Json]", node).get("type")
@@ -199,7 +200,16 @@ def _response(
     found: list[NotationProblem] = []
     schema = response_schema(command.get("response"), types, problems=found)
     _note(found, (*place, "response"), notes)
-    return schema
+    return None if schema is None else _rooted(schema)
+
+
+def _rooted(schema: dict[str, Json]) -> dict[str, Json]:
+    """The schema with its fields at the root, where a `_type_ref` names the whole."""
+    definitions: dict[str, dict[str, Json]] = schema.get("$defs", {})
+    if "$ref" not in schema:
+        return schema
+    bare = {key: value for key, value in schema.items() if key != "$defs"}
+    return inlined(bare, Defs(schemas=definitions))
 
 
 def _effects(command: Mapping[str, Json], place: Place, notes: Notes) -> Effects:
@@ -223,16 +233,26 @@ def _examples(
     examples, problems = parse_examples(command.get("examples"), own_tool)
     for path, message in problems:
         notes.error((*where, *path), message)
-    schema = Schema(parameters)
+    check_examples(examples, {own_tool: parameters}, where, notes)
+    return examples
+
+
+def check_examples(
+    examples: Sequence[Example],
+    tools: Mapping[str, Mapping[str, Json]],
+    where: Place,
+    notes: Notes,
+) -> None:
+    """Warn of calls that do not fit; tools of other plugins are not known here."""
     for index, example in enumerate(examples):
         for call in example.calls:
-            if call.tool != own_tool:
+            if call.tool not in tools:
                 continue
             given = {key: part for key, part in call.arguments.items() if key != "as"}
+            schema = Schema(tools[call.tool])
             for problem in schema.problems(given, holes=reference_places(given)):
                 text = problem_text(problem)
                 notes.warn((*where, index), f"the example does not fit: {text}")
-    return examples
 
 
 def _check_output(

@@ -182,9 +182,12 @@ class Registry:
             plain = command.spec.name
             key = (command.plugin.name, plain)
             full = f"{key[0]}.{key[1]}"
-            tool = command.spec.tool_name or (
-                plain if times[plain] == 1 and plain not in self._explicit else full
-            )
+            own = command.spec.tool_name
+            free = times[plain] == 1 and plain not in self._explicit
+            tool = own or (plain if free else full)
+            # `a` and `b.c`, `a.b` and `c`: two ways to one full name.
+            while own is None and (tool in tools or tool in self._explicit):
+                tool += "_"
             tools[tool] = key
             found[key] = command
             found.setdefault((None, full), command)

@@ -29,6 +29,7 @@ _LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl")
 _PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "driver")
+_MASKED = ("keys", "key-users", "kcore", "kallsyms", "timer_list", "sched_debug")
 _LIMITER = "/usr/bin/prlimit"
 
 
@@ -147,6 +148,9 @@ def arguments(
     for name in _PROC:
         if os.path.exists(f"/proc/{name}"):
             args += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    for name in _MASKED:
+        if os.path.exists(f"/proc/{name}"):
+            args += ["--ro-bind-try", "/dev/null", f"/proc/{name}"]
     args += ["--size", _SIZE, "--tmpfs", "/dev/shm", "--size", _SIZE, "--tmpfs", "/tmp"]
     # After /tmp, since an interpreter may live below it.
     for root in job.roots:

@@ -235,9 +235,11 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
         start, star, end = pattern.partition("*")
         if kind == pattern or (star and kind.startswith(start) and kind.endswith(end)):
             return
+    wanted = "text (HTML, plain text, Markdown, JSON, XML)"
+    if allowed is not TEXT_TYPES:
+        wanted = ", ".join(allowed)
     raise RequestRefused(
-        f"{url.host} sent {kind or 'no content type'}; only text is read "
-        "(HTML, plain text, Markdown, JSON, XML)."
+        f"{url.host} sent {kind or 'no content type'}; only {wanted} is read."
     )
 
 

@@ -75,6 +75,7 @@ _NEW_NAMESPACE = 0x7E020000
 _SET_ID = 0o6000
 _O_CREATES = 0o20000000 | 0o100  # O_TMPFILE's own bit, O_CREAT
 _FAMILIES = {"unix": 1, "inet": 2, "inet6": 10}
+_STREAM = 1
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 
 Code = list[tuple[int, int, int, int]]
@@ -137,15 +138,23 @@ def _when(kind: int, values: tuple[int, ...], then: Code) -> Code:
 
 
 def _family(machine: str, families: list[int]) -> Code:
+    """Only these kinds of sockets, and pairs that stay connected to each other."""
     allowed = _when(_EQUAL, tuple(families), _give(_ALLOW))
     code = _for(
         _number("socket", machine),
         [*_argument(0), *allowed, *_refuse(errno.EAFNOSUPPORT)],
     )
-    pair = _when(_EQUAL, (_FAMILIES["unix"],), _give(_ALLOW))
+    unix = _FAMILIES["unix"]
+    if unix in families:
+        kind: Code = _give(_ALLOW)
+    else:
+        # One half of a pair of datagram sockets can send to any socket of the host.
+        stream = _when(_EQUAL, (_STREAM,), _give(_ALLOW))
+        kind = [*_argument(1), (_AND, 0, 0, 0xF), *stream, *_refuse()]
+    other = _refuse(errno.EAFNOSUPPORT)
     return code + _for(
         _number("socketpair", machine),
-        [*_argument(0), *pair, *_refuse(errno.EAFNOSUPPORT)],
+        [*_argument(0), (_EQUAL, 0, len(kind), unix), *kind, *other],
     )
 
 

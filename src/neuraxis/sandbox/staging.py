@@ -41,6 +41,8 @@ class _Copy:
     """Paths that are neither copied nor brought back."""
     bytes_left: int = MOST_BYTES
     files_left: int = MOST_FILES
+    lost: list[str] = field(default_factory=list[str])
+    """What could not be brought back, and why."""
     known: dict[str, dict[str, Stamp]] = field(
         default_factory=dict[str, dict[str, Stamp]]
     )
@@ -78,6 +80,11 @@ def staged(
         yield copy
         state.bytes_left, state.files_left = limits.disk, limits.files
         _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", state)
+        if state.lost:
+            some = "; ".join(state.lost[:3])
+            _log.warning(
+                "%d files of a script were not brought back: %s", len(state.lost), some
+            )
     finally:
         shutil.rmtree(outer, ignore_errors=True)
 
@@ -170,7 +177,7 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
                         raise OSError("the limit of what a script may write")
                     _replace(copy, name, workspace, here)
             except OSError as error:
-                _log.warning("%s%s was not brought back: %s", path, name, error)
+                state.lost.append(f"{path}{name}: {error}")
         for name in known.keys() - set(names):
             _remove(workspace, name)
     finally:

@@ -111,12 +111,12 @@ def secure(
                 wait(sock, selectors.EVENT_READ, clock, until)
             except ssl.SSLWantWriteError:
                 wait(sock, selectors.EVENT_WRITE, clock, until)
-    except BaseException as error:
+    except (OSError, ValueError, NeuraxisError) as error:
         sock.close()
         raise _named(error, host, port) from None
 
 
-def _named(error: BaseException, host: str, port: int) -> BaseException:
+def _named(error: Exception, host: str, port: int) -> Exception:
     """What went wrong in the handshake, in words; anything else as it is."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return NotReached(

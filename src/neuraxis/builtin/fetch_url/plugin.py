@@ -26,6 +26,9 @@ _BOMS = (
 )
 # What browsers read under these names (WHATWG Encoding).
 _ALIASES = {"iso-8859-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252"}
+_NO_CHARSET = frozenset(
+    {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape"}
+)
 
 
 def fetch(url: str, context: Context) -> dict[str, str]:
@@ -73,8 +76,8 @@ def _decode(answer: requests.Response) -> str:
     if answer.content_type in _HTML and (found := _META.search(body[:4096])):
         names.append(found[1].decode("ascii"))
     for name in names:
-        if name and (known := _known(name)):
-            return body.decode(known, errors="replace")
+        if (text := _decoded(body, name)) is not None:
+            return text
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -84,14 +87,14 @@ def _decode(answer: requests.Response) -> str:
         return body.decode("cp1252", errors="replace")
 
 
-def _known(name: str) -> str | None:
-    """A charset name that Python decodes bytes to text with, else None."""
+def _decoded(body: bytes, name: str | None) -> str | None:
+    """The body read as the charset `name`, if that is one of the web's."""
     try:
-        found = codecs.lookup(_ALIASES.get(name.lower(), name)).name
-        b"".decode(found)
+        found = codecs.lookup(_ALIASES.get((name or "").lower(), name or "")).name
+        # Python knows more codecs: rot13 and hex give no text from bytes.
+        return None if found in _NO_CHARSET else body.decode(found, errors="replace")
     except (LookupError, UnicodeError, ValueError):
         return None
-    return None if found in ("utf-7", "idna", "punycode") else found
 
 
 def _from_html(html: str, url: str) -> str:

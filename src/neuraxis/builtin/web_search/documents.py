@@ -14,7 +14,6 @@ import hashlib
 import html
 import re
 import sqlite3
-from collections.abc import Generator
 from pathlib import Path, PurePosixPath
 
 from neuraxis.builtin.web_search.providers import Hit
@@ -24,6 +23,7 @@ from neuraxis.sandbox import files
 from neuraxis.settings import user_dir
 
 MOST_FILES = 20_000
+BUSY_SECONDS = 2.0
 MOST_BYTES = 2 * 1024 * 1024
 _SUFFIXES = (".txt", ".md", ".markdown", ".rst", ".html", ".htm")
 _WORD = re.compile(r"\w+")
@@ -48,22 +48,36 @@ def search(query: str, most: int, context: Context) -> list[Hit]:
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:32]
     if not words:
         raise CommandError(f"The query {query[:60]!r} holds no word to search for.")
+    try:
+        with contextlib.closing(_kept(folder)) as index:
+            rows = _rows(index, folder, words, most, context)
+    except (OSError, sqlite3.Error):
+        # The cache cannot be written, is broken, or another process holds it.
+        with contextlib.closing(_prepare(sqlite3.connect(":memory:"))) as index:
+            rows = _rows(index, folder, words, most, context)
     prefix = _prefix(folder, context.workspace)
-    with _index(folder) as index:
-        _refresh(index, folder, context)
-        # Quoted words only: nothing of the query is read as FTS syntax.
-        wanted = " OR ".join(f'"{word}"' for word in words)
-        rows = index.execute(
-            "select file.path, page.title, "
-            "snippet(page, 2, '', '', ' … ', 40) from page "
-            "join file on file.id = page.rowid where page match ? "
-            "order by bm25(page, 8.0, 4.0, 1.0), file.path limit ?",
-            (wanted, most),
-        ).fetchall()
     return [
         Hit(title=title, url=prefix + path, snippet=" ".join(snippet.split()))
         for path, title, snippet in rows
     ]
+
+
+def _rows(
+    index: sqlite3.Connection,
+    folder: Path,
+    words: list[str],
+    most: int,
+    context: Context,
+) -> list[tuple[str, str, str]]:
+    _refresh(index, folder, context)
+    # Quoted words only: nothing of the query is read as FTS syntax.
+    wanted = " OR ".join(f'"{word}"' for word in words)
+    return index.execute(
+        "select file.path, page.title, snippet(page, 2, '', '', ' … ', 40) from page "
+        "join file on file.id = page.rowid where page match ? "
+        "order by bm25(page, 8.0, 4.0, 1.0), file.path limit ?",
+        (wanted, most),
+    ).fetchall()
 
 
 def _folder(context: Context) -> Path:
@@ -90,23 +104,12 @@ def _prefix(folder: Path, workspace: Path) -> str:
     return f"{inside.as_posix()}/" if inside.parts else ""
 
 
-@contextlib.contextmanager
-def _index(folder: Path) -> Generator[sqlite3.Connection]:
-    index = _open(folder)
-    try:
-        yield index
-    finally:
-        index.close()
-
-
-def _open(folder: Path) -> sqlite3.Connection:
+def _kept(folder: Path) -> sqlite3.Connection:
+    """The folder's index in the user's cache."""
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:32]
     place = user_dir("cache") / "search"
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _prepare(sqlite3.connect(place / f"{name}.sqlite", timeout=5))
-    except (OSError, sqlite3.Error):
-        return _prepare(sqlite3.connect(":memory:"))
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _prepare(sqlite3.connect(place / f"{name}.sqlite", timeout=BUSY_SECONDS))
 
 
 def _prepare(index: sqlite3.Connection) -> sqlite3.Connection:

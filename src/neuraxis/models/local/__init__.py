@@ -13,7 +13,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from neuraxis.errors import ConfigError, MissingExtra, ModelError, ModelUnavailable
 from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
-from neuraxis.models.local import answer, catalogue, contents, language, planner, weights
+from neuraxis.models.local import (
+    answer,
+    catalogue,
+    contents,
+    language,
+    planner,
+    weights,
+)
 from neuraxis.models.local.catalogue import Catalogue
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.language import Language

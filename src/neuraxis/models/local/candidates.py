@@ -133,13 +133,37 @@ class Reader:
         """The word before a token ("" behind the verb), and the tokens between."""
         index = first - 1
         between: set[int] = set()
-        while index >= self.body and self.tokens[index].low in self.language.determiners:
+        while index >= self.body and self._is_determiner(index):
             between.add(index)
             index -= 1
         if index < self.body:
             return "", frozenset(between)
+        span = self.tokens[index].span
+        if span is not None:
+            return f"<{min(span.kinds)}>", frozenset(between)
         between.add(index)
         return self.tokens[index].low, frozenset(between)
+
+    def _is_determiner(self, index: int) -> bool:
+        low = self.tokens[index].low
+        return low in self.language.determiners and not self._is_conjunction(index)
+
+    def _is_conjunction(self, index: int) -> bool:
+        language = self.language
+        return (
+            self.tokens[index].low in language.words("conjunctions")
+            and index + 1 < len(self.tokens)
+            and self.tokens[index + 1].low in language.function_words
+        )
+
+    def _is_boundary(self, index: int) -> bool:
+        token = self.tokens[index]
+        return (
+            (not token.fold and token.span is None)
+            or token.low in self.language.prepositions
+            or self._is_conjunction(index)
+            or (token.span is not None and not token.span.quoted)
+        )
 
     def cue(self, slot: Slot, first: int, last: int) -> float:
         """How well the words around a candidate announce this parameter."""
@@ -157,6 +181,8 @@ class Reader:
             score = 0.7
         elif low in known:
             score = 0.4
+        elif low in language.words("infinitives") and self._verb_at(first):
+            score = 0.9 if slot.kind in ("content", "title", "text") else -0.5
         elif low == "":
             score = 0.0
         elif low in language.prepositions:
@@ -173,13 +199,22 @@ class Reader:
             score = max(score, 1.2)
         if last + 1 < len(self.tokens):
             behind = self.tokens[last + 1].fold
-            if behind and (behind in slot.after or behind in slot.name_words):
+            if behind and behind in slot.after:
                 score += 0.5
         return score
+
+    def _verb_at(self, index: int) -> bool:
+        return self.tokens[index].fold in self.language.verbs or bool(
+            self.tokens[index].fold
+            and index + 1 < len(self.tokens)
+            and self.tokens[index + 1].low in self.language.determiners
+        )
 
     def _spans(self, slot: Slot, kind: str) -> list[Candidate]:
         found: list[Candidate] = []
         order = 0
+        like = [other.name for other in self.tool.slots if other.kind == slot.kind]
+        rank = like.index(slot.name)
         for index, token in enumerate(self.tokens):
             if token.span is None or kind not in token.span.kinds:
                 continue
@@ -188,9 +223,11 @@ class Reader:
             value = values.convert(token.span.value, slot, self.language)
             if isinstance(value, values.Nothing):
                 continue
-            score = 0.9 + 0.6 * self.cue(slot, index, index) - 0.05 * order
+            score = 0.9 + 0.6 * self.cue(slot, index, index)
             if kind == "number":
-                score += self._unit(slot, index)
+                score += self._unit(slot, index) - (0.0 if slot.required else 0.35)
+                score -= 0.0 if token.text[:1].isdigit() else 0.25
+            score -= 0.1 * abs(order - rank)
             order += 1
             _, between = self.lead(index)
             found.append(
@@ -199,17 +236,41 @@ class Reader:
         return found
 
     def _unit(self, slot: Slot, index: int) -> float:
-        """The word behind or before a number that says what it counts."""
+        """The words around a number that say what it is."""
+        own = self._own_words(slot)
+        names = {self.language.fold(word) for word in slot.name_words}
+        if index + 1 < len(self.tokens) and self.tokens[index + 1].fold in slot.after:
+            return 0.9
         score = 0.0
-        for near in (index + 1, index - 1, index + 2):
-            if 0 <= near < len(self.tokens) and (fold := self.tokens[near].fold):
-                if fold in slot.after and near == index + 1:
-                    return 0.9
-                if fold in slot.words and self.tokens[near].low not in (
+        for step, reach in ((-1, 4), (1, 3)):
+            place = index + step
+            for distance in range(reach):
+                if not 0 <= place < len(self.tokens):
+                    break
+                token = self.tokens[place]
+                if token.span is not None or (
+                    step > 0 and token.low in (",", *self.language.words("coordination"))
+                ):
+                    break
+                if token.fold in own:
+                    weight = 0.9 if token.fold in names else 0.5
+                    score += weight - 0.1 * distance
+                elif token.fold in slot.words and token.low not in (
                     self.language.function_words
                 ):
-                    score = max(score, 0.7 if near != index + 2 else 0.3)
-        return score
+                    score += 0.2
+                place += step
+        return min(score, 1.4)
+
+    def _own_words(self, slot: Slot) -> frozenset[str]:
+        """Words of the parameter that no other parameter of its kind has."""
+        others = {
+            word
+            for other in self.tool.slots
+            if other is not slot and other.kind in ("integer", "number")
+            for word in other.words
+        }
+        return slot.words - others
 
     def _members(self, slot: Slot) -> list[Candidate]:
         found: list[Candidate] = []
@@ -295,9 +356,9 @@ class Reader:
         return self.clause.text[self.tokens[first].start : self.tokens[last].end]
 
     def _texts(self, slot: Slot) -> list[Candidate]:
-        found: list[Candidate] = []
+        found = self._runs(slot) if slot.kind == "list" else []
         for first in self._starts():
-            for last in self._ends(first):
+            for last in self._ends(first, slot):
                 text = self.text(first, last)
                 value = values.convert(text, slot, self.language)
                 if isinstance(value, values.Nothing):
@@ -313,6 +374,38 @@ class Reader:
                 )
         return found
 
+    def _runs(self, slot: Slot) -> list[Candidate]:
+        """Typed values that stand in a row: 1, 2 and 3; 'a' and 'b'."""
+        found: list[Candidate] = []
+        tokens = self.tokens
+        between = (",", ";", *self.language.words("coordination"))
+        index = 0
+        while index < len(tokens):
+            if tokens[index].span is None:
+                index += 1
+                continue
+            run = [index]
+            place = index + 1
+            while place < len(tokens):
+                if tokens[place].span is not None:
+                    run.append(place)
+                elif tokens[place].low not in between:
+                    break
+                place += 1
+            text = ", ".join(self.text(item, item) for item in run)
+            value = values.convert(text, slot, self.language)
+            if not isinstance(value, values.Nothing):
+                _, near = self.lead(index)
+                found.append(
+                    Candidate(
+                        value=value,
+                        tokens=near | frozenset(range(index, run[-1] + 1)),
+                        score=0.9 + 0.15 * len(run) + 0.5 * self.cue(slot, index, run[-1]),
+                    )
+                )
+            index = run[-1] + 1
+        return found
+
     def _starts(self) -> list[int]:
         found: set[int] = set()
         after_boundary = True
@@ -320,16 +413,13 @@ class Reader:
             token = self.tokens[index]
             if after_boundary or (token.span is not None):
                 found.add(index)
-            skipped = token.low in self.language.determiners or self._named(token)
-            after_boundary = (
-                not token.fold and token.span is None
-            ) or token.low in self.language.prepositions or (after_boundary and skipped)
-            if token.span is not None and token.span.kinds & {"date", "time"}:
-                after_boundary = True
+            skipped = self._is_determiner(index) or self._named(token)
+            after_boundary = self._is_boundary(index) or (after_boundary and skipped)
         return [
             index
             for index in sorted(found)
-            if self.tokens[index].fold or self.tokens[index].span is not None
+            if (self.tokens[index].fold or self.tokens[index].span is not None)
+            and self.tokens[index].low not in self.language.prepositions
         ]
 
     def _named(self, token: Token) -> bool:
@@ -339,7 +429,7 @@ class Reader:
             or any(token.low in slot.name_words for slot in self.tool.slots)
         )
 
-    def _ends(self, first: int) -> list[int]:
+    def _ends(self, first: int, slot: Slot) -> list[int]:
         found: list[int] = []
         last_index = len(self.tokens) - 1
         for last in range(first, len(self.tokens)):
@@ -347,6 +437,10 @@ class Reader:
             if token.low in self.language.prepositions and last < last_index:
                 continue
             if token.low in self.language.determiners or (
+                last > first
+                and slot.kind not in LONG
+                and token.low in self.language.function_words
+            ) or (
                 not token.fold and token.span is None and token.low not in ")%\"'"
             ):
                 continue
@@ -373,7 +467,10 @@ class Reader:
         if span is not None and span.quoted:
             score += 0.9 if not span.kinds & {"path", "url", "email"} else 0.1
         elif span is not None:
-            score -= 0.4 if slot.kind != "identifier" else -0.2
+            good = slot.kind == "identifier" or (
+                "code" in span.kinds and slot.kind in LONG
+            )
+            score += 0.5 if good else -0.4
         elif any(
             token.span is not None and token.span.kinds & {"path", "url", "email"}
             for token in inside
@@ -381,6 +478,9 @@ class Reader:
             score -= 0.5 if slot.kind in ("query", "content") else 1.2
         if span is None:
             score -= self._inner(slot, inside)
+            if any(t.span is not None and t.span.quoted for t in inside):
+                score -= 0.2 if slot.kind == "query" else 0.9
+            score -= self._naming(inside)
         if inside[0].low in language.determiners and slot.kind not in LONG:
             score -= 0.35
         if slot.kind not in LONG and span is None and self._named(inside[0]):
@@ -393,13 +493,39 @@ class Reader:
             score -= 1.2
         return score
 
+    def _naming(self, inside: Sequence[Token]) -> float:
+        """The cost of words that name the tool's matter instead of a value."""
+        matter = [
+            token
+            for token in inside
+            if token.fold and token.low not in self.language.function_words
+        ]
+        if matter and all(self._named(token) for token in matter):
+            return 0.7
+        if matter and self._named(matter[0]):
+            place = inside.index(matter[0]) + 1
+            rest = inside[place:]
+            if rest and rest[0].low in self.language.prepositions:
+                return 0.6
+            if len(rest) > 1 and self._named(rest[0]) and (
+                rest[1].low in self.language.prepositions
+            ):
+                return 0.6
+        return 0.0
+
     def _inner(self, slot: Slot, inside: Sequence[Token]) -> float:
         language = self.language
         small = sum(token.low in language.prepositions for token in inside)
         dated = sum(
-            token.span is not None and bool(token.span.kinds & {"date", "time"})
+            token.span is not None and bool(token.span.kinds & {"date", "time", "number"})
             for token in inside
         )
+        if slot.kind == "list":
+            joined = sum(
+                token.low in language.words("coordination") or token.low == ","
+                for token in inside
+            )
+            return 0.25 * small - 0.3 * joined
         if slot.kind in LONG:
             return 0.03 * small
         cost = 0.25 * small + 0.6 * dated

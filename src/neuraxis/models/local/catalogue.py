@@ -432,6 +432,9 @@ def _learn(
         cues.add("")
     else:
         word = part.tokens[before]
+        if word.span is not None:
+            cues.add(f"<{min(word.span.kinds)}>")
+            return
         is_head = before == 0 or (word.low not in language.prepositions)
         cues.add("" if is_head and word.fold in language.verbs else word.low)
     if last + 1 < len(part.tokens) and part.tokens[last + 1].fold:

@@ -6,6 +6,7 @@ written first. Names of files and contents that the request leaves open are made
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -36,12 +37,18 @@ async def add(
         _take_for_granted(part, choice.filling, tool, content, arguments, work)
     if place is not None and content is None and place.name not in arguments:
         await _write_first(part, place, arguments, work)
+    unnamed = False
     if place is not None and content is not None and place.required:
         if place.name not in arguments:
+            unnamed = True
             arguments[place.name] = default_path(
                 part, place, following, work, code=code
             )
         path = str(arguments[place.name])
+    if content is not None and content.name not in arguments and work.steps:
+        field = earlier.pick(work.steps, [], content, work.catalogue.language)
+        if field is not None and not code:
+            arguments[content.name] = field.expression(len(work.steps))
     if content is not None:
         await _content(part, choice, content, arguments, path, following, work)
     missing = [
@@ -49,12 +56,45 @@ async def add(
     ]
     if missing:
         return ", ".join(name.replace("_", " ") for name in missing)
-    ordered = {s.name: arguments[s.name] for s in tool.slots if s.name in arguments}
-    work.steps.append(Step(tool=tool, arguments=ordered))
+    if unnamed:
+        work.unnamed.add(len(work.steps))
+    for values in spread(part, choice, work.catalogue.language) or [arguments]:
+        given = {**arguments, **values}
+        ordered = {s.name: given[s.name] for s in tool.slots if s.name in given}
+        work.steps.append(Step(tool=tool, arguments=ordered))
     work.notes.append(
         f"{part.text!r}: {tool.name}, rules and examples, score {choice.score:.2f}"
     )
     return None
+
+
+def renames(part: Clause, work: Work) -> bool:
+    """ "Write a program …, save it as count.py": the name of the step before."""
+    last = len(work.steps) - 1
+    language = work.catalogue.language
+    paths = [span.value for span in part.spans if "path" in span.kinds]
+    matter = [
+        token
+        for token in part.tokens
+        if token.span is None and token.fold and token.low not in (
+            language.function_words
+        )
+    ]
+    if (
+        last not in work.unnamed
+        or len(paths) != 1
+        or len(matter) > 1
+        or not any(t.low in language.words("pronouns") for t in part.tokens)
+        or not (matter and matter[0].low in language.words("naming_verbs"))
+    ):
+        return False
+    step = work.steps[last]
+    place = next(slot for slot in step.tool.slots if slot.kind == "path")
+    work.steps[last] = Step(
+        tool=step.tool, arguments={**step.arguments, place.name: paths[0]}
+    )
+    work.unnamed.discard(last)
+    return True
 
 
 def _take_for_granted(
@@ -69,6 +109,8 @@ def _take_for_granted(
     taken = filling.taken.get(slot.name)
     if taken is not None and (taken.kind != "text" or _is_quoted(part, taken.tokens)):
         return
+    if taken is not None and _is_speech(part, taken.tokens, work.catalogue.language):
+        return
     tokens = sorted(taken.tokens) if taken is not None else list(filling.left)
     others = {
         index
@@ -76,7 +118,7 @@ def _take_for_granted(
         if name != slot.name
         for index in candidate.tokens
     }
-    tokens = sorted((set(tokens) | set(filling.left)) - others)
+    tokens = _run((set(tokens) | set(filling.left)) - others, part)
     if not tokens:
         return
     text = part.text[part.tokens[tokens[0]].start : part.tokens[tokens[-1]].end]
@@ -90,6 +132,27 @@ def _take_for_granted(
     field = earlier.pick(work.steps, words, slot, work.catalogue.language)
     if field is not None:
         arguments[slot.name] = field.expression(len(work.steps))
+
+
+def _run(tokens: set[int], part: Clause) -> list[int]:
+    """The longest stretch of tokens; small words between them belong to it."""
+    best: list[int] = []
+    run: list[int] = []
+    for index in sorted(tokens):
+        gap = range(run[-1] + 1, index) if run else range(0)
+        if any(part.tokens[i].span is not None or i in tokens for i in gap) or len(
+            gap
+        ) > 2:
+            run = []
+        run.append(index)
+        if len(run) > len(best):
+            best = list(run)
+    return best
+
+
+def _is_speech(part: Clause, tokens: frozenset[int], language: Language) -> bool:
+    first = part.tokens[min(tokens)]
+    return first.low in language.words("speech")
 
 
 def _is_quoted(part: Clause, tokens: frozenset[int]) -> bool:
@@ -218,6 +281,37 @@ def _is_made_up(part: Clause, language: Language) -> bool:
     return bool(genres & {token.low for token in part.tokens}) and not any(
         span.quoted and "path" not in span.kinds for span in part.spans
     )
+
+
+def runs_programs(tool: Tool) -> bool:
+    """Whether the tool takes a program's path and nothing to put there."""
+    return not any(slot.kind == "content" for slot in tool.slots) and any(
+        slot.kind == "path" and slot.required and ".py" in _endings(slot)
+        for slot in tool.slots
+    )
+
+
+def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, object]]:
+    """ "Fetch a and b": the arguments of a call for each."""
+    filling = choice.filling
+    for slot in choice.tool.slots:
+        value = filling.arguments.get(slot.name)
+        if slot.kind in ("url", "path", "email"):
+            more = [
+                span.value
+                for index in filling.left
+                if (span := part.tokens[index].span) and slot.kind in span.kinds
+            ]
+            if more and filling.taken.get(slot.name) and isinstance(value, str):
+                said = {s.value: s.start for s in part.spans}
+                values = sorted([value, *more], key=lambda text: said.get(text, 0))
+                return [{**filling.arguments, slot.name: text} for text in values]
+        elif slot.kind in ("place", "identifier") and isinstance(value, str):
+            joined = "|".join(re.escape(word) for word in language.words("coordination"))
+            parts = re.split(rf",\s*(?:(?:{joined})\s+)?|\s+(?:{joined})\s+", value)
+            if len(parts) > 1 and all(text[:1].isupper() for text in parts):
+                return [{**filling.arguments, slot.name: text} for text in parts]
+    return []
 
 
 def _endings(slot: Slot) -> set[str]:

@@ -41,7 +41,7 @@ class Clause:
         return next((token.fold for token in self.tokens if token.fold), "")
 
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’\-_][^\W_]+)*|[^\w\s]|_", re.UNICODE)
+_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W\d_]+/[^\W\d_]+|[^\W_]+(?:['’\-_][^\W_]+)*|[^\w\s]|_", re.UNICODE)
 
 
 def clause(text: str, language: Language) -> Clause:
@@ -117,7 +117,8 @@ def _at_joins(text: str, language: Language, verbs: frozenset[str]) -> list[str]
             if not match.start() or not _outside(spans, *match.span()):
                 continue
             rest = strip_polite(text[match.end() :], language)
-            left = text[max([end for _, end in cuts], default=0) : match.start()]
+            begun = max([e for _, e in cuts if e <= match.start()], default=0)
+            left = text[begun : match.start()]
             if _verb_begins(rest, language, verbs) and _may_cut(
                 left, rest, closed, language
             ):

@@ -11,13 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuraxis.models.local import retrieval
 from neuraxis.models.local.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.local.clauses import Clause
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
 
-NEAR = 0.82
+NEAR = 0.75
 """Likeness from which an example's contents are taken for the clause's."""
 _PYTHON = ".py"
 
@@ -43,6 +42,12 @@ def is_code_wish(clause: Clause, path: str, language: Language) -> bool:
     return path.endswith(_PYTHON) and bool(set(language.words("print_words")) & words)
 
 
+def wants_run(clause: Clause, language: Language) -> bool:
+    """Whether the clause wants what a program shows, not the program."""
+    groups = language.verbs.get(clause.head, frozenset[str]())
+    return is_code_wish(clause, "", language) and not groups & {"=write", "=make"}
+
+
 def is_program(text: str) -> bool:
     """Whether a text is Python that does something."""
     try:
@@ -60,7 +65,8 @@ def example(
     clause: Clause, tool: Tool, slot: Slot, catalogue: Catalogue, *, code: bool
 ) -> Made | None:
     """The contents of the nearest example, if it is near enough."""
-    found = _plain_words(clause, catalogue.language)
+    language = catalogue.language
+    found = _matter(clause, language)
     best, most = None, NEAR
     for sample in tool.samples:
         value = sample.arguments.get(slot.name)
@@ -68,8 +74,8 @@ def example(
             continue
         if code and not is_program(value):
             continue
-        other = [word.fold for word in _plain_words(sample.clause, catalogue.language)]
-        likeness = retrieval.likeness(found, other, catalogue)
+        other = _matter(sample.clause, language)
+        likeness = len(found & other) / max(1, len(found | other))
         if likeness >= most:
             best, most = value, likeness
     if best is None:
@@ -77,12 +83,18 @@ def example(
     return Made(text=best, source=f"example, likeness {most:.2f}")
 
 
-def _plain_words(clause: Clause, language: Language) -> list[retrieval.Word]:
-    return [
-        retrieval.Word(fold=token.fold, weight=1.0)
+def _matter(clause: Clause, language: Language) -> frozenset[str]:
+    """Words that say what is wanted: no verbs of writing, no kinds of program."""
+    idle = {language.fold(word) for word in language.words("code_words")}
+    idle |= set(language.words("code_languages")) | {clause.head}
+    return frozenset(
+        token.fold if token.span is None else token.span.value.casefold()
         for token in clause.tokens
-        if token.fold and token.low not in language.function_words
-    ]
+        if token.low not in language.function_words
+        and token.fold not in idle
+        and (token.fold or token.span is not None)
+        and not (token.span is not None and "path" in token.span.kinds)
+    )
 
 
 def printed(clause: Clause, language: Language) -> str | None:
@@ -121,9 +133,7 @@ def small_program(clause: Clause, language: Language) -> Made | None:
 
 def literal_program(clause: Clause, language: Language) -> str:
     """A program that shows the words of the request: the last resort."""
-    return f"print({printed(clause, language) or clause.text!r})" if False else (
-        f"print({(printed(clause, language) or clause.text)!r})\n"
-    )
+    return f"print({(printed(clause, language) or clause.text)!r})\n"
 
 
 async def written_program(

@@ -32,6 +32,8 @@ class Field:
     name: str | None
     """None: the whole result."""
     schema: Mapping[str, Json]
+    sure: bool = True
+    """False: the result may lack it."""
 
     def expression(self, now: int, index: int | None = None) -> str:
         """The reference as the step number `now` writes it."""
@@ -56,7 +58,12 @@ def fields(steps: Sequence[Step]) -> list[Field]:
         properties = cast("Mapping[str, Json]", schema.get("properties") or {})
         for name, node in properties.items():
             found.append(
-                Field(step=number, name=name, schema=resolved(node, response))
+                Field(
+                    step=number,
+                    name=name,
+                    schema=resolved(node, response),
+                    sure=name in schema.get("required", properties),
+                )
             )
         if not properties:
             found.append(Field(step=number, name=None, schema=schema))
@@ -72,16 +79,26 @@ def pick(
     steps: Sequence[Step], words: Sequence[str], slot: Slot, language: Language
 ) -> Field | None:
     """The field that a phrase of these folded words means for the parameter."""
-    candidates = [field for field in fields(steps) if tells(field)]
+    wanted = set(words)
+    candidates = [
+        field
+        for field in fields(steps)
+        if tells(field)
+        and (
+            field.sure
+            or wanted & {language.fold(word) for word in split_words(field.name or "")}
+        )
+    ]
     if not candidates:
         return None
-    wanted = set(words)
 
     def score(field: Field) -> float:
         names = {language.fold(word) for word in split_words(field.name or "")}
         described = set(language.features(str(field.schema.get("description", ""))))
         value = 3.0 * bool(names & wanted) + 1.0 * bool(described & wanted)
         value += 1.0 if field.name == slot.name else 0.0
+        value += 1.5 if language.fold(slot.kind) in names else 0.0
+        value -= 0.0 if field.sure else 2.0
         value -= 1.5 * (len(steps) - 1 - field.step)
         kind = type_of(field.schema)
         if slot.kind in ("integer", "number"):

@@ -12,7 +12,6 @@ from functools import cache
 
 from neuraxis.models.local.catalogue import Catalogue
 from neuraxis.models.local.clauses import Clause
-from neuraxis.models.local.fill import Filling
 from neuraxis.models.local.language import Language, load
 from neuraxis.models.local.retrieval import Match
 
@@ -31,26 +30,31 @@ def is_talk(clause: Clause, language: Language) -> bool:
 
 
 def is_wanted(
-    clause: Clause, match: Match, filling: Filling, catalogue: Catalogue
+    clause: Clause, match: Match, score: float, catalogue: Catalogue
 ) -> bool:
     """Whether the clause gives enough evidence that the tool is meant."""
     language = catalogue.language
     low = clause.text.casefold().replace("’", "'")
     named = any(span.kinds & {"path", "url", "email"} for span in clause.spans)
-    if named and match.score >= LEAST - 0.1:
+    if named and score >= LEAST - 0.1:
         return True
-    made_up = any(p.match(low) for p in _talk(language.code, "made_up"))
-    if made_up and match.similarity < 0.45 and not _is_noun_named(clause, match):
-        return False
-    return match.score >= (LEAST if match.head else LEAST_HEADLESS)
+    if any(p.match(low) for p in _talk(language.code, "made_up")):
+        words = {token.low for token in clause.tokens}
+        if not words & set(language.words("file_nouns")):
+            return False
+    if match.head and score >= LEAST:
+        return True
+    return score >= LEAST_HEADLESS and _is_noun_named(clause, match, language)
 
 
-def _is_noun_named(clause: Clause, match: Match) -> bool:
+def _is_noun_named(clause: Clause, match: Match, language: Language) -> bool:
     """A word of the clause is one of the tool's own, and it is no common verb."""
+    weights = match.tool.weights
     return any(
-        token.fold in match.tool.weights and match.tool.weights[token.fold] >= 0.5
-        for token in clause.tokens[1:]
-        if token.fold
+        weights.get(meaning, 0.0) >= 0.5
+        for token in clause.tokens
+        if token.fold and token.low not in language.function_words
+        for meaning in (token.fold, *language.concepts.get(token.fold, ()))
     )
 
 

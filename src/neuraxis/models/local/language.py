@@ -132,7 +132,7 @@ def _load(code: str) -> Language:
         .read_text(encoding="utf-8")
     )
     # The base loader keeps every scalar a string: `on` and `no` are words here.
-    rules = cast("dict[str, Any]", yaml.load(text, Loader=yaml.CBaseLoader))  # noqa: S506
+    rules = cast("dict[str, Any]", yaml.load(text, Loader=yaml.CBaseLoader))
     if code != "en":
         # Names in manifests are English in every country.
         english = _load("en")

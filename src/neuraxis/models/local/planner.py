@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from neuraxis.models.local import chains, clauses, gate, retrieval
+from neuraxis.models.local import chains, clauses, contents, gate, retrieval
 from neuraxis.models.local.catalogue import Catalogue, Tool
 from neuraxis.models.local.clauses import Clause
 from neuraxis.models.local.earlier import Step
@@ -57,6 +57,8 @@ class Work:
     before: tuple[Step, ...] = ()
     """Steps of earlier messages: only their values can be carried."""
     steps: list[Step] = field(default_factory=list[Step])
+    unnamed: set[int] = field(default_factory=set[int])
+    """Steps whose file name was made up here."""
     notes: list[str] = field(default_factory=list[str])
 
 
@@ -73,15 +75,27 @@ async def plan(
     parts = _heads_shared(parts, work)
     unplanned: list[tuple[str, str]] = []
     talk: list[str] = []
-    for number, part in enumerate(parts):
+    number = -1
+    while (number := number + 1) < len(parts):
+        part = _with_question(parts[number], talk, work)
         following = parts[number + 1 :]
         if gate.is_talk(part, language):
             talk.append(part.text)
             continue
         options = choices(part, catalogue, work.steps or list(work.before))
-        if not options or not gate.is_wanted(part, options[0].match, options[0].filling,
-                                             catalogue):
+        if following and any(_names_missing(following[0], o) for o in options[:3]):
+            joined = clauses.clause(f"{part.text}, {following[0].text}", language)
+            better = choices(joined, catalogue, work.steps or list(work.before))
+            if better and not better[0].filling.missing:
+                part, options = joined, better
+                number += 1
+                following = following[1:]
+        if not options or not gate.is_wanted(
+            part, options[0].match, options[0].score, catalogue
+        ):
             talk.append(part.text)
+            continue
+        if chains.renames(part, work):
             continue
         problem = await chains.add(part, options, following, work)
         if problem is not None:
@@ -91,6 +105,29 @@ async def plan(
         notes=tuple(work.notes),
         unplanned=tuple(unplanned),
         talk=tuple(talk),
+    )
+
+
+def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
+    """ "Who won? Search for it": the pronoun is the question before."""
+    language = work.catalogue.language
+    words = [t for t in part.tokens if t.low not in language.prepositions]
+    if (
+        talk
+        and not work.steps
+        and len(words) == 2
+        and words[0].fold in language.verbs
+        and words[1].low in language.words("pronouns")
+    ):
+        return clauses.clause(f"{words[0].text} {talk.pop()}", language)
+    return part
+
+
+def _names_missing(following: Clause, choice: Choice) -> bool:
+    """The next clause begins with the name of a parameter that is missing."""
+    head = following.tokens[0].low
+    return any(
+        head in choice.tool.slot(name).name_words for name in choice.filling.missing
     )
 
 
@@ -118,27 +155,36 @@ def choices(
 ) -> list[Choice]:
     """The best few tools for a clause, with their parameters, the best first."""
     found: list[Choice] = []
+    new = not any("path" in span.kinds for span in part.spans)
+    runs = new and contents.wants_run(part, catalogue.language)
     for match in retrieval.rank(part, catalogue)[:TRIED]:
         filling = fill(match.tool, part, steps, catalogue.language)
         found.append(
             Choice(
                 match=match,
                 filling=filling,
-                score=match.score + fitness(match.tool, filling),
+                score=match.score + fitness(match.tool, filling, runs=runs),
             )
         )
     return sorted(found, key=lambda choice: -choice.score)
 
 
-def fitness(tool: Tool, filling: Filling) -> float:
-    """How well the clause's values fit the tool's parameters."""
+def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
+    """How well the clause's values fit the tool's parameters.
+
+    `runs`: the clause wants a program that is not there yet, so a missing path can be
+    that of a program written first.
+    """
     value = 0.0
     for name in filling.missing:
         slot = tool.slot(name)
         makeable = slot.kind == "content" or (
-            slot.kind == "path" and any(s.kind == "content" for s in tool.slots)
+            slot.kind == "path"
+            and (runs or any(s.kind == "content" for s in tool.slots))
         )
         value -= 0.04 if makeable else 0.22
+    if runs and chains.runs_programs(tool):
+        value += 0.3
     value -= 0.2 * len(filling.left_spans)
     value -= 0.02 * max(0, len(filling.left) - len(filling.left_spans))
     taken = [

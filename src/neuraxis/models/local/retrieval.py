@@ -18,7 +18,9 @@ from neuraxis.models.local.language import Language
 
 LIKE = 0.7
 """What a word of like meaning counts, where the same word counts 1."""
-HEAD = 2.0
+HEAD = 1.3
+UNTAUGHT = 0.85
+"""Weight of the evidence for a tool that has no examples."""
 CLOSED = 0.25
 """Weight of words inside what is asked or said ("how to …", "saying …")."""
 
@@ -48,7 +50,9 @@ def words(clause: Clause, language: Language) -> list[Word]:
     """Words that may say which tool is meant, each with its weight."""
     found: list[Word] = []
     closed = _closed_from(clause, language)
-    weight = HEAD
+    light = clause.tokens and clause.tokens[0].low in language.words("light_verbs")
+    weight = 0.5 if light else HEAD
+    first = True
     for token in clause.tokens:
         if token.span is not None:
             kinds = token.span.kinds - {"quoted"}
@@ -60,7 +64,8 @@ def words(clause: Clause, language: Language) -> list[Word]:
         for part in token.low.replace("_", "-").split("-"):
             if part:
                 found.append(Word(fold=language.fold(part), weight=weight * scale))
-        weight = 1.2 if weight == HEAD else max(weight * 0.9, 0.35)
+        weight = 1.2 if first else max(weight * 0.9, 0.35)
+        first = False
     return found
 
 
@@ -77,6 +82,9 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
     language = catalogue.language
     found = words(clause, language)
     head = first_verb(clause, language)
+    is_light = bool(clause.tokens) and clause.tokens[0].low in language.words(
+        "light_verbs"
+    )
     meanings = {head, *language.verbs.get(head, ())} if head else set[str]()
     matches: list[Match] = []
     for tool in catalogue.tools:
@@ -88,9 +96,13 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
             Match(
                 tool=tool,
                 score=(
-                    0.55 * evidence
-                    + 0.45 * similarity
+                    (
+                        0.55 * evidence + 0.45 * similarity
+                        if tool.samples
+                        else UNTAUGHT * evidence
+                    )
                     + (0.14 if exact else 0.08 if heads else 0.0)
+                    * (0.25 if is_light else 1.0)
                 ),
                 evidence=evidence,
                 similarity=similarity,
@@ -115,7 +127,7 @@ def _evidence(found: Sequence[Word], tool: Tool, catalogue: Catalogue) -> float:
             best = max(best, LIKE * share)
         total += word.weight * best
     # Saturates: three matching words are as good as six.
-    return 1.0 - math.exp(-total / (1.5 + math.log(1 + len(catalogue.tools))))
+    return 1.0 - math.exp(-total / (2.0 + 1.3 * math.log(1 + len(catalogue.tools))))
 
 
 def _nearest(

@@ -161,7 +161,7 @@ class LlamaWriter:
             params.slot_save_path = f"{self._slots}{os.sep}"
         try:
             self._server = binding.Server(params)
-        except Exception as error:  # noqa: BLE001 - the binding raises bare kinds
+        except Exception as error:
             raise ModelUnavailable(
                 f"{self._path}: llama.cpp cannot load it: {error}"
             ) from error

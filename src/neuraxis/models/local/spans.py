@@ -18,6 +18,9 @@ _QUOTES = (
     r"|(?<![\w])['‘](?P<s>(?:[^'‘’`]|['’](?=\w))+)['’`](?!\w)"
 )
 QUOTED = re.compile(_QUOTES, re.DOTALL)
+CODE = re.compile(
+    r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)*\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"
+)
 URL = re.compile(
     r"\b(?:https?|ftp)://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]|\bwww\.[\w-]+(?:\.[\w-]+)+"
     r"(?:/[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]}])?/?",
@@ -93,7 +96,10 @@ def find(text: str, language: Language) -> tuple[Span, ...]:
                     )
                 )
 
+    code = list(CODE.finditer(text))
     for match in QUOTED.finditer(text):
+        if any(item.start() < match.start() < item.end() for item in code):
+            continue
         inner = next((part for part in match.groups() if part is not None), "")
         found.append(
             Span(
@@ -103,6 +109,7 @@ def find(text: str, language: Language) -> tuple[Span, ...]:
                 value=inner,
             )
         )
+    take(CODE, "code")
     take(URL, "url")
     take(EMAIL, "email")
     take(ISO_DATE, "date")

@@ -1,0 +1,173 @@
+"""FETCH_URL against a real server on loopback, allowed by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from builtin.pages import Page, serving
+from neuraxis.builtin.fetch_url import plugin
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+
+ARTICLE = """<!doctype html><html><head><title>Tea</title><style>p {}</style></head>
+<body><nav><a href="/">Home</a> <a href="/shop">Shop</a></nav><article><h1>Tea</h1>
+PARTS<ul><li>green</li><li>black</li></ul>
+<table><tr><th>Kind</th><th>Minutes</th></tr><tr><td>green</td><td>2</td></tr></table>
+</article><script>alert("x")</script><footer>Imprint</footer></body></html>"""
+PARTS = "".join(
+    f"<h2>Part {n}</h2><p>Tea is a drink that is made of leaves and hot water, and the "
+    f"part number {n} of this text says <a href='/more/{n}'>more</a> about it.</p>"
+    for n in range(8)
+)
+PAGES: dict[str, Page] = {
+    "/article": (
+        200,
+        "text/html; charset=utf-8",
+        ARTICLE.replace("PARTS", PARTS).encode(),
+    ),
+    "/short": (
+        200,
+        "text/html",
+        b"<html><body><h1>Hi</h1><p>A <a href='x'>short</a> page.</p></body></html>",
+    ),
+    "/plain": (200, "text/plain", b"plain <b>text</b> {{ 7*7 }}"),
+    "/data": (200, "application/json", b'{"a": [1, 2]}'),
+    "/readme": (200, "text/markdown", b"# Read me\n"),
+    "/latin": (200, "text/plain; charset=ISO-8859-1", "grüß – €".encode("cp1252")),
+    "/meta": (200, "text/html", '<meta charset="cp1252"><p>grüß'.encode("cp1252")),
+    "/nocharset": (200, "text/plain", "grüß".encode("cp1252")),
+    "/utf16": (200, "text/plain", "grüß".encode("utf-16")),
+    "/odd": (200, "text/plain; charset=nonsense", "grüß".encode()),
+    "/rot": (200, "text/plain; charset=rot13", b"uryyb"),
+    "/hex": (200, "text/plain; charset=hex", b"6869"),
+    "/utf7": (200, "text/plain; charset=utf-7", b"+ADw-script+AD4-"),
+    "/image": (200, "image/png", b"\x89PNG"),
+    "/large": (200, "text/plain", b"word " * 100_000),
+    "/huge": (200, "text/plain", b"word\n" * 1_200_000),
+    "/empty": (200, "text/html", b""),
+    "/broken": (200, "text/html", b"<html><p>open <b>never <closed <<>> &#x0; &bogus"),
+}
+
+
+@pytest.fixture
+def fetch(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """FETCH_URL of a path of the server."""
+    with serving(PAGES, []) as server:
+        context = Context(workspace=tmp_path, allowed_hosts=(server,))
+
+        def get(path: str) -> str:
+            return plugin.fetch(f"http://{server}{path}", context)["output"]
+
+        yield get
+
+
+def test_C10_article_becomes_markdown(fetch: Callable[[str], str]) -> None:
+    """Headings, lists, tables, links; no script, no style, no navigation."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    text = fetch("/article")
+    for wanted in ("# Tea", "## Part 3", "- green", "Minutes", "/more/3)"):
+        assert wanted in text
+    for unwanted in ("alert", "p {}", "Shop"):
+        assert unwanted not in text
+
+
+def test_C10_short_page_is_kept_whole(fetch: Callable[[str], str]) -> None:
+    """Links are made absolute."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    text = fetch("/short")
+    assert text.startswith("# Hi\n\nA [short](http://127.0.0.1:")
+    assert text.endswith("/x) page.")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/plain", "plain <b>text</b> {{ 7*7 }}"),
+        ("/data", '{"a": [1, 2]}'),
+        ("/readme", "# Read me\n"),
+        ("/latin", "grüß – €"),
+        ("/nocharset", "grüß"),
+        ("/utf16", "grüß"),
+        ("/odd", "grüß"),
+        ("/rot", "uryyb"),
+        ("/hex", "6869"),
+        ("/utf7", "+ADw-script+AD4-"),
+    ],
+)
+def test_text_is_handed_on_as_it_is(
+    path: str, text: str, fetch: Callable[[str], str]
+) -> None:
+    """Byte order mark, header, then UTF-8, then what browsers assume."""
+    assert text == fetch(path)
+
+
+def test_charset_of_the_page_itself(fetch: Callable[[str], str]) -> None:
+    """`<meta charset>` counts where the header says nothing."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    assert "grüß" == fetch("/meta")
+
+
+@pytest.mark.parametrize("path", ["/large", "/huge"])
+def test_long_text_is_cut_and_says_so(path: str, fetch: Callable[[str], str]) -> None:
+    """Whether the text or the body was too long."""
+    text = fetch(path)
+    assert len(text) <= plugin.SHOWN + 100
+    assert text.endswith("[The page is longer; the rest was left out.]")
+
+
+@pytest.mark.parametrize("path", ["/empty", "/broken"])
+def test_odd_html_is_read(path: str, fetch: Callable[[str], str]) -> None:
+    """What a browser shows somehow is no crash."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    assert isinstance(fetch(path), str)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("/image", "only text .* is read"), ("/none", "answered 404 Not Found")],
+)
+def test_failures_are_sentences(
+    path: str, message: str, fetch: Callable[[str], str]
+) -> None:
+    """A failed call says what the server did."""
+    with pytest.raises(CommandError, match=message):
+        fetch(path)
+
+
+def test_C13_inner_hosts_are_refused(tmp_path: Path) -> None:
+    """Without --allow-host nothing inside is reached."""
+    asked: list[str] = []
+    with serving(PAGES, asked) as server:
+        for url in (f"http://{server}/plain", server, "localhost", "file:///etc/hosts"):
+            with pytest.raises(CommandError):
+                plugin.fetch(url, Context(workspace=tmp_path))
+    assert [] == asked
+
+
+def test_C13_no_scheme_is_needed(tmp_path: Path) -> None:
+    """The document's own example has none."""
+    with serving(PAGES, []) as server:
+        context = Context(workspace=tmp_path, allowed_hosts=(server,))
+        assert "# Read me\n" == plugin.fetch(f"{server}/readme", context)["output"]
+
+
+def test_without_the_extra_only_html_fails(
+    fetch: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text works; for HTML the sentence names the extra."""
+
+    def absent(name: str) -> None:
+        raise ImportError(name=name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    assert "# Read me\n" == fetch("/readme")
+    with pytest.raises(CommandError, match=r"pip install 'neuraxis\[web\]'"):
+        fetch("/short")

@@ -1,0 +1,96 @@
+"""FILEWRITER, file_reader and list_files, called as the runtime calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis.builtin.files import plugin
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.settings import Setting, Settings
+
+
+def _context(
+    workspace: Path, wrote: list[str] | None = None, **settings: Any
+) -> Context:
+    values = {
+        key.replace("__", "."): Setting(value=value, source="test")
+        for key, value in settings.items()
+    }
+    return Context(
+        workspace=workspace,
+        settings=Settings(values=values),
+        wrote=([] if wrote is None else wrote).append,
+    )
+
+
+def test_C9_write_tells_success_and_the_file(tmp_path: Path) -> None:
+    """The answer is the document's; the session learns which file it was."""
+    wrote: list[str] = []
+    context = _context(tmp_path, wrote)
+    assert {"success": True} == plugin.write_file("./a/b.txt", "x", context)
+    assert (["a/b.txt"], "x") == (wrote, (tmp_path / "a/b.txt").read_text("utf-8"))
+
+
+def test_C12_refused_write_is_success_false(tmp_path: Path) -> None:
+    """No exception: the model reads why."""
+    wrote: list[str] = []
+    answer = plugin.write_file("../x.txt", "x", _context(tmp_path, wrote))
+    assert answer["success"] is False
+    assert "'..' is not allowed" in answer["error"]
+    assert [] == wrote
+
+
+def test_write_limits_come_from_the_settings(tmp_path: Path) -> None:
+    """A person can set the quotas; a wrong value is told."""
+    tight = _context(tmp_path, files__file_bytes="2")
+    assert plugin.write_file("x", "abc", tight)["success"] is False
+    with pytest.raises(CommandError, match=r"files\.files must be a whole number"):
+        plugin.write_file("x", "a", _context(tmp_path, files__files="many"))
+
+
+@pytest.mark.parametrize(
+    ("start", "lines", "expected"),
+    [
+        (None, None, "1\n2\n3\n4"),
+        (2, None, "2\n3\n4"),
+        (2, 2, "2\n3\n"),
+        (4, 9, "4"),
+        (None, 1, "1\n"),
+    ],
+)
+def test_read_lines(
+    start: int | None, lines: int | None, expected: str, tmp_path: Path
+) -> None:
+    """Lines are counted from 1."""
+    (tmp_path / "n.txt").write_text("1\n2\n3\n4", encoding="utf-8")
+    answer = plugin.read_file("n.txt", _context(tmp_path), start, lines)
+    assert {"contents": expected, "total_lines": 4} == answer
+
+
+def test_read_past_the_end_is_told(tmp_path: Path) -> None:
+    """Not an empty text that looks like an empty file."""
+    (tmp_path / "n.txt").write_text("1\n", encoding="utf-8")
+    with pytest.raises(CommandError, match="has 1 lines; there is no line 5"):
+        plugin.read_file("n.txt", _context(tmp_path), 5)
+
+
+def test_read_of_a_missing_file_is_told(tmp_path: Path) -> None:
+    """As a failed call."""
+    with pytest.raises(CommandError, match="there is no such file"):
+        plugin.read_file("none.txt", _context(tmp_path))
+
+
+def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, and whether there are more."""
+    for name in ("b.txt", "a.txt", "c.md"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    context = _context(tmp_path)
+    assert {"files": ["a.txt", "b.txt"]} == plugin.list_files(context, pattern="*.txt")
+    monkeypatch.setattr(plugin, "LISTED", 2)
+    assert plugin.list_files(context)["more"] is True
+    with pytest.raises(CommandError):
+        plugin.list_files(context, folder="../")
