@@ -12,7 +12,7 @@ def _environ(tmp_path: Path, **more: str) -> dict[str, str]:
     return {"NEURAXIS_HOME": str(tmp_path / "home"), **more}
 
 
-def test_the_workspace_file_wins_over_the_users(tmp_path: Path) -> None:
+def test_the_projects_file_wins_over_the_users(tmp_path: Path) -> None:
     """Both files are read; the nearer one wins, and says so."""
     environ = _environ(tmp_path)
     config = user_dir("config", environ)
@@ -48,3 +48,14 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "neuraxis.toml").write_text("model = \n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"neuraxis\.toml: not valid TOML.*line 1"):
         load(tmp_path, _environ(tmp_path))
+
+
+def test_a_projects_file_may_not_loosen_what_holds_it_back(tmp_path: Path) -> None:
+    """A file that a script may have written cannot switch the sandbox off."""
+    (tmp_path / "neuraxis.toml").write_text(
+        '[sandbox]\nmode = "none"\n', encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match=r"sandbox\.mode may not be set"):
+        load(tmp_path, _environ(tmp_path))
+    environ = _environ(tmp_path, NEURAXIS_SANDBOX__MODE="bubblewrap")
+    assert load(None, environ).get("sandbox.mode") == "bubblewrap"

@@ -118,7 +118,7 @@ class Session:
         strict: bool = False,
         on_failure: str = "tell",
     ) -> None:
-        self.settings = load() if settings is None else settings
+        self.settings = load(Path.cwd()) if settings is None else settings
         self.workspace = Path(
             workspace or self.settings.get("workspace") or "neuraxis-workspace"
         ).absolute()

@@ -1,4 +1,4 @@
-"""Settings in one order: command line, `NEURAXIS_*`, workspace file, user's file.
+"""Settings in one order: command line, `NEURAXIS_*`, the project's file, the user's.
 
 `load` reads the two TOML files and the environment into flat dotted keys
 (`search.provider`, `openai.base_url`) and remembers where each value came from, so
@@ -19,6 +19,10 @@ from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
+
+GUARDS = ("sandbox", "policy", "secrets", "allow_hosts")
+"""What a project's file may not set: it may come from anybody, or be written by a
+script, and these hold back what such a one may do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,22 +79,35 @@ def user_dir(kind: str, environ: Mapping[str, str] | None = None) -> Path:
 
 
 def load(
-    workspace: Path | None = None, environ: Mapping[str, str] | None = None
+    project: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """Settings of the user's file, then the workspace's, then the environment.
+    """Settings of the user's file, then the project's, then the environment.
 
     `NEURAXIS_SEARCH__PROVIDER` sets `search.provider`: two underscores are a dot.
 
+    Args:
+        project: the folder of the project's file, usually the current one; None: no
+            such file is read.
+        environ: default: the process' own.
+
     Raises:
-        ConfigError: a file is not TOML, or cannot be read.
+        ConfigError: a file is not TOML, cannot be read, or the project's file sets
+            what it may not.
     """
     env = os.environ if environ is None else environ
-    found: dict[str, Setting] = {}
-    files = [user_dir("config", env) / FILE_NAME]
-    if workspace is not None:
-        files.append(workspace / FILE_NAME)
-    for file in files:
-        found.update(_read(file))
+    found = _read(user_dir("config", env) / FILE_NAME)
+    if project is not None:
+        file = project / FILE_NAME
+        own = _read(file)
+        for key in own:
+            if key.partition(".")[0] in GUARDS:
+                raise ConfigError(
+                    f"{file}: {key} may not be set in a project's file, since it holds "
+                    "back what the project may do; set it in "
+                    f"{user_dir('config', env) / FILE_NAME} or by an environment "
+                    f"variable NEURAXIS_{key.upper().replace('.', '__')}"
+                )
+        found.update(own)
     for name, text in env.items():
         if name.startswith("NEURAXIS_") and name != "NEURAXIS_HOME":
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")

@@ -13,21 +13,21 @@ from neuraxis.builtin.fetch_url import plugin
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 
-ARTICLE = """<!doctype html><html><head><title>Tea</title><style>p {}</style></head>
-<body><nav><a href="/">Home</a> <a href="/shop">Shop</a></nav><article><h1>Tea</h1>
-PARTS<ul><li>green</li><li>black</li></ul>
-<table><tr><th>Kind</th><th>Minutes</th></tr><tr><td>green</td><td>2</td></tr></table>
-</article><script>alert("x")</script><footer>Imprint</footer></body></html>"""
 PARTS = "".join(
     f"<h2>Part {n}</h2><p>Tea is a drink that is made of leaves and hot water, and the "
     f"part number {n} of this text says <a href='/more/{n}'>more</a> about it.</p>"
     for n in range(8)
 )
+ARTICLE = f"""<!doctype html><html><head><title>Tea</title><style>p {{}}</style></head>
+<body><nav><a href="/">Home</a> <a href="/shop">Shop</a></nav><article><h1>Tea</h1>
+{PARTS}<ul><li>green</li><li>black</li></ul>
+<table><tr><th>Kind</th><th>Minutes</th></tr><tr><td>green</td><td>2</td></tr></table>
+</article><script>alert("x")</script><footer>Imprint</footer></body></html>"""
 PAGES: dict[str, Page] = {
     "/article": (
         200,
         "text/html; charset=utf-8",
-        ARTICLE.replace("PARTS", PARTS).encode(),
+        ARTICLE.encode(),
     ),
     "/short": (
         200,

@@ -53,7 +53,7 @@ _READ = attempts(
         "import mmap\nf = open(W['secret'], 'rb')\n"
         "print(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[:])",
     ),
-    ("read_listing", "print(os.listdir(W['secret_dir']))"),
+    ("read_listing", "'secret.txt' in os.listdir(W['secret_dir']) and fired()"),
     ("read_copy", "print(open(shutil.copy(W['secret'], 'copy')).read())"),
     (
         "read_sendfile",

@@ -229,7 +229,7 @@ _LANGUAGE = attempts(
     (
         "lang_frames",
         "import gc\n"
-        "print([o for o in gc.get_objects() if isinstance(o, dict) and 'NX_KEY' in o])",
+        "print([o for o in gc.get_objects() if isinstance(o, dict) and b'NX_KEY' in o])",
     ),
     (
         "lang_own_binary",

@@ -237,11 +237,7 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("broken", "offered_tools:nothing", "neuraxis.plugins"),
     ]
 
-    def _points(group: str) -> list[EntryPoint]:
-        assert group == "neuraxis.plugins"
-        return points
-
-    monkeypatch.setattr(loader, "entry_points", _points)
+    monkeypatch.setattr(loader, "installed", lambda: points)
     assert load_plugin("greeter").spec.name == "greet"
     assert load_plugin("folder").spec.name == "tools"
     with pytest.raises(ManifestError, match="entry point broken"):

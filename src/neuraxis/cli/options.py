@@ -84,8 +84,7 @@ def settings_of(choices: Choices) -> Settings:
     """All settings, those of the command line first."""
     from neuraxis.settings import load
 
-    workspace = Path(choices.workspace) if choices.workspace else Path()
-    return load(workspace).override(
+    return load(Path.cwd()).override(
         {
             "model": choices.model,
             "openai.base_url": choices.base_url,

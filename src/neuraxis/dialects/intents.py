@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from neuraxis.dialects.blocks import cut_reply, was_cut
 from neuraxis.dialects.intents_calls import ParameterNames, escape_key
 from neuraxis.dialects.intents_prompt import prompt_text
 from neuraxis.dialects.intents_read import (
@@ -22,7 +23,7 @@ from neuraxis.dialects.intents_read import (
 from neuraxis.dialects.saying import json_text, outcome
 from neuraxis.dialects.template import load_message_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
-from neuraxis.sentences import error_json, truncated_reply
+from neuraxis.sentences import error_json
 from neuraxis.specs import Json, PluginSpec
 
 RESULTS_START = "<!-- RESULTS_START -->"
@@ -92,11 +93,8 @@ class Intents:
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
         """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
         text = completion.text
-        if completion.finish_reason not in ("stop", "tool_calls"):
-            bare = "{" not in text and "<!--" not in text and text.strip()
-            return Reply(
-                texts=(text.strip(),) if bare else (), errors=(truncated_reply(),)
-            )
+        if was_cut(completion):
+            return cut_reply(text)
         if self._strict:
             return read_strictly(text, next_id=next_id)
         return read_reply(text, next_id=next_id, parameter_names=self._parameter_names)

@@ -153,7 +153,7 @@ def _has_forward(hint: Hint) -> bool:
     if isinstance(hint, str | typing.ForwardRef):
         return True
     parts = () if type(hint) is type else getattr(hint, "__args__", ())
-    return any([_has_forward(part) for part in parts])
+    return any(_has_forward(part) for part in parts)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

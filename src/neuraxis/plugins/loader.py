@@ -13,10 +13,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, NeuraxisError
 from neuraxis.plugins.calling import Caller, caller_of
@@ -25,6 +24,9 @@ from neuraxis.plugins.manifest import FILE_NAME, load_manifest
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.sentences import nearest
 from neuraxis.specs import CommandSpec, PluginSpec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 CODE_NAME = "plugin.py"
 GROUP = "neuraxis.plugins"
@@ -54,7 +56,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     path = Path(name).expanduser()
     if path.name == FILE_NAME or (path / FILE_NAME).is_file():
         return _from_folder(path, allowed_dirs)
-    known = {point.name: point for point in entry_points(group=GROUP)}
+    known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
     if path.exists():
@@ -89,6 +91,13 @@ def load_plugins(
 def builtin_names() -> tuple[str, ...]:
     """Names of the plugins that come with the package."""
     return tuple(sorted(file.parent.name for file in _BUILTIN.glob(f"*/{FILE_NAME}")))
+
+
+def installed() -> tuple[EntryPoint, ...]:
+    """The plugins that installed packages offer; nothing of them is imported."""
+    from importlib.metadata import entry_points  # slow to import, seldom needed
+
+    return tuple(entry_points(group=GROUP))
 
 
 def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:

@@ -187,7 +187,8 @@ def _host(text: str, shown: str) -> str:
     host = host.removesuffix(".")
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        if not _QUAD.fullmatch(host) or any(int(label) > 255 for label in labels):
+        plain = _QUAD.fullmatch(text) and all(int(label) < 256 for label in labels)
+        if not plain:
             raise RequestRefused(
                 f"{shown}: an address must be four plain numbers, as in 93.184.216.34."
             )

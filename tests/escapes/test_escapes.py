@@ -1,0 +1,138 @@
+"""Attempts to escape, in every sandbox of this machine, as root and as a user.
+
+The attempts act on what `world` made for them. The control runs them in a bare
+subprocess, so that one sees that they bite.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import neuraxis
+from escapes import runner
+from escapes.ordinary import ORDINARY
+from escapes.world import KEY
+from neuraxis.sandbox import interpreter, landlock
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="attempts are for Linux"),
+    pytest.mark.timeout(180),
+]
+USER = 65533
+MODES = ("bubblewrap", "landlock")
+WHO = ("root", "user")
+BY_NAME = {attempt.name: attempt for attempt in runner.ALL}
+
+
+def _python_for(uid: int, source: Path) -> str:
+    """An interpreter that another user can run and that can read this package."""
+    here = Path(__file__).resolve()
+    if not landlock.reachable((source, here.parent), uid):
+        pytest.skip("another user cannot read this checkout")
+    if landlock.reachable(interpreter.roots(), uid):
+        return sys.executable
+    other = "/usr/bin/python3"
+    told = subprocess.run(
+        [other, "-c", "import sys; print(sys.version_info >= (3, 11))"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.stdout.strip() != "True":
+        pytest.skip("another user can run no Python 3.11 here")
+    return other
+
+
+@functools.cache
+def _run(mode: str, who: str) -> dict[str, Any]:
+    source = Path(neuraxis.__file__).resolve().parent.parent
+    tests = Path(__file__).resolve().parent.parent
+    root = os.geteuid() == 0
+    given: dict[str, Any] = {}
+    python = sys.executable
+    if who == "root" and not root:
+        pytest.skip("this is not run by root")
+    if who == "user" and root:
+        python = _python_for(USER, source)
+        given = {"user": USER, "group": USER, "extra_groups": []}
+    done = subprocess.run(
+        [python, "-m", "escapes.runner", mode, "", KEY],
+        cwd="/",
+        env={
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PYTHONPATH": f"{source}:{tests}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+        **given,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    refusals = {
+        result["reason"]
+        for result in found["attempts"].values()
+        if result["sandbox"] == "none: refused"
+    }
+    if refusals:
+        pytest.skip(f"{mode} does not work here: {refusals.pop()}")
+    return found
+
+
+def _through(found: dict[str, Any], *, high: bool) -> dict[str, str]:
+    return {
+        name: result["seen"]
+        for name, result in found["attempts"].items()
+        if result["seen"] and BY_NAME[name].high == high
+    }
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("mode", MODES)
+class TestHeld:
+    """One batch of all attempts for each sandbox and user."""
+
+    def test_nothing_of_worth_gets_through(self, mode: str, who: str) -> None:
+        """No secret, no write, no packet, no foreign process, no limit (S1, 3-7)."""
+        found = _run(mode, who)
+        assert len(found["attempts"]) == len(BY_NAME)
+        assert _through(found, high=True) == {}
+
+    def test_only_small_facts_leak(self, mode: str, who: str) -> None:
+        """That a file exists can be seen under Landlock, and nothing under bwrap."""
+        allowed = {"info_stat", "info_exists"} if mode == "landlock" else set[str]()
+        assert set(_through(_run(mode, who), high=False)) <= allowed
+
+    def test_it_is_the_sandbox_that_was_asked_for(self, mode: str, who: str) -> None:
+        """The outcome names what held the script, in every run."""
+        found = _run(mode, who)
+        names = {result["sandbox"] for result in found["attempts"].values()}
+        assert names == {mode}
+
+    def test_ordinary_scripts_work(self, mode: str, who: str) -> None:
+        """What people write runs; shared semaphores need bubblewrap."""
+        found = _run(mode, who)["ordinary"]
+        expected = {
+            script.name: script.expected
+            for script in ORDINARY
+            if mode == "bubblewrap" or not script.needs_semaphores
+        }
+        assert expected == {name: found[name]["output"] for name in expected}, found
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_the_attempts_bite_without_a_sandbox(who: str) -> None:
+    """The control: at least four of five get through where nothing holds them."""
+    found = _run("plain", who)["attempts"]
+    through = [name for name, result in found.items() if result["seen"]]
+    assert len(through) >= 0.8 * len(found), sorted(set(found) - set(through))

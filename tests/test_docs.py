@@ -1,0 +1,48 @@
+"""The documentation's Python examples run as they stand."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import session as session_module
+from neuraxis.testing import ScriptedModel
+
+_ROOT = Path(__file__).resolve().parent.parent
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("**/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_run(
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In order, in one namespace; a model named in them is stood in for by a script."""
+    blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
+
+    def stand_in(name: str, settings: Any) -> ScriptedModel:
+        return ScriptedModel(lambda prompt: "It is said.")
+
+    monkeypatch.setattr(session_module, "find_model", stand_in)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "example"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page names a file that is there."""
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_settings_page_names_the_guards() -> None:
+    """What a project's file may not set is told where settings are told."""
+    from neuraxis.settings import GUARDS
+
+    text = (_ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert all(f"`{guard}" in text for guard in GUARDS)
