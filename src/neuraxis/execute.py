@@ -142,6 +142,7 @@ def _resolve(step: Step, command: Command, runtime: Runtime) -> Json:
                 binding.template,
                 runtime.assets.resolve,
                 schema.wants_text(binding.path),
+                path=binding.path,
             )
         for path, ref in step.asset_refs:
             replaced[path] = runtime.assets.resolve(ref)

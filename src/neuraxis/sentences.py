@@ -168,7 +168,9 @@ def problem_text(problem: Problem, root: str = "") -> str:
     text = f"{where or 'the arguments'}: expected {problem.expected}"
     if problem.got:
         text += f", got {problem.got}"
-    return text + _did_you_mean(problem.candidates)
+    if problem.candidates:
+        text += f" (did you mean {' or '.join(problem.candidates)}?)"
+    return text
 
 
 def invalid_param(

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-PREAMBLE = """\
-import json, os, socket, subprocess, sys, time, ctypes, struct, shutil, stat
-W = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "w.json")))
+_MODULES = ("ctypes", "shutil", "socket", "struct", "subprocess", "sys", "time")
+_NAMES = """\
 def fired(*what): print("FIRED", *what, flush=True)
 def reached(n): print("REACHED", n, flush=True)
+"""
+_LIBC = """\
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(n, *a): return libc.syscall(ctypes.c_long(n), *a)
 """
+
+
+def whole(script: str, told: dict[str, Any]) -> str:
+    """The script with the names it uses; only those, since importing takes time."""
+    low = any(word in script for word in ("libc.", "syscall(", "ctypes."))
+    used = [name for name in _MODULES if f"{name}." in script]
+    imports = ", ".join(dict.fromkeys(["os", *used, *(["ctypes"] if low else [])]))
+    return (
+        f"import {imports}\nW = {told!r}\n{_NAMES}{_LIBC if low else ''}{script}\n"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

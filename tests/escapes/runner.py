@@ -31,7 +31,7 @@ from escapes import (
     attempts_processes,
     attempts_resources,
 )
-from escapes.attempt import PREAMBLE, Attempt
+from escapes.attempt import Attempt, whole
 from escapes.ordinary import ORDINARY, Ordinary
 from escapes.world import KEY, SECRET, World, state
 from neuraxis.sandbox.limits import GUARDED
@@ -143,9 +143,8 @@ def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
     needs_victim = attempt.name.startswith("proc_")
     victim = world.victim() if needs_victim else None
     told["victim"] = victim.pid if victim else 0
-    (folder / "w.json").write_text(json.dumps(told), encoding="utf-8")
     script = folder / "script.py"
-    script.write_text(PREAMBLE + attempt.script + "\n", encoding="utf-8")
+    script.write_text(whole(attempt.script, told), encoding="utf-8")
     before = state(target)
     health = _victim_state(victim) if victim else None
     connected: list[int] = []

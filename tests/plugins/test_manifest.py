@@ -218,6 +218,21 @@ def test_A15_enum_of_other_types_is_not_text() -> None:
     assert properties["c"]["items"]["enum"] == ["on", "off"]
 
 
+def test_A15_nulls_in_enums() -> None:
+    """`enum: null` is no enum; `null` among the words of a text enum is a word."""
+    body = """
+    parameter:
+      type:
+        a: {type: string, description: d, enum: null}
+        b: {type: string, description: d, enum: [yes, null]}
+        c: {type: "List[str]", description: d, items: {enum: [no, null]}}
+    """
+    properties = parameters_of(body)["properties"]
+    assert "enum" not in properties["a"]
+    assert properties["b"]["enum"] == ["yes", "null"]
+    assert properties["c"]["items"]["enum"] == ["no", "null"]
+
+
 def test_A15_command_and_parameter_names_as_typed() -> None:
     """`on` is a command, `no` and `1` are parameters."""
     text = """

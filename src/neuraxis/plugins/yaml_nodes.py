@@ -295,7 +295,8 @@ def _mode_of(
         return _DATA
     if "type" in around and isinstance(around["type"], yaml.ScalarNode):
         if typed is not None and key in _VALUE_KEYS:
-            loose = key in ("default", "example")
+            # `enum: null` is no enum; a null among the members of one is a word.
+            loose = key in ("default", "example") or isinstance(value, yaml.ScalarNode)
             return _Mode(data=True, text=True, nullable=loose or typed.nullable)
         if typed is not None and key == "items":
             return _Mode(text=True, nullable=typed.nullable)
@@ -305,7 +306,9 @@ def _mode_of(
         fields: list[Any] = value.value if isinstance(value, yaml.MappingNode) else []
         if not any(getattr(pair[0], "value", None) == "type" for pair in fields):
             return _DATA
-    return _Mode(text=mode.text, nullable=mode.nullable) if key == "enum" else _Mode()
+    if key == "enum" and isinstance(value, yaml.SequenceNode):
+        return _Mode(text=mode.text, nullable=mode.nullable)
+    return _Mode()
 
 
 def _text_type(node: yaml.Node | None) -> _Mode | None:

@@ -27,6 +27,7 @@ SPANNED = {
     "path": "path",
     "url": "url",
     "email": "email",
+    "expression": "expression",
     "date": "date",
     "time": "time",
     "integer": "number",
@@ -145,16 +146,10 @@ class Reader:
         return self.tokens[index].low, frozenset(between)
 
     def _is_determiner(self, index: int) -> bool:
-        low = self.tokens[index].low
-        return low in self.language.determiners and not self._is_conjunction(index)
+        return self.clause.is_determiner(index, self.language)
 
     def _is_conjunction(self, index: int) -> bool:
-        language = self.language
-        return (
-            self.tokens[index].low in language.words("conjunctions")
-            and index + 1 < len(self.tokens)
-            and self.tokens[index + 1].low in language.function_words
-        )
+        return self.clause.is_conjunction(index, self.language)
 
     def _is_boundary(self, index: int) -> bool:
         token = self.tokens[index]
@@ -177,16 +172,14 @@ class Reader:
             score = 1.4
         elif low in slot.cues:
             score = 1.3
-        elif low in known and not slot.cues:
-            score = 0.7
         elif low in known:
-            score = 0.4
+            score = 0.7
         elif low in language.words("infinitives") and self._verb_at(first):
             score = 0.9 if slot.kind in ("content", "title", "text") else -0.5
         elif low == "":
             score = 0.0
         elif low in language.prepositions:
-            score = -0.5
+            score = -0.5 if slot.kind != "text" else -0.1
         if low and any(
             low in other.sides or low in other.name_words
             for other in self.tool.slots
@@ -239,8 +232,14 @@ class Reader:
         """The words around a number that say what it is."""
         own = self._own_words(slot)
         names = {self.language.fold(word) for word in slot.name_words}
-        if index + 1 < len(self.tokens) and self.tokens[index + 1].fold in slot.after:
-            return 0.9
+        if index + 1 < len(self.tokens):
+            behind = self.tokens[index + 1]
+            if behind.fold in slot.after:
+                return 0.9
+            if self._named(behind) and set(slot.name_words) & set(
+                self.language.words("counting")
+            ):
+                return 0.9
         score = 0.0
         for step, reach in ((-1, 4), (1, 3)):
             place = index + step
@@ -441,7 +440,9 @@ class Reader:
                 and slot.kind not in LONG
                 and token.low in self.language.function_words
             ) or (
-                not token.fold and token.span is None and token.low not in ")%\"'"
+                not token.fold
+                and token.span is None
+                and token.low not in (")", "%", "'s", "’s")
             ):
                 continue
             if last == last_index:
@@ -485,6 +486,16 @@ class Reader:
             score -= 0.35
         if slot.kind not in LONG and span is None and self._named(inside[0]):
             score -= 0.3
+        if slot.kind not in LONG and span is None:
+            if inside[0].low in language.function_words and len(inside) > 1:
+                score -= 0.4 if not self._is_determiner(first) else 0.0
+            if len(inside) > 1 and self._named(inside[-1]) and (
+                inside[-1].low not in slot.name_words
+            ):
+                score -= 0.15
+        if slot.kind == "identifier" and span is None:
+            digits = len(inside) == 1 and any(c.isdigit() for c in inside[0].text)
+            score += 0.6 if digits else -0.1 * len(inside)
         if slot.kind in ("place", "person") and inside[0].text[:1].isupper():
             score += 0.4
         if span is None and all(

@@ -377,10 +377,12 @@ def kind_of(
     ]
     named = _by_name(name, language)
     if texts:
+        if any(_is_moment(text, language) for text in texts):
+            return "datetime"
         shared = frozenset[str].intersection(
             *(spans.kinds_of(text, language) for text in texts)
         )
-        for kind in ("url", "email", "path", "date", "time"):
+        for kind in ("url", "email", "path", "expression", "date", "time"):
             if kind in shared and not (kind == "date" and named == "content"):
                 return "datetime" if named == "datetime" else kind
     if named in ("path", "url", "email"):
@@ -392,6 +394,14 @@ def kind_of(
     if "yyyy-mm-dd" in described:
         return "date"
     return "text"
+
+
+def _is_moment(text: str, language: Language) -> bool:
+    """A day and a time of day, and little else."""
+    found = spans.find(text, language)
+    kinds = {kind for span in found for kind in span.kinds}
+    covered = sum(span.end - span.start for span in found)
+    return {"date", "time"} <= kinds and covered >= 0.7 * len(text)
 
 
 def _by_name(name: str, language: Language) -> str:
@@ -426,7 +436,7 @@ def _learn(
         return
     first, last = where
     before = first - 1
-    while before >= 0 and part.tokens[before].low in language.determiners:
+    while before >= 0 and part.is_determiner(before, language):
         before -= 1
     if before < 0:
         cues.add("")

@@ -7,7 +7,7 @@ or an address. A language without rules gives the whole request as one clause.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -34,6 +34,25 @@ class Clause:
     text: str
     spans: tuple[Span, ...]
     tokens: tuple[Token, ...]
+
+    def is_determiner(self, index: int, language: Language) -> bool:
+        """An article or the like, which belongs to the value behind it."""
+        return self.tokens[
+            index
+        ].low in language.determiners and not self.is_conjunction(index, language)
+
+    def is_conjunction(self, index: int, language: Language) -> bool:
+        """A "that" which begins what is said, and is not "that file"."""
+        tokens = self.tokens
+        if tokens[index].low not in language.words("conjunctions"):
+            return False
+        before = tokens[index - 1] if index else None
+        return (
+            index > 1
+            and before is not None
+            and before.low not in language.prepositions
+            and index + 2 < len(tokens)
+        )
 
     @property
     def head(self) -> str:
@@ -215,6 +234,19 @@ def _polite(code: str) -> tuple[re.Pattern[str], ...]:
     return _patterns(code, "polite")
 
 
+_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+_PARTS = re.compile(r".+(?=['’]s$)|['’]s$", re.IGNORECASE | re.DOTALL)
+
+
+def _words(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
+    """Words and marks; "Anna's" is "Anna" and "'s"."""
+    for match in _TOKEN.finditer(text, start, stop):
+        if _POSSESSIVE.search(match.group()) and len(match.group()) > 2:
+            yield from _PARTS.finditer(text, match.start(), match.end())
+        else:
+            yield match
+
+
 def _tokens(
     text: str, spans: tuple[Span, ...], language: Language
 ) -> tuple[Token, ...]:
@@ -222,7 +254,7 @@ def _tokens(
     place = 0
     for span in (*spans, None):
         stop = span.start if span else len(text)
-        for match in _TOKEN.finditer(text, place, stop):
+        for match in _words(text, place, stop):
             word = match.group()
             parts = split_words(word)
             tokens.append(
@@ -231,7 +263,7 @@ def _tokens(
                     start=match.start(),
                     end=match.end(),
                     low=word.casefold(),
-                    fold=language.fold(word) if parts else "",
+                    fold=language.fold(word) if parts and word[0] not in "'’" else "",
                 )
             )
         if span:

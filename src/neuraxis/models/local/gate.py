@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from neuraxis.models.local.catalogue import Catalogue
+from neuraxis.models.local.catalogue import Catalogue, Tool
 from neuraxis.models.local.clauses import Clause
 from neuraxis.models.local.language import Language, load
 from neuraxis.models.local.retrieval import Match
@@ -45,6 +45,34 @@ def is_wanted(
     if match.head and score >= LEAST:
         return True
     return score >= LEAST_HEADLESS and _is_noun_named(clause, match, language)
+
+
+def open_question(
+    clause: Clause, catalogue: Catalogue
+) -> tuple[Tool, dict[str, str]] | None:
+    """A question about the world, and the tool that takes questions, if there is one."""
+    language = catalogue.language
+    low = clause.text.casefold()
+    asked = re.match(str(language.rules.get("question") or "$^"), low)
+    personal = set(language.words("personal"))
+    if not asked or personal & {token.low for token in clause.tokens}:
+        return None
+    for tool in catalogue.tools:
+        needed = [slot for slot in tool.slots if slot.required]
+        if not tool.spec.effects.readonly or len(needed) != 1:
+            continue
+        slot = needed[0]
+        if slot.kind not in ("query", "text", "content", "title"):
+            continue
+        plain = any(
+            not [w for w in s.words if not w.startswith("<")] for s in tool.samples
+        )
+        about = re.sub(str(language.rules.get("about") or "$^"), "", clause.text, flags=re.I)
+        if plain and about and len(about.split()) < 6:
+            return tool, {slot.name: about}
+        if slot.kind == "query" and "=search" in tool.heads and "=web" in tool.weights:
+            return tool, {slot.name: clause.text}
+    return None
 
 
 def _is_noun_named(clause: Clause, match: Match, language: Language) -> bool:

@@ -90,9 +90,12 @@ async def plan(
                 part, options = joined, better
                 number += 1
                 following = following[1:]
-        if not options or not gate.is_wanted(
-            part, options[0].match, options[0].score, catalogue
-        ):
+        if not options or not _wanted(part, options, work):
+            if asked := gate.open_question(part, catalogue):
+                tool, arguments = asked
+                work.steps.append(Step(tool=tool, arguments=arguments))
+                work.notes.append(f"{part.text!r}: a question for {tool.name}")
+                continue
             talk.append(part.text)
             continue
         if chains.renames(part, work):
@@ -106,6 +109,11 @@ async def plan(
         unplanned=tuple(unplanned),
         talk=tuple(talk),
     )
+
+
+def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
+    best = options[0]
+    return gate.is_wanted(part, best.match, best.score, work.catalogue)
 
 
 def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
@@ -193,7 +201,7 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
         if slot.required and slot.name in filling.taken
     ]
     if taken:
-        value += 0.05 * max(-2.0, min(2.0, sum(taken) / len(taken)))
+        value += 0.12 * max(-1.5, min(1.0, sum(taken) / len(taken) - 0.9))
     return value
 
 

@@ -86,6 +86,10 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
         "light_verbs"
     )
     meanings = {head, *language.verbs.get(head, ())} if head else set[str]()
+    asking = set(language.words("asking"))
+    groups = language.verbs.get(head, frozenset[str]()) if head else frozenset[str]()
+    asks = bool(re.match(str(language.rules.get("question", "$^")), clause.text, re.I))
+    asks = asks or (bool(groups) and groups <= asking)
     matches: list[Match] = []
     for tool in catalogue.tools:
         evidence = _evidence(found, tool, catalogue)
@@ -101,8 +105,9 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
                         if tool.samples
                         else UNTAUGHT * evidence
                     )
-                    + (0.14 if exact else 0.08 if heads else 0.0)
+                    + (0.12 if exact else 0.07 if heads else 0.0)
                     * (0.25 if is_light else 1.0)
+                    - (0.1 if asks and not tool.spec.effects.readonly else 0.0)
                 ),
                 evidence=evidence,
                 similarity=similarity,

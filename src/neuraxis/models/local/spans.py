@@ -53,6 +53,11 @@ NUMBER = re.compile(
     r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?=%|[a-z€$£°]{0,12}\b|\W|$)",
     re.IGNORECASE,
 )
+EXPRESSION = re.compile(
+    r"(?<![\w.])\(*-?\d+(?:\.\d+)?\)*(?:\s*(?:\*\*|[-+*/^%×÷]|(?<=\s)x(?=\s))\s*"
+    r"\(*-?\d+(?:\.\d+)?\)*)+(?![\w.-]*[A-Za-z])"
+)
+SIZE = re.compile(r"(?<![\w.])(\d+)\s?[x×]\s?(\d+)(?!\w)")
 ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?\b")
 NUMERIC_DATE = re.compile(r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b")
 TIME = re.compile(
@@ -120,6 +125,18 @@ def find(text: str, language: Language) -> tuple[Span, ...]:
     if times is not None:
         take(times, "time")
     take(DOMAIN, "url")
+    for match in SIZE.finditer(text):
+        if free(*match.span()):
+            found += [
+                Span(
+                    start=match.start(part),
+                    end=match.end(part),
+                    kinds=frozenset({"number"}),
+                    value=match.group(part),
+                )
+                for part in (1, 2)
+            ]
+    take(EXPRESSION, "expression")
     for match in PATH.finditer(text):
         if free(match.start(), match.end()) and not _is_not_path(match.group()):
             found.append(
@@ -160,6 +177,8 @@ def kinds_of(value: str, language: Language) -> frozenset[str]:
         kinds.add("date")
     elif TIME.fullmatch(text):
         kinds.add("time")
+    elif EXPRESSION.fullmatch(text):
+        kinds.add("expression")
     elif NUMBER.fullmatch(text):
         kinds.add("number")
     else:
