@@ -123,7 +123,10 @@ calls = st.lists(
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("known", [None, (), ("as", "x"), ("tool", "$literal")])
+@pytest.mark.parametrize(
+    "known",
+    [None, (), ("as", "parameters", "arguments"), ("tool", "parameters", "arguments")],
+)
 @settings(max_examples=60, deadline=None)
 @given(written=calls)
 def test_what_is_written_is_read_again(

@@ -183,6 +183,17 @@ def test_two_folders_of_one_name_do_not_meet(tmp_path: Path) -> None:
     assert "plugin" not in sys.modules
 
 
+def test_context_imported_for_the_type_checker_only(tmp_path: Path) -> None:
+    """It is known by its name."""
+    code = CODE.replace(
+        "from neuraxis.plugins import Context",
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from neuraxis.plugins import Context",
+    )
+    plugin = load_plugin(folder(tmp_path / "tools", code))
+    assert plugin.commands["add"].context_name == "context"
+
+
 def test_setup_package_is_never_imported(tmp_path: Path) -> None:
     """A manifest names a module; nobody imports it."""
     manifest = MANIFEST + "setup: {package: this_would_fail.plugin}\n"
@@ -218,6 +229,8 @@ def test_names_that_lead_nowhere(tmp_path: Path) -> None:
     """They say what there is; a folder without a manifest says that."""
     with pytest.raises(ConfigError, match="there is no such folder and no such name"):
         load_plugin("wether")
+    with pytest.raises(ConfigError, match="Did you mean neuraxis:files"):
+        load_plugin("files")
     with pytest.raises(ConfigError, match=r"expected a folder with a config\.yaml"):
         load_plugin(str(tmp_path))
 

@@ -20,6 +20,7 @@ from neuraxis.dialects.intents_read import (
     read_reply,
     read_strictly,
 )
+from neuraxis.dialects.quick import quick_calls
 from neuraxis.dialects.saying import json_text, outcome
 from neuraxis.dialects.template import load_message_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
@@ -95,6 +96,9 @@ class Intents:
         text = completion.text
         if was_cut(completion):
             return cut_reply(text)
+        calls = quick_calls(text, START, END, next_id)
+        if calls is not None:
+            return Reply(calls=calls)
         if self._strict:
             return read_strictly(text, next_id=next_id)
         return read_reply(text, next_id=next_id, parameter_names=self._parameter_names)

@@ -27,15 +27,18 @@ _FRAME = re.compile(
     r"<(?=!--|\||/?\s*(?:think|tool_call|tool_response))|[\x7f-\x9f\u2028\u2029]",
     re.IGNORECASE,
 )
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
     """JSON on one line (or indented) that cannot be mistaken for a frame."""
-    separators = (",", ":") if indent is None else None
-    text = json.dumps(
-        value, ensure_ascii=False, indent=indent, separators=separators, default=repr
-    )
+    if indent is None:
+        text = _ENCODER.encode(value)
+    else:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
+    if text.isascii() and "<" not in text and "\x7f" not in text:
+        return text  # nothing that the two patterns look for
     text = _HALF.sub("\ufffd", text)
     return _FRAME.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -49,6 +52,22 @@ def sayable(value: Any, call_id: str, *, whole: bool = False) -> Json:
         whole: cut nothing.
     """
     return _say(value, call_id, ("content", "response"), whole)
+
+
+def _is_short(value: Mapping[Any, Any]) -> bool:
+    """Whether a flat mapping can be said as it is."""
+    if len(value) > ITEM_LIMIT:
+        return False
+    for key, item in value.items():
+        kind = type(item)
+        if kind is str:
+            if len(item) > TEXT_LIMIT:
+                return False
+        elif kind is not int and kind is not bool and item is not None:
+            return False
+        if type(key) is not str:
+            return False
+    return True
 
 
 def _say(value: Any, call_id: str, path: Path, whole: bool) -> Json:
@@ -115,7 +134,9 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     if result.stored:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
-        said["response"] = sayable(result.value, result.call.id)
+        value = result.value
+        flat = type(value) is dict and _is_short(cast("dict[Any, Any]", value))
+        said["response"] = value if flat else sayable(value, result.call.id)
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said

@@ -140,7 +140,10 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
     else:
         return hints
     try:
-        return typing.get_type_hints(target, include_extras=True)
+        # Authors import `Context` for the type checker only, so it may be no name.
+        known = getattr(target, "__globals__", {})
+        extra = {} if "Context" in known else {"Context": Context}
+        return typing.get_type_hints(target, localns=extra or None, include_extras=True)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise bad_function(
             where_of(function),

@@ -62,7 +62,8 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     if path.exists():
         raise ConfigError(f"{name}: expected a folder with a {FILE_NAME}")
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
-    close = nearest(name, names)
+    own = f"neuraxis:{name}"
+    close = (own,) if own in names else nearest(name, names)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     listed = ", ".join(names) or "none"
     raise ConfigError(

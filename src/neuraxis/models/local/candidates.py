@@ -538,7 +538,10 @@ class Reader:
             )
             return 0.25 * small - 0.3 * joined
         if slot.kind in LONG:
-            return 0.03 * small
+            moments = any(
+                other.kind in ("date", "time", "datetime") for other in self.tool.slots
+            )
+            return 0.03 * small + (0.5 * dated if moments else 0.0)
         cost = 0.25 * small + 0.6 * dated
         shown = [len(str(value).split()) for value in slot.values]
         longest = max(shown, default=4)

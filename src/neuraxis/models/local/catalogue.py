@@ -393,7 +393,10 @@ def kind_of(
     described = str(schema.get("description", "")).casefold()
     if "yyyy-mm-dd" in described:
         return "date"
-    return "text"
+    if texts:
+        return "text" if max(len(text.split()) for text in texts) > 3 else "title"
+    long = {"text", "sentence", "message", "paragraph", "content", "words"}
+    return "text" if long & set(described.split()) else "title"
 
 
 def _is_moment(text: str, language: Language) -> bool:

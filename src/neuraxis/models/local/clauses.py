@@ -234,14 +234,21 @@ def _polite(code: str) -> tuple[re.Pattern[str], ...]:
     return _patterns(code, "polite")
 
 
-_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
 _PARTS = re.compile(r".+(?=['’]s$)|['’]s$", re.IGNORECASE | re.DOTALL)
 
 
-def _words(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
+def _words(
+    text: str, start: int, stop: int, language: Language
+) -> Iterator[re.Match[str]]:
     """Words and marks; "Anna's" is "Anna" and "'s"."""
     for match in _TOKEN.finditer(text, start, stop):
-        if _POSSESSIVE.search(match.group()) and len(match.group()) > 2:
+        whole = match.group().casefold().replace("’", "'")
+        if (
+            whole.endswith("'s")
+            and len(whole) > 2
+            and whole[:-2] not in language.function_words
+            and whole not in language.function_words
+        ):
             yield from _PARTS.finditer(text, match.start(), match.end())
         else:
             yield match
@@ -254,7 +261,7 @@ def _tokens(
     place = 0
     for span in (*spans, None):
         stop = span.start if span else len(text)
-        for match in _words(text, place, stop):
+        for match in _words(text, place, stop, language):
             word = match.group()
             parts = split_words(word)
             tokens.append(

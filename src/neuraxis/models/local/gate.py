@@ -53,7 +53,7 @@ def open_question(
     """A question about the world, and the tool that takes questions, if there is one."""
     language = catalogue.language
     low = clause.text.casefold()
-    asked = re.match(str(language.rules.get("question") or "$^"), low)
+    asked = re.match(str(language.rules.get("wh") or "$^"), low)
     personal = set(language.words("personal"))
     if not asked or personal & {token.low for token in clause.tokens}:
         return None

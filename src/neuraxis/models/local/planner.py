@@ -94,6 +94,8 @@ async def plan(
             if asked := gate.open_question(part, catalogue):
                 tool, arguments = asked
                 work.steps.append(Step(tool=tool, arguments=arguments))
+                if following and _is_bare(following[0], work):
+                    number += 1  # "search for it"
                 work.notes.append(f"{part.text!r}: a question for {tool.name}")
                 continue
             talk.append(part.text)
@@ -119,16 +121,20 @@ def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
 def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
     """ "Who won? Search for it": the pronoun is the question before."""
     language = work.catalogue.language
+    if talk and not work.steps and _is_bare(part, work):
+        return clauses.clause(f"{part.tokens[0].text} {talk.pop()}", language)
+    return part
+
+
+def _is_bare(part: Clause, work: Work) -> bool:
+    """A verb and a pronoun, nothing else."""
+    language = work.catalogue.language
     words = [t for t in part.tokens if t.low not in language.prepositions]
-    if (
-        talk
-        and not work.steps
-        and len(words) == 2
+    return (
+        len(words) == 2
         and words[0].fold in language.verbs
         and words[1].low in language.words("pronouns")
-    ):
-        return clauses.clause(f"{words[0].text} {talk.pop()}", language)
-    return part
+    )
 
 
 def _names_missing(following: Clause, choice: Choice) -> bool:

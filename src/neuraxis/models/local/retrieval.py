@@ -90,6 +90,8 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
     groups = language.verbs.get(head, frozenset[str]()) if head else frozenset[str]()
     asks = bool(re.match(str(language.rules.get("question", "$^")), clause.text, re.I))
     asks = asks or (bool(groups) and groups <= asking)
+    # Plugins that say nothing of effects are not held to it.
+    asks = asks and any(tool.spec.effects.readonly for tool in catalogue.tools)
     matches: list[Match] = []
     for tool in catalogue.tools:
         evidence = _evidence(found, tool, catalogue)

@@ -1,0 +1,76 @@
+"""The common reply read the short way: markers, a JSON list of flat intents, no more.
+
+What is not exactly that is None here and read the long way (`intents_read`), which
+gives the same calls for what is; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import cast
+
+from neuraxis.messages import Call
+from neuraxis.specs import Json
+
+LONGEST = 20_000
+"""Characters; a longer reply has time for the long way."""
+_OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", "name"})
+"""Keys that may mean something else than a parameter."""
+
+
+class _Refused(ValueError):
+    pass
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Refused  # a key twice (rule D5): the long way says where
+    return found
+
+
+def _no_constant(name: str) -> Json:
+    raise _Refused(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+
+
+def quick_calls(
+    text: str, start: str, end: str, next_id: Callable[[], str]
+) -> tuple[Call, ...] | None:
+    """The calls of a block that is the whole text, or None: read it the long way."""
+    if len(text) > LONGEST or not text.startswith(start):
+        return None
+    body = text[len(start) :].strip()
+    if not body.endswith(end) or not body.startswith("[") or "[[[[" in body:
+        return None
+    try:
+        items, stop = _DECODER.raw_decode(body)
+    except (ValueError, RecursionError):
+        return None
+    if body[stop:].strip() != end:
+        return None
+    found: list[tuple[str, dict[str, Json]]] = []
+    for item in cast("list[Json]", items):
+        if type(item) is not dict:
+            return None
+        intent = cast("dict[str, Json]", item)
+        tool = intent.pop("tool", None)
+        if type(tool) is not str or not tool or not tool[0].isalnum():
+            return None
+        if not tool[-1].isalnum() or not _OWN.isdisjoint(intent):
+            return None
+        for key in intent:
+            if key.startswith("$"):
+                return None
+        found.append((tool, intent))
+    if not found:
+        return None
+    return tuple(
+        [
+            Call(id=next_id(), plugin=None, command=tool, arguments=intent)
+            for tool, intent in found
+        ]
+    )
