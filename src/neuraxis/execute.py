@@ -58,11 +58,13 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
     try:
         arguments = step.arguments
         tool = f"{plugin}.{spec.name}"
+        code = command.run or _no_code
         if step.bindings or step.asset_refs:
             arguments = _resolve(step, command, runtime)
             key = _same(tool, arguments)
         else:
             key = f"{tool} {arguments!r}"
+            code = command.exact or code
         usage, budget = runtime.usage, runtime.budget
         usage.steps += 1
         times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
@@ -86,10 +88,10 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
                 )
             )
             value = await runtime.engine.run(
-                command.run or _no_code,
+                code,
                 *_passed(call, command, arguments, runtime)
                 if command.context_name or type(arguments) is not dict
-                else ((), arguments, runtime.cancelled),
+                else ((), cast("dict[str, Any]", arguments), runtime.cancelled),
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,

@@ -15,6 +15,7 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,9 @@ class Session:
             folder=None if asset_folder is None else Path(asset_folder) / self.id
         )
         self.history: list[Message] = []
-        self._calls = 0
+        # the id of the next call, and of the asset that its result may become
+        self._numbers = count(1)
+        self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
         self._constant: Prompt | None = None
         self._watch: Watch | None = None
@@ -175,11 +178,6 @@ class Session:
         found = self.registry.find(None, tool)
         return () if isinstance(found, CallError) else found.spec.parameter_names
 
-    def _next_id(self) -> str:
-        """The id of the next call, and of the asset that its result may become."""
-        self._calls += 1
-        return f"a{self._calls}"
-
     def _resume(self) -> None:
         entries = self.journal.read(self.id)
         if not entries:
@@ -189,7 +187,8 @@ class Session:
             )
         past = history_of([entry.event for entry in entries], self.dialect)
         self.history = list(past.messages)
-        self._calls = past.calls
+        for _ in range(past.calls):
+            next(self._numbers)
         for call_id, command, value in past.values:
             self.assets.keep(call_id, command, value)
         for asset in past.assets:

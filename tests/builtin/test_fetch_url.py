@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -171,3 +172,16 @@ def test_without_the_extra_only_html_fails(
     assert "# Read me\n" == fetch("/readme")
     with pytest.raises(CommandError, match=r"pip install 'neuraxis\[web\]'"):
         fetch("/short")
+
+
+def test_a_huge_page_is_converted_in_time(
+    fetch: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding the main part is left out where it would take minutes."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    body = b"<article>" + b"<p>Some text <a href='/x'>y</a>.</p>" * 60_000
+    monkeypatch.setitem(PAGES, "/many", (200, "text/html", body))
+    began = time.monotonic()
+    assert fetch("/many").startswith("Some text [y](http")
+    assert time.monotonic() - began < 10

@@ -95,7 +95,18 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        can_be_said, said = _small(value), value
+        said = cast("Json", value)
+        # a flat, short mapping is told at a glance; this is on the way of every call
+        can_be_said = type(value) is dict and len(value) <= 16  # pyright: ignore[reportUnknownArgumentType]
+        if can_be_said:
+            for key, item in cast("dict[Any, Any]", value).items():
+                kind = type(item)
+                short = kind is int or item is None or kind is bool
+                if type(key) is not str or not (
+                    short or (kind is str and len(item) <= 500)
+                ):
+                    can_be_said = False
+                    break
         if not can_be_said:
             value = consumed(value)
             can_be_said, said = sayable(value)
@@ -107,7 +118,7 @@ class AssetStore:
             return Kept(stored=False, value=said)
         size = size_of(value)
         _freeze(value)
-        root = {"content": {"command": command, "response": value}}
+        root: dict[str, Any] = {"content": {"command": command, "response": value}}
         asset = _Asset(
             root=root,
             meta=meta_of(asset_id, root),
@@ -252,22 +263,6 @@ class AssetStore:
                 told.append({"…": f"{len(waiting) + 1} older assets are not shown"})
                 break
         return told[::-1]
-
-
-def _small(value: Any) -> bool:
-    """Whether this is a flat mapping that is JSON and short at a glance."""
-    if type(value) is not dict or len(value) > 16:  # pyright: ignore[reportUnknownArgumentType]
-        return False
-    for key, item in cast("dict[Any, Any]", value).items():
-        kind = type(item)
-        if kind is str:
-            if len(item) > 500:
-                return False
-        elif kind is not int and kind is not bool and item is not None:
-            return False
-        if type(key) is not str:
-            return False
-    return True
 
 
 def _freeze(value: Any) -> None:

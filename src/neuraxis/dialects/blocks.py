@@ -26,9 +26,13 @@ _NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
+WHOLE = ("stop", "tool_calls")
+"""Reasons to finish that leave a reply whole (rule D10)."""
+
+
 def was_cut(completion: Completion) -> bool:
     """Whether the server ended the reply before the model did (rule D10)."""
-    return completion.finish_reason not in ("stop", "tool_calls")
+    return completion.finish_reason not in WHOLE
 
 
 def cut_reply(text: str) -> Reply:

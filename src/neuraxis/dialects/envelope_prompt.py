@@ -116,12 +116,16 @@ def _yaml(tree: Mapping[str, Json]) -> str:
     dumper: Any = yaml.SafeDumper(
         stream, sort_keys=False, allow_unicode=True, width=10**6
     )
-    dumper.ignore_aliases = lambda data: True
+    dumper.ignore_aliases = _never_alias
     dumper.yaml_representers = {**dumper.yaml_representers, str: _text}
     dumper.open()
     dumper.represent(dict(tree))
     dumper.close()
     return stream.getvalue()
+
+
+def _never_alias(data: Json) -> bool:
+    return True
 
 
 def _text(dumper: Any, text: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from neuraxis.dialects.blocks import cut_reply, was_cut
+from neuraxis.dialects.blocks import WHOLE, cut_reply
 from neuraxis.dialects.intents_calls import ParameterNames, escape_key
 from neuraxis.dialects.intents_prompt import prompt_text
 from neuraxis.dialects.intents_read import (
@@ -94,7 +94,7 @@ class Intents:
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
         """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
         text = completion.text
-        if was_cut(completion):
+        if completion.finish_reason not in WHOLE:
             return cut_reply(text)
         calls = quick_calls(text, START, END, next_id)
         if calls is not None:
@@ -126,9 +126,8 @@ class Intents:
 
     def encode(self, results: Sequence[Result]) -> str:
         """All results of a chain in one text (rule C25)."""
-        return _framed(
-            {"results": [outcome(item, step) for step, item in enumerate(results, 1)]}
-        )
+        told = [outcome(item, step) for step, item in enumerate(results, 1)]
+        return f"{RESULTS_START}\n{json_text({'results': told})}\n{RESULTS_END}"
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
         """One message with all results."""

@@ -126,6 +126,16 @@ def read_at(
     return unfit or _read(text, start, _is_shallow(text), lenient, whole)
 
 
+def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
+    """The value at `start` and its end, or None: read it the long way."""
+    if _unfit(text) is not None or not _is_shallow(text):
+        return None
+    try:
+        return _quick(text, start)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _read(
     text: str, start: int, shallow: bool, lenient: bool, whole: bool
 ) -> Value | Fault:

@@ -198,9 +198,9 @@ class Native:
         value: Json = read.value
         if isinstance(value, str) and not self._strict:
             inner = loads(value)
-            if isinstance(inner, Value) and isinstance(inner.value, dict):
+            if isinstance(inner, Value):
                 notes["arguments written as a text in a text"] = None
-                value = cast("Json", inner.value)
+                value = inner.value
         if not isinstance(value, dict):
             return malformed_reply(
                 f"arguments of {native.name}: expected a JSON object, got "
@@ -229,9 +229,10 @@ class Native:
         )
 
     def _wrapped(self, call: Call) -> Json:
-        if call.target in self._plain or not isinstance(call.arguments, dict):
-            return {VALUE: call.arguments}
-        return cast("dict[str, Json]", call.arguments)
+        arguments: Json = call.arguments
+        if call.target in self._plain or not isinstance(arguments, dict):
+            return {VALUE: arguments}
+        return cast("dict[str, Json]", arguments)
 
     def write(self, calls: Sequence[Call]) -> str:
         """The calls as text, for models whose server does not take them out."""

@@ -18,4 +18,5 @@ def prompt_text(plugins: Sequence[PluginSpec]) -> str:
         for plugin in plugins
         if plugin.prompt
     ]
-    return f"{before}{'\n\n'.join(notes) if notes else ''}{after}".strip() + "\n"
+    said = "\n\n".join(notes)
+    return f"{before}{said}{after}".strip() + "\n"

@@ -6,10 +6,10 @@ gives the same calls for what is; a test holds the two together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import cast
 
+from neuraxis.dialects.json_text import read_flawless
 from neuraxis.messages import Call
 from neuraxis.specs import Json
 
@@ -19,24 +19,6 @@ _OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", 
 """Keys that may mean something else than a parameter."""
 
 
-class _Refused(ValueError):
-    pass
-
-
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _Refused  # a key twice (rule D5): the long way says where
-    return found
-
-
-def _no_constant(name: str) -> Json:
-    raise _Refused(name)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
-
-
 def quick_calls(
     text: str, start: str, end: str, next_id: Callable[[], str]
 ) -> tuple[Call, ...] | None:
@@ -44,12 +26,12 @@ def quick_calls(
     if len(text) > LONGEST or not text.startswith(start):
         return None
     body = text[len(start) :].strip()
-    if not body.endswith(end) or not body.startswith("[") or "[[[[" in body:
+    if not body.endswith(end) or not body.startswith("["):
         return None
-    try:
-        items, stop = _DECODER.raw_decode(body)
-    except (ValueError, RecursionError):
+    read = read_flawless(body, 0)
+    if read is None:
         return None
+    items, stop = read
     if body[stop:].strip() != end:
         return None
     found: list[tuple[str, dict[str, Json]]] = []

@@ -54,22 +54,6 @@ def sayable(value: Any, call_id: str, *, whole: bool = False) -> Json:
     return _say(value, call_id, ("content", "response"), whole)
 
 
-def _is_short(value: Mapping[Any, Any]) -> bool:
-    """Whether a flat mapping can be said as it is."""
-    if len(value) > ITEM_LIMIT:
-        return False
-    for key, item in value.items():
-        kind = type(item)
-        if kind is str:
-            if len(item) > TEXT_LIMIT:
-                return False
-        elif kind is not int and kind is not bool and item is not None:
-            return False
-        if type(key) is not str:
-            return False
-    return True
-
-
 def _say(value: Any, call_id: str, path: Path, whole: bool) -> Json:
     if value is None or isinstance(value, bool | int):
         return value
@@ -134,9 +118,17 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     if result.stored:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
-        value = result.value
-        flat = type(value) is dict and _is_short(cast("dict[Any, Any]", value))
-        said["response"] = value if flat else sayable(value, result.call.id)
+        value: Any = result.value
+        if type(value) is not dict or len(cast("dict[Any, Any]", value)) > ITEM_LIMIT:
+            value = sayable(value, result.call.id)
+        else:
+            for item in cast("dict[Any, Any]", value).values():
+                if item is None or type(item) in (int, bool):
+                    continue
+                if type(item) is not str or len(item) > TEXT_LIMIT:
+                    value = sayable(value, result.call.id)
+                    break
+        said["response"] = value
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said

@@ -27,6 +27,8 @@ class Caller:
     """How a function is called; a parameter that takes the `Context` is no hint."""
 
     run: Callable[..., Any]
+    exact: Callable[..., Any] | None
+    """The function itself, where no value needs converting but 3.0 for an integer."""
     is_async: bool
     context_name: str
     """The parameter annotated `Context`, or an empty text."""
@@ -71,6 +73,12 @@ def caller_of(function: Callable[..., Any]) -> Caller:
             hints[name] = hint
     return Caller(
         run=_converting(function, hints, taken.positional),
+        exact=(
+            function
+            if not taken.positional
+            and all(hint is int or is_plain(hint) for hint in hints.values())
+            else None
+        ),
         is_async=_is_async(function),
         context_name=context_name,
         hints=hints,

@@ -208,6 +208,7 @@ def _plugin(
                 plugin=spec,
                 spec=built.spec,
                 run=built.caller.run,
+                exact=built.caller.exact,
                 is_async=built.caller.is_async,
                 context_name=built.caller.context_name,
             )

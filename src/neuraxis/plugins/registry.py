@@ -26,25 +26,26 @@ class Command:
     spec: CommandSpec
     run: Callable[..., Any] | None = None
     """None: there is a description but no code."""
+    exact: Callable[..., Any] | None = None
+    """`run` without the conversion of whole floats: for arguments that have none."""
     is_async: bool = False
     context_name: str = ""
     """The keyword under which `run` takes a `Context`; empty: it takes none."""
-    _parameters: Schema | None = field(default=None, repr=False)
-    _response: Schema | None = field(default=None, repr=False)
+    parameters: Schema = field(init=False, repr=False)
+    """The schema of the arguments, made at first use."""
+    response: Schema | None = field(init=False, repr=False)
+    """The schema of the answer, if one is declared."""
 
-    @property
-    def parameters(self) -> Schema:
-        """The schema of the arguments, compiled at first use."""
-        if self._parameters is None:
-            self._parameters = Schema(self.spec.parameters)
-        return self._parameters
-
-    @property
-    def response(self) -> Schema | None:
-        """The schema of the answer, if one is declared."""
-        if self._response is None and self.spec.response is not None:
-            self._response = Schema(self.spec.response)
-        return self._response
+    def __getattr__(self, name: str) -> Any:
+        # Asked for a slot that is not set yet; from then on it is a plain look-up.
+        if name == "parameters":
+            self.parameters = Schema(self.spec.parameters)
+        elif name == "response":
+            declared = self.spec.response
+            self.response = None if declared is None else Schema(declared)
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
 
     @property
     def wants_context(self) -> bool:

@@ -36,7 +36,13 @@ def roots() -> tuple[Path, ...]:
         for form in (path, Path(os.path.realpath(path))):
             if not _inside(form, SYSTEM) and form not in found:
                 found.append(form)
-    homes = {Path("/"), Path("/home"), Path("/root"), Path(os.path.expanduser("~")), Path("/tmp")}
+    homes = {
+        Path("/"),
+        Path("/home"),
+        Path("/root"),
+        Path(os.path.expanduser("~")),
+        Path("/tmp"),
+    }
     for form in found:
         if form in homes:
             raise CannotStart(

@@ -39,8 +39,8 @@ class _Copy:
     """The owner, also as a group; -1: the user this process has."""
     left_out: frozenset[str]
     """Paths that are neither copied nor brought back."""
-    bytes_left: int = MOST_BYTES
-    files_left: int = MOST_FILES
+    bytes_left: int
+    files_left: int
     lost: list[str] = field(default_factory=list[str])
     """What could not be brought back, and why."""
     known: dict[str, dict[str, Stamp]] = field(
@@ -66,7 +66,12 @@ def staged(
     """
     outer = Path(tempfile.mkdtemp(prefix="neuraxis-"))
     owner = -1 if uid is None else uid
-    state = _Copy(uid=owner, left_out=frozenset({*GUARDED, *left_out}))
+    state = _Copy(
+        uid=owner,
+        left_out=frozenset({*GUARDED, *left_out}),
+        bytes_left=MOST_BYTES,
+        files_left=MOST_FILES,
+    )
     try:
         os.chown(outer, -1, owner)
         outer.chmod(0o710)
@@ -90,10 +95,12 @@ def staged(
 
 
 def _count(state: _Copy, size: int) -> bool:
-    """Take a file off what is left; False if it is too much."""
+    """Take a file off what is left; False, and nothing taken, if it is too much."""
+    if size > state.bytes_left or state.files_left < 1:
+        return False
     state.bytes_left -= size
     state.files_left -= 1
-    return state.bytes_left >= 0 and state.files_left >= 0
+    return True
 
 
 def _copy_in(source: int, target: int, path: str, state: _Copy) -> None:

@@ -124,7 +124,12 @@ class Reader:
                 found += self._spans(slot, SPANNED[kind])
             case _:
                 found += self._texts(slot)
-        if slot.kind in ("date", "time") and not found and not slot.schema.get("format"):
+        if (
+            slot.kind in ("date", "time", "datetime")
+            and not found
+            and slot.required
+            and not slot.schema.get("format")
+        ):
             found += self._texts(slot)
         found += references.candidates(self, slot)
         found.sort(key=lambda item: -item.score)
@@ -142,7 +147,8 @@ class Reader:
         span = self.tokens[index].span
         if span is not None:
             return f"<{min(span.kinds)}>", frozenset(between)
-        between.add(index)
+        if self._is_boundary(index) or self._named(self.tokens[index]):
+            between.add(index)
         return self.tokens[index].low, frozenset(between)
 
     def _is_determiner(self, index: int) -> bool:
@@ -356,7 +362,10 @@ class Reader:
 
     def _texts(self, slot: Slot) -> list[Candidate]:
         found = self._runs(slot) if slot.kind == "list" else []
-        for first in self._starts():
+        firsts = self._starts()
+        if slot.kind == "query" and self.body and self._is_question():
+            firsts = [0, *firsts]
+        for first in firsts:
             for last in self._ends(first, slot):
                 text = self.text(first, last)
                 value = values.convert(text, slot, self.language)
@@ -372,6 +381,9 @@ class Reader:
                     )
                 )
         return found
+
+    def _is_question(self) -> bool:
+        return self.tokens[0].low in self.language.words("question_words")
 
     def _runs(self, slot: Slot) -> list[Candidate]:
         """Typed values that stand in a row: 1, 2 and 3; 'a' and 'b'."""
@@ -527,6 +539,8 @@ class Reader:
     def _inner(self, slot: Slot, inside: Sequence[Token]) -> float:
         language = self.language
         small = sum(token.low in language.prepositions for token in inside)
+        if slot.kind not in LONG:
+            small += 2 * sum(token.low in ("'s", "’s") for token in inside[:-1])
         dated = sum(
             token.span is not None and bool(token.span.kinds & {"date", "time", "number"})
             for token in inside
@@ -554,6 +568,11 @@ def body_start(clause: Clause, language: Language) -> int:
         return 0
     index = 0
     low = clause.text.casefold()
+    if clause.tokens[0].low in language.words("question_words"):
+        small = language.function_words - language.determiners
+        while index < len(clause.tokens) and clause.tokens[index].low in small:
+            index += 1
+        return index
     phrase = next(
         (
             words

@@ -91,7 +91,11 @@ def strip_polite(text: str, language: Language) -> str:
             if (match := pattern.match(text)) and match.end() < len(text):
                 text = text[match.end() :].lstrip()
                 changed = True
-    return re.sub(r"(?:[,\s]+please)?[\s.!?,;:]*$", "", text, flags=re.IGNORECASE)
+    text = text.rstrip(" \t\n.!?,;:")
+    for pattern in _patterns(language.code, "trailing"):
+        while (match := pattern.search(text)) and match.start():
+            text = text[: match.start()].rstrip(" .!?,;:")
+    return text
 
 
 def _at_separators(text: str, language: Language) -> list[str]:

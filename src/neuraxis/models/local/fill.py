@@ -32,6 +32,8 @@ class Filling:
     score: float
     left: tuple[int, ...]
     """Tokens with matter that no parameter took."""
+    waste: float = 0.0
+    """What leaving those tokens over costs."""
     left_spans: tuple[str, ...] = ()
     """Typed spans that no parameter took."""
     taken: Mapping[str, Candidate] = field(default_factory=dict[str, Candidate])
@@ -79,6 +81,7 @@ def fill(
         ),
         score=score - reader.cost(used),
         left=left,
+        waste=reader.cost(used),
         left_spans=tuple(
             clause.tokens[index].text
             for index in left

@@ -21,16 +21,25 @@ LEAST_HEADLESS = 0.38
 """The same where the clause's verb is none that asks for the tool."""
 
 
+LEAST_WHOLE = 0.2
+"""The same where the clause gives all that the tool needs."""
+
+
 def is_talk(clause: Clause, language: Language) -> bool:
     """Whether the clause is talk whatever tools there are."""
-    low = clause.text.casefold().replace("’", "'")
     if any(span.kinds & {"path", "url", "email"} for span in clause.spans):
         return False
+    # What is quoted is somebody's matter, not what the person says to us.
+    low = "".join(
+        "_" if token.span is not None and token.span.quoted else f" {token.low}"
+        for token in clause.tokens
+    )
+    low = re.sub(r" (?=[^\w\s]|$)|^ ", "", low).replace("’", "'")
     return any(pattern.match(low) for pattern in _talk(language.code, "always"))
 
 
 def is_wanted(
-    clause: Clause, match: Match, score: float, catalogue: Catalogue
+    clause: Clause, match: Match, score: float, catalogue: Catalogue, *, whole: bool
 ) -> bool:
     """Whether the clause gives enough evidence that the tool is meant."""
     language = catalogue.language
@@ -43,6 +52,8 @@ def is_wanted(
         if not words & set(language.words("file_nouns")):
             return False
     if match.head and score >= LEAST:
+        return True
+    if whole and score >= LEAST_WHOLE and _is_noun_named(clause, match, language):
         return True
     return score >= LEAST_HEADLESS and _is_noun_named(clause, match, language)
 

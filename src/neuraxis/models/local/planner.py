@@ -83,10 +83,16 @@ async def plan(
             talk.append(part.text)
             continue
         options = choices(part, catalogue, work.steps or list(work.before))
-        if following and any(_names_missing(following[0], o) for o in options[:3]):
+        if following and any(_names_missing(following[0], o) for o in options):
             joined = clauses.clause(f"{part.text}, {following[0].text}", language)
             better = choices(joined, catalogue, work.steps or list(work.before))
-            if better and not better[0].filling.missing:
+            if better and not better[0].filling.missing and (
+                _names_missing(following[0], next(
+                    o for o in options if o.tool is better[0].tool
+                ))
+                if any(o.tool is better[0].tool for o in options)
+                else False
+            ):
                 part, options = joined, better
                 number += 1
                 following = following[1:]
@@ -115,7 +121,8 @@ async def plan(
 
 def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
     best = options[0]
-    return gate.is_wanted(part, best.match, best.score, work.catalogue)
+    return gate.is_wanted(part, best.match, best.score, work.catalogue, whole=bool(
+        best.filling.arguments) and not best.filling.missing)
 
 
 def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
@@ -199,8 +206,7 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
         value -= 0.04 if makeable else 0.22
     if runs and chains.runs_programs(tool):
         value += 0.3
-    value -= 0.2 * len(filling.left_spans)
-    value -= 0.02 * max(0, len(filling.left) - len(filling.left_spans))
+    value -= 0.22 * min(filling.waste, 2.0)
     taken = [
         filling.taken[slot.name].score
         for slot in tool.slots

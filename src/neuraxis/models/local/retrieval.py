@@ -51,7 +51,8 @@ def words(clause: Clause, language: Language) -> list[Word]:
     found: list[Word] = []
     closed = _closed_from(clause, language)
     light = clause.tokens and clause.tokens[0].low in language.words("light_verbs")
-    weight = 0.5 if light else HEAD
+    common = clause.tokens and clause.tokens[0].low in language.words("common_verbs")
+    weight = 0.5 if light else 0.8 if common else HEAD
     first = True
     for token in clause.tokens:
         if token.span is not None:
@@ -82,6 +83,9 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
     language = catalogue.language
     found = words(clause, language)
     head = first_verb(clause, language)
+    is_common = bool(clause.tokens) and clause.tokens[0].low in language.words(
+        "common_verbs"
+    )
     is_light = bool(clause.tokens) and clause.tokens[0].low in language.words(
         "light_verbs"
     )
@@ -108,7 +112,7 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
                         else UNTAUGHT * evidence
                     )
                     + (0.12 if exact else 0.07 if heads else 0.0)
-                    * (0.25 if is_light else 1.0)
+                    * (0.25 if is_light else 0.6 if is_common else 1.0)
                     - (0.1 if asks and not tool.spec.effects.readonly else 0.0)
                 ),
                 evidence=evidence,
@@ -134,7 +138,7 @@ def _evidence(found: Sequence[Word], tool: Tool, catalogue: Catalogue) -> float:
             best = max(best, LIKE * share)
         total += word.weight * best
     # Saturates: three matching words are as good as six.
-    return 1.0 - math.exp(-total / (2.0 + 1.3 * math.log(1 + len(catalogue.tools))))
+    return 1.0 - math.exp(-total / (1.8 + 1.1 * math.log(1 + len(catalogue.tools))))
 
 
 def _nearest(
