@@ -90,6 +90,10 @@ class Call:
     """The step's own name, from the intent's optional `"as"` key."""
     literal: bool = False
     """True: nothing between braces in it is a reference (X of rule C21)."""
+    for_each: Json = None
+    """A list, or a reference to one: the call is made for each `{{ item }}` of it."""
+    max_items: int | None = None
+    """How many items `for_each` may have; None: `plan.MOST_ITEMS`."""
 
     @property
     def target(self) -> str:

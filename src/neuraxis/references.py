@@ -117,12 +117,15 @@ class Scope:
         here: the place of this step in `ids`.
         names: the steps that have a name of their own, and their places.
         bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
+        extra: further roots and what stands for their value in `Expression.step`:
+            `item` in a step that is done for each item of a list.
     """
 
     ids: tuple[str, ...] = ()
     here: int = 0
     names: Mapping[str, int] = field(default_factory=dict[str, int])
     bare: bool = True
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def find_places(arguments: Json) -> list[tuple[Path, Json]]:
@@ -188,7 +191,8 @@ def read_template(
             return None
         before = scope.ids[scope.here - 1]
         return Template(parts=(Expression(text=text, step=before),))
-    pieces = split(text, scope.names)
+    roots = {*scope.names, *scope.extra} if scope.extra else scope.names
+    pieces = split(text, roots)
     if len(pieces) == 1 and pieces[0] == text:
         return None
     parts: list[str | Expression] = []
@@ -215,6 +219,9 @@ def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
             candidates=nearest(piece.got, piece.candidates),
             keyword="syntax",
         )
+    if piece.root in scope.extra:
+        value = scope.extra[piece.root]
+        return Expression(text=piece.text, step=value, operations=piece.operations)
     if piece.root in PREVIOUS:
         place = scope.here - 1
     elif piece.index is not None:

@@ -83,6 +83,8 @@ class CommandSpec:
     """Seconds; None: the session's default."""
     blocking: bool = True
     """False: a `def` command that returns at once and needs no thread."""
+    concurrency: int | None = None
+    """How many calls of it may run at once; None: as many as the plan allows."""
     failure_field: str | None = None
     """A boolean response field whose False means that the step failed (rule C12)."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])

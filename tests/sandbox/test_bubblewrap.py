@@ -57,6 +57,7 @@ def test_none_that_everybody_may_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program others could have changed is not run."""
+    monkeypatch.chdir("/")
     _fake(tmp_path / "bin", 0o757)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(CannotStart, match="others could have changed"):

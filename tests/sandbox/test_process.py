@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import neuraxis
-from neuraxis.sandbox import chain, process, running
+from neuraxis.sandbox import bubblewrap, chain, process, running
 from neuraxis.sandbox.process import Limits, Outcome, probe, run_python
 
 pytestmark = pytest.mark.skipif(
@@ -406,6 +406,23 @@ def test_the_network_is_there_only_when_asked_for(
             network=network,
         )
     assert outcome.stdout.split() == ["reached" if network else "not", "not"]
+
+
+def test_limits_hold_without_the_program_prlimit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where util-linux is missing, the launcher sets them inside."""
+    if not probe()[0].works:
+        pytest.skip("no bubblewrap here")
+    monkeypatch.setattr(bubblewrap, "_LIMITER", "/nowhere/prlimit")
+    outcome = _run(
+        tmp_path,
+        "import resource\n"
+        "print(resource.getrlimit(resource.RLIMIT_NPROC),\n"
+        "      resource.getrlimit(resource.RLIMIT_NOFILE), __file__)",
+        "bubblewrap",
+    )
+    assert outcome.stdout == "(64, 64) (256, 256) /workspace/script.py\n"
 
 
 def test_probe_tells_of_every_kind() -> None:

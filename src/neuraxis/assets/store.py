@@ -95,15 +95,16 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        said = cast("Json", value)
+        said: Json = value
         # a flat, short mapping is told at a glance; this is on the way of every call
-        can_be_said = type(value) is dict and len(value) <= 16  # pyright: ignore[reportUnknownArgumentType]
-        if can_be_said:
-            for key, item in cast("dict[Any, Any]", value).items():
-                kind = type(item)
-                short = kind is int or item is None or kind is bool
+        can_be_said = False
+        if type(value) is dict:
+            flat = cast("dict[Any, Any]", value)
+            can_be_said = len(flat) <= 16
+            for key, item in flat.items():
+                short = type(item) is int or type(item) is bool or item is None
                 if type(key) is not str or not (
-                    short or (kind is str and len(item) <= 500)
+                    short or (type(item) is str and len(item) <= 500)
                 ):
                     can_be_said = False
                     break

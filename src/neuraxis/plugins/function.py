@@ -37,6 +37,7 @@ class Options:
     tool_name: str | None = None
     time_limit: float | None = None
     blocking: bool = True
+    concurrency: int | None = None
     examples: Sequence[Json] = ()
     example_output: Json = None
     failure_field: str | None = None
@@ -56,6 +57,7 @@ def command(
     tool_name: str | None = None,
     time_limit: float | None = None,
     blocking: bool = True,
+    concurrency: int | None = None,
     examples: Sequence[Json] = (),
     example_output: Json = None,
     failure_field: str | None = None,
@@ -78,8 +80,8 @@ def command(
         asset_refs: names of parameters that take an asset reference; `"*"` stands
             for all parameters at once.
         **options: `name`, `description`, `tool_name`, `time_limit` (seconds),
-            `blocking` (False: needs no thread), `examples`, `example_output`,
-            `failure_field`.
+            `blocking` (False: needs no thread), `concurrency` (calls at once),
+            `examples`, `example_output`, `failure_field`.
 
     Raises:
         ConfigError: `effects` says nothing known.
@@ -279,6 +281,7 @@ def read_function(function: Callable[..., Any]) -> Built:
             tool_name=options.tool_name,
             time_limit=options.time_limit,
             blocking=options.blocking,
+            concurrency=options.concurrency,
             failure_field=options.failure_field,
         ),
         caller=caller,

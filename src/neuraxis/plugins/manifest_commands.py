@@ -31,7 +31,7 @@ from neuraxis.specs import CommandSpec, Effects, Example, Json
 
 _KEYS = (
     "command_name", "description", "parameter", "parameters", "response", "effects",
-    "examples", "example_output", "tool_name", "time_limit", "blocking",
+    "examples", "example_output", "tool_name", "time_limit", "blocking", "concurrency",
     "failure_field",
 )  # fmt: skip
 
@@ -117,6 +117,7 @@ def _command(
         tool_name=tool_name,
         time_limit=_time_limit(command, place, notes),
         blocking=_blocking(command, place, notes),
+        concurrency=_concurrency(command, place, notes),
         failure_field=_failure_field(command, response, place, notes),
         raw=command,
     )
@@ -289,6 +290,17 @@ def _blocking(command: Mapping[str, Json], place: Place, notes: Notes) -> bool:
     message = f"blocking: expected true or false, got {quote(value)}"
     notes.error((*place, "blocking"), message)
     return True
+
+
+def _concurrency(
+    command: Mapping[str, Json], place: Place, notes: Notes
+) -> int | None:
+    value = command.get("concurrency")
+    if value is None or (type(value) is int and value > 0):
+        return value
+    message = f"concurrency: expected a whole number above 0, got {quote(value)}"
+    notes.error((*place, "concurrency"), message)
+    return None
 
 
 def _failure_field(

@@ -86,6 +86,8 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
         tree["time_limit"] = spec.time_limit
     if not spec.blocking:
         tree["blocking"] = False
+    if spec.concurrency is not None:
+        tree["concurrency"] = spec.concurrency
     if spec.failure_field:
         tree["failure_field"] = spec.failure_field
     if spec.examples:

@@ -182,18 +182,18 @@ def sweep(group: int) -> None:
     """Kill and reap until this process has no descendant; orphans come to it."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
         for sign in (signal.SIGSTOP, signal.SIGKILL):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, sign)
             for pid in _descendants():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, sign)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.005)
+        time.sleep(0.002)
 
 
 def _woken(_signal: int, _frame: object) -> None:

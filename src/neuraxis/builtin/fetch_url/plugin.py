@@ -15,8 +15,10 @@ SHOWN = 200_000
 """Characters of a page that are handed on; longer texts are cut, and say so."""
 
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
-"""Beyond them (without scripts) a page is converted whole: the time to find the main part grows with the
-square of the page (4 s at 16,000 paragraphs), that of the conversion does not."""
+"""Beyond them (without scripts) a page is converted whole: the time to find the main
+part grows with the square of the page, that of the conversion does not."""
+
+MOST_ENTITIES = 100_000
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
@@ -24,7 +26,8 @@ _META = re.compile(
     re.IGNORECASE,
 )
 _DROPPED = re.compile(
-    r"<(script|style|template|svg)\b.*?(</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
+    r"<(script|style|template|svg)\b.*?(</\1\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -114,6 +117,9 @@ def _from_html(html: str, url: str) -> str:
             (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
         ) from None
     html = _DROPPED.sub(" ", html)
+    if html.count("&") > MOST_ENTITIES:
+        # No page has that many; the converter's time grows with their square.
+        html = html.replace("&", " ")
     options = converter.ConversionOptions(
         base_url=url, extract_metadata=False, skip_images=True, max_depth=200
     )

@@ -525,15 +525,21 @@ class Reader:
         ]
         if matter and all(self._named(token) for token in matter):
             return 0.7
-        if matter and self._named(matter[0]):
-            place = inside.index(matter[0]) + 1
-            rest = inside[place:]
-            if rest and rest[0].low in self.language.prepositions:
-                return 0.6
-            if len(rest) > 1 and self._named(rest[0]) and (
-                rest[1].low in self.language.prepositions
+        if not matter:
+            return 0.0
+        lead_ins = {
+            low
+            for slot in self.tool.slots
+            for low in (*slot.cues, *self.language.table("cues").get(slot.kind, ()))
+        }
+        for here, behind in zip(inside, inside[1:], strict=False):
+            if here is not inside[-2] and self._named(here) and (
+                behind.low in self.language.prepositions and behind.low in lead_ins
             ):
                 return 0.6
+        start = 1 if inside[0].low in self.language.determiners else 0
+        if start and len(inside) > 2 and self._named(inside[1]):
+            return 0.4
         return 0.0
 
     def _inner(self, slot: Slot, inside: Sequence[Token]) -> float:

@@ -35,7 +35,12 @@ async def add(
     code = contents.is_code_wish(part, path, work.catalogue.language)
     if content is not None and not code:
         _take_for_granted(part, choice.filling, tool, content, arguments, work)
-    if place is not None and content is None and place.name not in arguments:
+    if (
+        place is not None
+        and place.required
+        and runs_programs(tool)
+        and place.name not in arguments
+    ):
         await _write_first(part, place, arguments, work)
     unnamed = False
     if place is not None and content is not None and place.required:
@@ -311,7 +316,29 @@ def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, o
             parts = re.split(rf",\s*(?:(?:{joined})\s+)?|\s+(?:{joined})\s+", value)
             if len(parts) > 1 and all(text[:1].isupper() for text in parts):
                 return [{**filling.arguments, slot.name: text} for text in parts]
+            if more := _likewise(part, filling, slot, language):
+                return [
+                    {**filling.arguments, slot.name: text} for text in (value, *more)
+                ]
     return []
+
+
+def _likewise(
+    part: Clause, filling: Filling, slot: Slot, language: Language
+) -> list[str]:
+    """ "in Tokyo and in London": values left over behind the same small word."""
+    taken = sorted(filling.taken[slot.name].tokens)
+    lead = part.tokens[taken[0]].low
+    joined = (",", *language.words("coordination"))
+    found: list[str] = []
+    for index in filling.left:
+        before = [part.tokens[i].low for i in range(max(0, index - 2), index)]
+        if part.tokens[index].text[:1].isupper() and (
+            (before[-1:] == [lead] and before[0] in joined)
+            or (before and before[-1] in joined)
+        ):
+            found.append(part.tokens[index].text)
+    return found
 
 
 def _endings(slot: Slot) -> set[str]:

@@ -123,6 +123,9 @@ def small_program(clause: Clause, language: Language) -> Made | None:
                 text = text.replace(f"${number}", value.replace(",", ""))
             if is_program(text):
                 return Made(text=text.rstrip("\n") + "\n", source="rule")
+    sums = [span.value for span in clause.spans if "expression" in span.kinds]
+    if len(sums) == 1 and is_program(f"print({sums[0]})"):
+        return Made(text=f"print({sums[0]})\n", source="rule")
     shown = printed(clause, language)
     if shown is None:
         return None

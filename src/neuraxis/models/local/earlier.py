@@ -80,13 +80,16 @@ def pick(
 ) -> Field | None:
     """The field that a phrase of these folded words means for the parameter."""
     wanted = set(words)
+    # "the results" means what came out, whatever its field is called.
+    vague = {language.fold(word) for word in language.words("vague_words")}
     candidates = [
         field
         for field in fields(steps)
         if tells(field)
         and (
             field.sure
-            or wanted & {language.fold(word) for word in split_words(field.name or "")}
+            or (wanted - vague)
+            & {language.fold(word) for word in split_words(field.name or "")}
         )
     ]
     if not candidates:

@@ -72,7 +72,7 @@ async def plan(
     language = catalogue.language
     work = Work(catalogue=catalogue, writer=writer, before=tuple(before))
     parts = clauses.split(request, language, catalogue.verbs)
-    parts = _heads_shared(parts, work)
+    parts = _verbs_given(_heads_shared(parts, work), work)
     unplanned: list[tuple[str, str]] = []
     talk: list[str] = []
     number = -1
@@ -117,6 +117,24 @@ async def plan(
         unplanned=tuple(unplanned),
         talk=tuple(talk),
     )
+
+
+def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
+    """ "Run a.py and then b.py": a clause of values alone repeats the verb before."""
+    language = work.catalogue.language
+    found: list[Clause] = []
+    for part in parts:
+        values = [t for t in part.tokens if t.span is not None]
+        matter = [
+            t
+            for t in part.tokens
+            if t.span is None and t.fold and t.low not in language.function_words
+        ]
+        if values and not matter and found and found[-1].head in language.verbs:
+            verb = found[-1].tokens[0].text
+            part = clauses.clause(f"{verb} {part.text}", language)
+        found.append(part)
+    return found
 
 
 def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
@@ -204,8 +222,6 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
             and (runs or any(s.kind == "content" for s in tool.slots))
         )
         value -= 0.04 if makeable else 0.22
-    if runs and chains.runs_programs(tool):
-        value += 0.3
     value -= 0.22 * min(filling.waste, 2.0)
     taken = [
         filling.taken[slot.name].score

@@ -1,0 +1,139 @@
+"""Ours. P1 takes what our model writes (a block of the intent dialect); there is one way
+of running a call, so a synchronous caller is measured through a running loop."""
+import asyncio
+import contextlib
+import json
+import logging
+
+import work
+from adapters.base import Adapter as Base
+from adapters.base import NotSupported
+
+START, END = "<!-- RESPONSE_START -->", "<!-- RESPONSE_END -->"
+
+
+def _block(calls):
+    intents = [{"tool": name, **args} for name, args in calls]
+    return f"{START}\n{json.dumps(intents)}\n{END}"
+
+
+class Adapter(Base):
+    imports = "neuraxis.session"
+    dists = "neuraxis"
+
+    def _tool(self, tool, is_async):
+        from neuraxis import command
+
+        function = work.make_function(tool, is_async, returns=dict[str, object] if tool.kind == "order" else object)
+        # place_order and step only compute: they say that they do not block
+        blocking = tool.kind == "nap"
+        return command(function, effects="read", blocking=blocking)
+
+    def _model(self, script):
+        from neuraxis.messages import Chunk
+
+        class Model:
+            name = "bench"
+
+            async def stream(self, prompt):
+                if script.watch:
+                    script.seen_chars = sum(
+                        len(m.content) for m in prompt.messages[1:] if m.results
+                    )
+                turn = script.next()
+                text = turn if isinstance(turn, str) else _block(
+                    [(c.name, c.args if not c.raw else None) for c in turn]
+                ) if all(not c.raw for c in turn) else turn[0].raw
+                yield Chunk(text=text, finish_reason="stop")
+
+            async def close(self):
+                pass
+
+        return Model()
+
+    def _session(self, tools, script, is_async):
+        from neuraxis import Budget, Session
+        from neuraxis.settings import Settings
+
+        many = 10**9
+        return Session(
+            model=self._model(script),
+            plugins=[self._tool(t, is_async) for t in tools],
+            settings=Settings(),
+            budget=Budget(steps=many, steps_per_tool=many, repeats=many, model_calls=many),
+        )
+
+    def call_input(self, name, args_text, text):
+        return f'{START}\n[{{"tool": "{name}", {args_text[1:]}]\n{END}'
+
+    @contextlib.asynccontextmanager
+    async def dispatch_async(self, sync_tool=False):
+        import threading
+
+        from neuraxis.loop import _State, runtime_of
+        from neuraxis.messages import Completion
+        from neuraxis.plan import build
+        from neuraxis.schedule import run_plan
+
+        session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
+        parts = session._parts
+        runtime = runtime_of(parts, _State(), session._emit, threading.Event())
+        decode, encode = session.dialect.decode, session.dialect.encode
+        find, known = session.registry.find, session.assets.known
+
+        async def call(text):
+            reply = decode(Completion(text=text), next_id=parts.next_id)
+            plan = build(reply.calls, find, known_assets=known)
+            if plan.problems:
+                raise ValueError(plan.problems[0].message)
+            return encode(await run_plan(plan, runtime))
+
+        yield call
+
+    @contextlib.asynccontextmanager
+    async def agent_async(self, tools, script, sync_tools=False):
+        session = self._session(tools, script, not sync_tools)
+
+        async def run():
+            script.rewind()
+            session.history.clear()
+            answer = await session.run("go")
+            return answer.text if answer.outcome == "answered" else answer.error
+
+        yield run
+        session.close()
+
+    @contextlib.contextmanager
+    def agent_sync(self, tools, script):
+        session = self._session(tools, script, False)
+
+        def run():
+            script.rewind()
+            session.history.clear()
+            answer = session.run_sync("go")
+            return answer.text if answer.outcome == "answered" else answer.error
+
+        yield run
+        session.close()
+
+    def chain_script(self, n):
+        """The whole chain in one reply: each step on the result of the one before."""
+        intents = [{"tool": "step", "x": 0}]
+        intents += [{"tool": "step", "x": "{{ previous_result }}"} for _ in range(n - 1)]
+        block = f"{START}\n{json.dumps(intents)}\n{END}"
+        return work.Script([[work.Call("step", {}, "c0", block)], "done"])
+
+    def register(self, tools):
+        return self._session(tools, work.one_call_script(), False)
+
+    async def request_text(self, registry):
+        return registry.prompt().messages[0].content
+
+    def parse(self, text):
+        from neuraxis.dialects.json_text import loads
+
+        read = loads(text)
+        value = getattr(read, "value", None)
+        if value is None:
+            raise ValueError(str(read))
+        return value
