@@ -92,6 +92,8 @@ class CallStarted:
     effects: str = "once"
     shown: Json = None
     """A short form of the resolved arguments, for people."""
+    part_of: str = ""
+    """The id of the step with `for_each` that this call does one item of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,11 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
-    """A command ended, was skipped, or its outcome is unknown."""
+    """A command ended, was skipped, or its outcome is unknown.
+
+    The last one of an id counts: a failed call may be tried again, and a read-only
+    step that ran early is skipped where a step before it fails.
+    """
 
     id: str
     plugin: str
@@ -119,6 +125,8 @@ class CallFinished:
     """{code, message, …} of the CallError."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    part_of: str = ""
+    """The id of the step with `for_each` that this call does one item of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
@@ -27,11 +28,12 @@ from neuraxis.events import (
     CallStarted,
 )
 from neuraxis.messages import Call, CallError, Path, Result
-from neuraxis.plan import Step
+from neuraxis.plan import Step, is_left_out
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import EVERYTHING
-from neuraxis.references import ReferenceFailure, evaluate, fill
+from neuraxis.plan_references import ITEM
+from neuraxis.references import AssetRef, ReferenceFailure, evaluate, fill
 from neuraxis.runtime import Runtime
 from neuraxis.specs import Json
 
@@ -73,6 +75,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         seen = usage.seen.get(key)
         if seen is not None and seen[0] >= budget.repeats:
             result = _again(seen[1], call, seen[0] + 1)
+            if step.item is None:  # a later step may refer to it by its own id
+                runtime.assets.keep(call.id, spec.name, result.value)
         else:
             if runtime.policy is not EVERYTHING:
                 await _decide(call, command, arguments, runtime)
@@ -84,19 +88,24 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
                     tool=call.target,
                     arguments=call.arguments,
                     effects=spec.effects.kind,
-                    shown=None if arguments is step.arguments else shown(arguments),
+                    shown=None if arguments is call.arguments else shown(arguments),
+                    part_of=step.item.part_of if step.item is not None else "",
                 )
             )
             value = await runtime.engine.run(
                 code,
                 *_passed(call, command, arguments, runtime)
-                if command.context_name or type(arguments) is not dict
-                else ((), cast("dict[str, Any]", arguments), runtime.cancelled),
+                if command.context_name or command.takes_value
+                else ((), cast("dict[str, Any]", arguments), _Unheard(runtime)),
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,
             )
-            kept = runtime.assets.keep(call.id, spec.name, value)
+            kept = (
+                runtime.assets.keep(call.id, spec.name, value)
+                if step.item is None
+                else Kept(stored=False, value=consumed(value))
+            )
             fits = command.response is None or command.response.valid(kept.value)
             plain = fits and not kept.stored and spec.failure_field is None
             result = Result(
@@ -115,7 +124,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             usage.seen[key] = (1 if seen is None else seen[0] + 1, result)
     except asyncio.CancelledError:
         error = sentences.cancelled(call.target)
-        finished(_failure(call, command, error, started), runtime)
+        finished(_failure(call, command, error, started), runtime, step)
         raise
     except _Refused as refused:
         result = _failure(call, command, refused.error, started)
@@ -129,7 +138,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)
         result = _failure(call, command, error, started, raised)
-    finished(result, runtime)
+    finished(result, runtime, step)
     return result
 
 
@@ -138,11 +147,17 @@ def _resolve(step: Step, command: Command, runtime: Runtime) -> Json:
     target = step.call.target
     schema = command.parameters
     replaced: dict[Path, Any] = {}
+
+    def resolve(ref: AssetRef) -> Any:
+        if step.item is not None and ref.asset_id == ITEM:
+            return step.item.value
+        return runtime.assets.resolve(ref)
+
     try:
         for binding in step.bindings:
             replaced[binding.path] = evaluate(
                 binding.template,
-                runtime.assets.resolve,
+                resolve,
                 schema.wants_text(binding.path),
                 path=binding.path,
             )
@@ -225,10 +240,11 @@ def _passed(
 ) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event]:
     """Arguments by position, by name, and what tells the command to stop."""
     bare = command.takes_value
-    positional = (arguments,) if bare else ()
+    left_out = bare and is_left_out(command.parameters, arguments)
+    positional = (arguments,) if bare and not left_out else ()
     named: dict[str, Any] = {} if bare else dict(arguments)
     if not command.context_name:
-        return positional, named, runtime.cancelled
+        return positional, named, _Unheard(runtime)
     cancelled = _Linked(runtime.cancelled)
     named[command.context_name] = Context(
         call_id=call.id,
@@ -243,6 +259,19 @@ def _passed(
         wrote=runtime.wrote,
     )
     return positional, named, cancelled
+
+
+class _Unheard(threading.Event):
+    """For a command that cannot hear it: its time limit must not stop the others."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._run = runtime.cancelled  # and nothing of Event's own: this is cheap
+
+    def is_set(self) -> bool:
+        return self._run.is_set()
+
+    def set(self) -> None:
+        """Nobody hears it."""
 
 
 class _Linked(threading.Event):
@@ -315,9 +344,12 @@ def _failure(
     )
 
 
-def finished(result: Result, runtime: Runtime) -> None:
-    """Tell the journal how a step ended."""
+def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:
+    """Tell the journal how a step, or one item of it, ended."""
     call = result.call
+    value, item = result.value, None if step is None else step.item
+    if item is not None:
+        _, value = sayable(value)  # the object itself is kept with the whole list
     runtime.emit(
         CallFinished(
             id=call.id,
@@ -325,11 +357,12 @@ def finished(result: Result, runtime: Runtime) -> None:
             command=result.command or call.command,
             tool=call.target,
             status=result.status,
-            value=None if result.stored else result.value,
+            value=None if result.stored else value,
             asset=call.id if result.stored else None,
             error=None if result.error is None else sentences.error_json(result.error),
             warnings=result.warnings,
             seconds=result.seconds,
+            part_of="" if item is None else item.part_of,
         )
     )
 

@@ -39,7 +39,7 @@ class Past:
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     """The conversation that these events recorded."""
     messages: list[Message] = []
-    values: list[tuple[str, str, Json]] = []
+    values: dict[str, tuple[str, str, Json]] = {}
     running: dict[str, CallStarted] = {}
     assets: list[AssetStored] = []
     highest = 0
@@ -60,8 +60,11 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
             case CallFinished():
                 running.pop(event.id, None)
                 highest = max(highest, _number(event.id))
-                if event.asset is None and event.status != "skipped":
-                    values.append((event.id, event.command, event.value))
+                values.pop(event.id, None)  # the last one counts
+                if event.status == "skipped":
+                    assets = [asset for asset in assets if asset.id != event.id]
+                elif event.asset is None and not event.part_of:
+                    values[event.id] = (event.id, event.command, event.value)
             case AssetStored():
                 assets.append(event)
             case _:
@@ -71,7 +74,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     return Past(
         messages=tuple(messages),
         calls=highest,
-        values=tuple(values),
+        values=tuple(values.values()),
         assets=tuple(assets),
     )
 

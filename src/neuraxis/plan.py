@@ -14,11 +14,23 @@ from typing import cast
 from neuraxis import sentences
 from neuraxis.expressions import RESERVED
 from neuraxis.messages import Call, CallError, Path, Problem
+from neuraxis.notation import Schema
+from neuraxis.plan_loops import Item, Loop, read_loop
 from neuraxis.plan_references import Found, Reading, Work
 from neuraxis.references import SCHEME, AssetRef, Binding, find_places
 from neuraxis.specs import Json
 
-__all__ = ["MOST_STEPS", "Found", "Plan", "Step", "build", "waits_for"]
+__all__ = [
+    "MOST_STEPS",
+    "Found",
+    "Item",
+    "Loop",
+    "Plan",
+    "Step",
+    "build",
+    "is_left_out",
+    "waits_for",
+]
 
 MOST_STEPS = 1_000
 
@@ -39,6 +51,10 @@ class Step:
     asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
     depends: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    loop: Loop | None = None
+    """The step is done for each item of a list."""
+    item: Item | None = None
+    """The step is one of those, made while the plan runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +79,7 @@ def build(
     lenient: bool = True,
     most_steps: int = MOST_STEPS,
     asset_ids: Sequence[str] = (),
+    params: Mapping[str, Json] | None = None,
 ) -> Plan:
     """Check all calls and put them in order.
 
@@ -74,8 +91,10 @@ def build(
         lenient: whether lossless coercions and the bare word PREVIOUS are taken.
         most_steps: a longer plan is one problem.
         asset_ids: the live assets, for the message that there is no such one.
+        params: what `{{ params['x'] }}` of a saved plan stands for; None: such text
+            is none of ours.
     """
-    if len(calls) == 1 and calls[0].name is None:
+    if len(calls) == 1 and calls[0].name is None and calls[0].for_each is None:
         # The common way, kept short: one call that is right as it is.
         call = calls[0]
         only = find(call.plugin, call.command)
@@ -91,6 +110,8 @@ def build(
         asset_ids=asset_ids,
         templates=templates,
         lenient=lenient,
+        params=params,
+        loops=any(call.for_each is not None for call in calls),
     )
     _number(work)
     steps: list[Step] = []
@@ -114,19 +135,21 @@ def build(
     return Plan(steps=tuple(steps), notes=tuple(notes))
 
 
-def waits_for(plan: Plan) -> Mapping[str, frozenset[str]]:
+def waits_for(
+    plan: Plan, alone: Callable[[Step], bool] = lambda step: False
+) -> Mapping[str, frozenset[str]]:
     """Which steps must have ended before each may start (decision 6).
 
     Steps that change nothing may overlap. One with an effect waits for all that stand
-    before it and holds all that stand after it. Only the nearest are named: what
-    those wait for has ended too.
+    before it and holds all that stand after it; so does one that `alone` names. Only
+    the nearest are named: what those wait for has ended too.
     """
     waits: dict[str, frozenset[str]] = {}
     barrier: frozenset[str] = frozenset()
     since: list[str] = []
     for step in plan.steps:
         own = step.call.id
-        if step.command.spec.effects.readonly:
+        if step.command.spec.effects.readonly and not alone(step):
             waits[own] = step.depends | barrier
             since.append(own)
         else:
@@ -154,6 +177,8 @@ def _number(work: Work) -> None:
         expected = ""
         if call.name in names:
             expected = f"a name that no other step has (step {names[call.name] + 1})"
+        elif call.name in work.extra:
+            expected = f"another name, since {call.name} is a word of ours here"
         elif call.name in RESERVED or not call.name.replace("-", "_").isidentifier():
             expected = "a name of letters, digits and _ that is not a word of ours"
         if expected:
@@ -168,20 +193,25 @@ def _number(work: Work) -> None:
 
 def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
     schema, arguments = found.parameters, call.arguments
-    if _is_right(call, found, work.lenient):
+    if call.for_each is None and _is_right(call, found, work.lenient):
         return Step(call=call, command=found, arguments=arguments)
     places = find_places(arguments)
     before = len(work.errors)
     notes: tuple[str, ...] = ()
+    reading = Reading(here=here, call=call, schema=schema, work=work)
+    loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
         arguments, notes = schema.coerce(arguments)
         # JSON text that was read as a list may hold references too.
         places = find_places(arguments) if notes else places
-    reading = Reading(here=here, call=call, schema=schema, work=work)
     arguments = reading.read(arguments, places)
     holes = [binding.path for binding in reading.bindings]
     holes += [path for path, _ in reading.asset_refs]
-    problems = schema.problems(arguments, holes=(*holes, *reading.refused))
+    problems: Sequence[Problem] = ()
+    if not is_left_out(schema, arguments):
+        problems = schema.problems(
+            arguments, holes=(*holes, *reading.refused), strict=not work.lenient
+        )
     if problems:
         work.tell(here, _invalid(here, problems, work, found))
     if len(work.errors) > before:
@@ -194,6 +224,17 @@ def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
         asset_refs=tuple(reading.asset_refs),
         depends=frozenset(reading.depends),
         notes=(*(f"{work.target(here)}: {note}" for note in notes), *reading.notes),
+        loop=loop,
+    )
+
+
+def is_left_out(schema: Schema, arguments: Json) -> bool:
+    """Whether a call gives no value to a command whose one bare value is optional."""
+    return (
+        arguments == {}
+        and schema.json.get("x-optional") is True
+        and schema.json.get("type") != "object"
+        and not schema.valid(arguments)
     )
 
 

@@ -17,13 +17,21 @@ from neuraxis.references import (
     AssetRef,
     Binding,
     Expression,
+    ReferenceFailure,
     Scope,
+    Template,
+    evaluate,
     fill,
     parse_reference,
     read_template,
     reference_fault,
 )
 from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+ITEM = "item"
+"""The root that stands for one item of `for_each`, and its `Expression.step`."""
+PARAMS = "params"
+"""The root that stands for the parameters of a saved plan, and its step."""
 
 
 class Found(Protocol):
@@ -59,12 +67,32 @@ class Work:
     asset_ids: Sequence[str]
     templates: bool
     lenient: bool
+    params: Mapping[str, Json] | None = None
+    loops: bool = False
+    """Whether any of the calls is made for each item of a list."""
     ids: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict[str, int])
     names: Mapping[str, int] = field(default_factory=dict[str, int])
     found: list[Found | None] = field(default_factory=list["Found | None"])
     errors: list[CallError] = field(default_factory=list[CallError])
     at_fault: list[str] = field(default_factory=list[str])
+
+    @property
+    def extra(self) -> Sequence[str]:
+        """The roots that are not the name of a step."""
+        params = (PARAMS,) if self.params is not None else ()
+        return (*params, ITEM) if self.loops else params
+
+    def response(self, place: int) -> Mapping[str, Json] | None:
+        """What the step there is declared to answer; a list where it is a loop."""
+        found = self.found[place]
+        if found is None or found.response is None:
+            return None
+        schema = found.response.json
+        if self.calls[place].for_each is None:
+            return schema
+        listed: dict[str, Json] = {"type": "array", "items": schema}
+        return {**listed, "$defs": schema["$defs"]} if "$defs" in schema else listed
 
     def target(self, here: int) -> str:
         """How messages name a call; with its number where there are several."""
@@ -93,11 +121,23 @@ class Reading:
     refused: list[Path] = field(default_factory=list[Path])
     """Places that were already told of: the schema need not tell it again."""
     notes: list[str] = field(default_factory=list[str])
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    items_of: Expression | None = None
+    """Where the items of this call's loop come from, if one expression says it."""
 
     def read(self, arguments: Json, places: list[tuple[Path, Json]]) -> Json:
         """Sort every place into bindings, asset references and plain data."""
         work = self.work
-        scope = Scope(ids=work.ids, here=self.here, names=work.names, bare=work.lenient)
+        extra = dict(self.extra)
+        if work.params is not None:
+            extra[PARAMS] = PARAMS
+        scope = Scope(
+            ids=work.ids,
+            here=self.here,
+            names=work.names,
+            bare=work.lenient,
+            extra=extra,
+        )
         written: dict[Path, Json] = {}
         for path, value in places:
             if isinstance(value, str) and work.templates and not self.call.literal:
@@ -110,6 +150,12 @@ class Reading:
                 if problems:
                     self.refused.append(path)
                     continue
+                if template is not None and work.params is not None:
+                    if self._is_given(template, path, work.params, written):
+                        continue
+                    template = self._given(template, path, work.params)
+                    if template is None:
+                        continue
                 if template is not None:
                     if not template.refs:  # braces written by their escape only
                         written[path] = "".join(map(str, template.parts))
@@ -146,15 +192,61 @@ class Reading:
         for part in parts:
             if isinstance(part, str):
                 continue
-            self.depends.add(part.step)
-            earlier = self.work.found[self.work.places[part.step]]
-            if earlier is None or earlier.response is None or not part.operations:
+            step, operations = part.step, part.operations
+            if step == ITEM:
+                if self.items_of is None or not operations:
+                    continue
+                step = self.items_of.step
+                operations = (*self.items_of.operations, 0, *operations)
+            else:
+                self.depends.add(step)
+            place = self.work.places[step]
+            response = self.work.response(place)
+            if response is None or not operations:
                 continue
-            problem = declared.check(earlier.response.json, part.operations)
+            problem = declared.check(response, operations)
             if problem is not None:
-                name = f"{earlier.spec.name} in {{{{ {part.text[:60]} }}}}"
+                tool = self.work.calls[place].command
+                name = f"{tool} in {{{{ {part.text[:60]} }}}}"
                 expected = f"{problem.expected} of the response of {name}"
                 self._tell(replace(problem, path=path, expected=expected))
+
+    def _is_given(
+        self,
+        template: Template,
+        path: Path,
+        params: Mapping[str, Json],
+        written: dict[Path, Json],
+    ) -> bool:
+        """Put in a value that is a parameter of the plan alone; it is data from now."""
+        (*rest, last) = template.parts
+        if rest or isinstance(last, str) or last.step != PARAMS:
+            return False
+        try:
+            wants_text = self.schema.wants_text(path)
+            written[path] = evaluate(template, lambda _: params, wants_text, path=path)
+        except ReferenceFailure as failure:
+            self._tell(failure.problem)
+            self.refused.append(path)
+        return True
+
+    def _given(
+        self, template: Template, path: Path, params: Mapping[str, Json]
+    ) -> Template | None:
+        """The template with the plan's parameters written out as text in it."""
+        parts: list[str | Expression] = []
+        for part in template.parts:
+            if isinstance(part, str) or part.step != PARAMS:
+                parts.append(part)
+                continue
+            try:
+                alone = Template(parts=(part,))
+                parts.append(evaluate(alone, lambda _: params, True, path=path))
+            except ReferenceFailure as failure:
+                self._tell(failure.problem)
+                self.refused.append(path)
+                return None
+        return Template(parts=tuple(parts))
 
     def _asset(self, path: Path, value: Json) -> None:
         ref = parse_reference(value)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
@@ -15,6 +16,11 @@ from neuraxis.policy import Policy
 from neuraxis.settings import Settings
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
+
+OnError = Literal["fail_fast", "continue", "retry"]
+"""What becomes of a plan whose step failed: the rest is skipped; only what depends on
+the step is; or a step that may be repeated is tried again before the rest is skipped.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +65,4 @@ class Runtime:
     wrote: Callable[[str], None] = lambda path: None
     approve: Approve | None = None
     strict: bool = False
+    on_error: OnError = "fail_fast"

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraxis.dialects.intents import END, START, Intents
+from neuraxis.dialects.intents_read import read_reply
+from neuraxis.dialects.quick import quick_calls
 from neuraxis.errors import TemplateError
 from neuraxis.messages import Call, Completion, Message, Result
 from neuraxis.sentences import truncated_reply
@@ -81,7 +83,7 @@ def test_there_are_enough_golden_cases() -> None:
     assert len(REPLIES) >= 40
 
 
-# --- round trips -----------------------------------------------------------------
+# --- round trips --------------------------------------------------------------
 
 scalars = (
     st.none()
@@ -150,7 +152,7 @@ def test_nothing_a_model_writes_raises(text: str) -> None:
         assert not (reply.calls and reply.errors)
 
 
-# --- what the person said ----------------------------------------------------------
+# --- what the person said -----------------------------------------------------
 
 
 def test_C2_a_message_cannot_forge_the_frame() -> None:
@@ -175,7 +177,7 @@ def test_C2_marking_can_be_taken_back(text: str) -> None:
     assert START not in body
 
 
-# --- messages ----------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------
 
 
 def test_C25_all_results_go_back_in_one_message() -> None:
@@ -236,7 +238,7 @@ def test_any_value_can_be_said() -> None:
     }
 
 
-# --- the prompt ----------------------------------------------------------------------
+# --- the prompt ---------------------------------------------------------------
 
 WEB = PluginSpec(
     name="web",
@@ -350,7 +352,7 @@ def test_every_example_of_the_prompt_is_a_valid_reply() -> None:
         assert reply.calls
 
 
-# --- a user's own template -----------------------------------------------------------
+# --- a user's own template ----------------------------------------------------
 
 
 def test_C1_a_users_template_is_filled_without_jinja(tmp_path: Path) -> None:
@@ -456,3 +458,34 @@ def _spec_of(section: str) -> tuple[str, CommandSpec]:
         example_output=ast.literal_eval(output[1]) if output else None,
     )
     return tool[1], spec
+
+
+# --- the short way ------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(written=calls)
+def test_the_short_way_reads_what_the_long_way_reads(written: list[Call]) -> None:
+    """Whatever the quick reader takes, the full reader gives the same calls."""
+    text = Intents().write(written)
+    quick = quick_calls(text, START, END, counter())
+    if quick is not None:
+        assert quick == read_reply(text, next_id=counter()).calls
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        '[{"tool": "A", "x": 1e999}]',
+        '[{"tool": "A", "x": "\\ud800"}]',
+        '[{"tool": "A", "x": ' + "[" * 900 + "]" * 900 + "}]",
+        '[{"tool": "A", "x": ' + '{"a":' * 900 + "1" + "}" * 901 + "]",
+        '[{"tool": "A", "x": 1, "x": 2}]',
+        '[{"tool": "A", "x": NaN}]',
+    ],
+)
+def test_the_short_way_refuses_what_the_long_way_refuses(block: str) -> None:
+    """No value gets in by being quick."""
+    text = f"{START}\n{block}\n{END}"
+    assert quick_calls(text, START, END, counter()) is None
+    assert Intents().decode(Completion(text=text), next_id=counter()).calls == ()

@@ -37,7 +37,7 @@ def rows(shared_data: Path, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-# --- strict ------------------------------------------------------------------------
+# --- strict -------------------------------------------------------------------
 
 
 def nst_text(row: dict[str, Any]) -> str:
@@ -174,7 +174,7 @@ def test_one_leniency_leaves_the_rest_as_it_was(value: dict[str, Any]) -> None:
     assert lenient(text.replace("{", "{ // x\n", 1)) == value
 
 
-# --- lenient -------------------------------------------------------------------------
+# --- lenient ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

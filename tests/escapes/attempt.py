@@ -21,9 +21,7 @@ def whole(script: str, told: dict[str, Any]) -> str:
     low = any(word in script for word in ("libc.", "syscall(", "ctypes."))
     used = [name for name in _MODULES if f"{name}." in script]
     imports = ", ".join(dict.fromkeys(["os", *used, *(["ctypes"] if low else [])]))
-    return (
-        f"import {imports}\nW = {told!r}\n{_NAMES}{_LIBC if low else ''}{script}\n"
-    )
+    return f"import {imports}\nW = {told!r}\n{_NAMES}{_LIBC if low else ''}{script}\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

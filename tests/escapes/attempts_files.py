@@ -61,7 +61,8 @@ _READ = attempts(
     ),
     (
         "read_o_path",
-        "fd = os.open(W['secret'], os.O_PATH)\nprint(open(f'/proc/self/fd/{fd}').read())",
+        "fd = os.open(W['secret'], os.O_PATH)\n"
+        "print(open(f'/proc/self/fd/{fd}').read())",
     ),
     (
         "read_chroot",

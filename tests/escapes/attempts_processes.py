@@ -59,7 +59,8 @@ _PROCESSES = attempts(
     ),
     (
         "proc_limits",
-        "import resource\nresource.prlimit(W['victim'], resource.RLIMIT_NOFILE, (9, 9))",
+        "import resource\n"
+        "resource.prlimit(W['victim'], resource.RLIMIT_NOFILE, (9, 9))",
         "victim",
     ),
     (
@@ -105,7 +106,7 @@ _PROCESSES = attempts(
     ),
     (
         "proc_ignore_signals",
-        _STAY.replace("sleep(1)", "sleep(2.2)") + "import signal\n"
+        _STAY.replace("sleep(1)", "sleep(2)") + "import signal\n"
         "for n in range(1, 65):\n"
         "    try: signal.signal(n, signal.SIG_IGN)\n"
         "    except (OSError, ValueError): pass\n"

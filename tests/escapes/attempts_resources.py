@@ -16,7 +16,7 @@ _TIME = attempts(
     ("time_regex", "import re; re.match('(a+)+$', 'a' * 40 + 'b')", "survivor"),
     (
         "time_children",
-        "for _ in range(6):\n"
+        "for _ in range(3):\n"
         "    if os.fork() == 0:\n"
         "        end = time.monotonic() + 20\n"
         "        while time.monotonic() < end: pass\n"
@@ -26,7 +26,7 @@ _TIME = attempts(
     ),
     (
         "time_big_number",
-        "x = 3 ** 30_000_000; print(len(str(x)) if False else x.bit_length() and 7 ** x)",
+        "x = 3 ** 30_000_000; print((7 ** x).bit_length())",
         "survivor",
     ),
 )
@@ -52,7 +52,7 @@ _AMOUNTS = [
     ),
     _amount(
         "fork_bomb",
-        "end = time.monotonic() + 1.5\n"
+        "end = time.monotonic() + 0.8\n"
         "f = os.open('n', os.O_CREAT | os.O_RDWR | os.O_APPEND)\n"
         "while time.monotonic() < end:\n"
         "    try: os.fork()\n"
@@ -82,7 +82,7 @@ _AMOUNTS = [
     _amount(
         "memory_many",
         "r, w = os.pipe()\n"
-        "for n in range(6):\n"
+        "for n in range(3):\n"
         "    if os.fork() == 0:\n"
         "        b = [bytearray(os.urandom(1 << 20)) * 8 for _ in range(12)]\n"
         "        os.write(w, b'x'); time.sleep(3); os._exit(0)\n"
@@ -107,7 +107,8 @@ _AMOUNTS = [
     _amount(
         "disk_one",
         "with open('big', 'wb') as f:\n"
-        "    for n in range(30): f.write(bytes(8 << 20)); f.flush(); reached((n + 1) * 8)",
+        "    for n in range(30):\n"
+        "        f.write(bytes(8 << 20)); f.flush(); reached((n + 1) * 8)",
         16,
     ),
     _amount(
@@ -129,7 +130,8 @@ _AMOUNTS = [
     _amount(
         "disk_tmp",
         "for n in range(30):\n"
-        "    open(f'/tmp/nx-escape-{n}', 'wb').write(bytes(8 << 20)); reached(n * 8 + 8)",
+        "    open(f'/tmp/nx-escape-{n}', 'wb').write(bytes(8 << 20))\n"
+        "    reached(n * 8 + 8)",
         64,
     ),
     _amount(
@@ -199,7 +201,8 @@ _LANGUAGE = attempts(
     ),
     (
         "lang_new_interpreter",
-        "subprocess.run([sys.executable, '-c', f'print(open({W[\"secret\"]!r}).read())'])",
+        "code = f'print(open({W[\"secret\"]!r}).read())'\n"
+        "subprocess.run([sys.executable, '-c', code])",
     ),
     (
         "lang_exec",
@@ -218,7 +221,8 @@ _LANGUAGE = attempts(
         "    code = bytes.fromhex('b802000000' '31f6' '0f05' 'c3')\n"
         "    m = mmap.mmap(-1, 4096, prot=7); m.write(code)\n"
         "    at = ctypes.addressof(ctypes.c_char.from_buffer(m))\n"
-        "    fd = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(at)(W['secret'].encode())\n"
+        "    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(at)\n"
+        "    fd = call(W['secret'].encode())\n"
         "    print(os.read(fd, 99))",
     ),
     (
@@ -229,7 +233,7 @@ _LANGUAGE = attempts(
     (
         "lang_frames",
         "import gc\n"
-        "print([o for o in gc.get_objects() if isinstance(o, dict) and b'NX_KEY' in o])",
+        "print([o for o in gc.get_objects() if type(o) is dict and b'NX_KEY' in o])",
     ),
     (
         "lang_own_binary",

@@ -21,7 +21,8 @@ class Ordinary:
 ORDINARY: list[Ordinary] = [
     Ordinary(
         name="csv",
-        script="import csv\nprint(sum(int(r['n']) for r in csv.DictReader(open('d.csv'))))",
+        script="import csv\n"
+        "print(sum(int(r['n']) for r in csv.DictReader(open('d.csv'))))",
         files={"d.csv": "n,x\n1,a\n41,b\n"},
         expected="42",
     ),
@@ -43,7 +44,8 @@ ORDINARY: list[Ordinary] = [
     Ordinary(
         name="threads",
         script="from concurrent.futures import ThreadPoolExecutor\n"
-        "with ThreadPoolExecutor(8) as p: print(sum(p.map(lambda n: n * n, range(100))))",
+        "with ThreadPoolExecutor(8) as p:\n"
+        "    print(sum(p.map(lambda n: n * n, range(100))))",
         expected="328350",
     ),
     Ordinary(
@@ -87,7 +89,8 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="helper_beside",
-        script="from helper import twice\nimport pack.part\nprint(twice(21), pack.part.X)",
+        script="from helper import twice\nimport pack.part\n"
+        "print(twice(21), pack.part.X)",
         files={
             "helper.py": "def twice(n): return 2 * n\n",
             "pack/__init__.py": "",

@@ -45,7 +45,7 @@ ALL: list[Attempt] = [
 ]
 MIB = 1024 * 1024
 LIMITS = Limits(
-    seconds=1.5,
+    seconds=1.2,
     memory=192 * MIB,
     processes=32,
     file_bytes=16 * MIB,

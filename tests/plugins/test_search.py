@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from neuraxis.plugins import build_index, parse_manifest, search
+from neuraxis.plugins.manifest import parse_manifest
+from neuraxis.plugins.search import build_index, search
 from neuraxis.specs import PluginSpec
 
 

@@ -159,10 +159,24 @@ def test_a_link_to_the_workspace_is_a_workspace(tmp_path: Path) -> None:
 def test_the_workspace_is_made_by_the_first_write(tmp_path: Path) -> None:
     """Reading from a workspace that is not there is told, writing makes it."""
     root = tmp_path / "new" / "workspace"
+    assert () == files.list_files(root).files
     with pytest.raises(FileRefused, match="no such file or folder"):
         files.read_text(root, "a.txt")
     files.write_text(root, "a.txt", "a")
     assert ("a.txt",) == files.list_files(root).files
+
+
+def test_a_workspace_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    """A wrong setting is a sentence, without the path of this computer."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for call in (
+        lambda: files.write_text(tmp_path / "file", "a.txt", "a"),
+        lambda: files.read_text(tmp_path / "file", "a.txt"),
+        lambda: files.list_files(tmp_path / "file"),
+    ):
+        with pytest.raises(FileRefused) as caught:
+            call()
+        assert str(tmp_path) not in str(caught.value)
 
 
 def test_a_failed_write_leaves_nothing_behind(

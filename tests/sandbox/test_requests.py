@@ -199,6 +199,16 @@ def test_errors_of_the_server_are_answers() -> None:
     assert (404, "Not Found") == (answer.status, answer.reason)
 
 
+def test_a_servers_words_colour_no_terminal() -> None:
+    """Reason and type are cut to what can be printed on one line."""
+    answer = get(reply(b"", status="404 \x1b[31mred" + "x" * 200))
+    assert answer.reason.startswith("[31mred")
+    assert len(answer.reason) == 100
+    with pytest.raises(RequestRefused) as caught:
+        get(reply(b"", "image/\x1b[31m"))
+    assert str(caught.value).isprintable()
+
+
 def _drip(client: socket.socket, start: bytes, piece: bytes) -> None:
     client.sendall(start)
     for _ in range(100):

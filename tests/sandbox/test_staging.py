@@ -99,6 +99,21 @@ def test_S11_a_link_in_the_workspace_is_not_written_through(
     assert (workspace / "file").read_text(encoding="utf-8") == "new"
 
 
+def test_copies_of_killed_processes_are_removed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A copy in use is locked and stays; a forgotten one goes."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(staging, "STALE", -1)
+    forgotten = tmp_path / "neuraxis-run-old"
+    forgotten.mkdir()
+    with staging.staged(workspace, None, Limits()) as first:
+        assert not forgotten.exists()
+        with staging.staged(workspace, None, Limits()) as second:
+            assert first.exists()
+            assert second.exists()
+
+
 def test_guarded_names_stay_out(workspace: Path) -> None:
     """They are neither copied nor brought back."""
     (workspace / ".git").mkdir()

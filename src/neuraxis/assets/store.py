@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.bundle import CannotBeSaved, load, save
 from neuraxis.assets.describe import TOTAL_BUDGET, line_of, meta_of, size_of
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.errors import StorageError
@@ -133,6 +132,13 @@ class AssetStore:
             self._make_room()
         return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
+    def forget(self, asset_id: str) -> None:
+        """Let go of a result that does not count; its file stays, unreferred to."""
+        self._said.pop(asset_id, None)
+        asset = self._assets.pop(asset_id, None)
+        if asset is not None and asset.root is not None:
+            self._held -= asset.bytes
+
     def _too_large(self, said: Json) -> bool:
         if self._inline_bytes is None or isinstance(said, bool | int | float):
             return False
@@ -169,6 +175,9 @@ class AssetStore:
         )
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
+        # sessions without a folder do not pay for it
+        from neuraxis.assets.bundle import CannotBeSaved, save
+
         try:
             folder.mkdir(parents=True, exist_ok=True)
             save(asset.root, self._file(asset_id))
@@ -216,6 +225,8 @@ class AssetStore:
             return asset.root
         if self._folder is None or not asset.saved:
             raise ReferenceLost(sentences.asset_lost(asset_id))
+        from neuraxis.assets.bundle import load
+
         try:
             root = load(self._file(asset_id))
         except StorageError:

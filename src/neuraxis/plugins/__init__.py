@@ -1,21 +1,42 @@
-"""Plugins: manifests and Python functions in; specs, and commands that run, out."""
+"""Plugins: manifests and Python functions in; specs, and commands that run, out.
 
-from neuraxis.plugins.context import Context
-from neuraxis.plugins.function import command, plugin_from
-from neuraxis.plugins.loader import builtin_names, load_plugin, load_plugins
-from neuraxis.plugins.manifest import load_manifest, parse_manifest
-from neuraxis.plugins.registry import Command, Plugin, Registry
-from neuraxis.plugins.search import Hit, Index, build_index, search
-from neuraxis.plugins.yaml_text import to_yaml
+The names are looked up when they are first asked for: a session of Python functions
+does not pay for reading YAML.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuraxis.plugins.context import Context
+    from neuraxis.plugins.function import command, plugin_from
+    from neuraxis.plugins.loader import builtin_names, load_plugin, load_plugins
+    from neuraxis.plugins.manifest import load_manifest, parse_manifest
+    from neuraxis.plugins.registry import Command, Plugin, Registry
+    from neuraxis.plugins.yaml_text import to_yaml
+
+_WHERE = {
+    "Command": "neuraxis.plugins.registry",
+    "Context": "neuraxis.plugins.context",
+    "Plugin": "neuraxis.plugins.registry",
+    "Registry": "neuraxis.plugins.registry",
+    "builtin_names": "neuraxis.plugins.loader",
+    "command": "neuraxis.plugins.function",
+    "load_manifest": "neuraxis.plugins.manifest",
+    "load_plugin": "neuraxis.plugins.loader",
+    "load_plugins": "neuraxis.plugins.loader",
+    "parse_manifest": "neuraxis.plugins.manifest",
+    "plugin_from": "neuraxis.plugins.function",
+    "to_yaml": "neuraxis.plugins.yaml_text",
+}
 
 __all__ = [
     "Command",
     "Context",
-    "Hit",
-    "Index",
     "Plugin",
     "Registry",
-    "build_index",
     "builtin_names",
     "command",
     "load_manifest",
@@ -23,6 +44,12 @@ __all__ = [
     "load_plugins",
     "parse_manifest",
     "plugin_from",
-    "search",
     "to_yaml",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'neuraxis.plugins' has no attribute {name!r}")
+    return getattr(importlib.import_module(where), name)

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, NeuraxisError
 from neuraxis.plugins.calling import Caller, caller_of
 from neuraxis.plugins.function import make_instance, plugin_from
-from neuraxis.plugins.manifest import FILE_NAME, load_manifest
-from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.sentences import nearest
 from neuraxis.specs import CommandSpec, PluginSpec
 
@@ -125,6 +124,9 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
 
 
 def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
+    # a session of Python functions does not pay for reading YAML
+    from neuraxis.plugins.manifest import load_manifest
+
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
     folder = path if path.is_dir() else path.parent
     code = folder / CODE_NAME

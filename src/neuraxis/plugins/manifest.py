@@ -17,11 +17,11 @@ from neuraxis.messages import Path as Place
 from neuraxis.plugins.additions import parse_examples
 from neuraxis.plugins.manifest_commands import check_examples, is_v1, read_commands
 from neuraxis.plugins.notes import Notes
+from neuraxis.plugins.registry import FILE_NAME
 from neuraxis.plugins.yaml_nodes import read_yaml
 from neuraxis.sentences import quote, type_name
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-FILE_NAME = "config.yaml"
 MOST_PROMPT_BYTES = 262_144
 
 _ROOT_KEYS = (

@@ -292,9 +292,7 @@ def _blocking(command: Mapping[str, Json], place: Place, notes: Notes) -> bool:
     return True
 
 
-def _concurrency(
-    command: Mapping[str, Json], place: Place, notes: Notes
-) -> int | None:
+def _concurrency(command: Mapping[str, Json], place: Place, notes: Notes) -> int | None:
     value = command.get("concurrency")
     if value is None or (type(value) is int and value > 0):
         return value

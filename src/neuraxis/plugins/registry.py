@@ -17,6 +17,9 @@ from neuraxis.messages import CallError
 from neuraxis.notation import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
+FILE_NAME = "config.yaml"
+"""A manifest's name in its folder."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Command:

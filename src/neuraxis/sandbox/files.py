@@ -146,6 +146,8 @@ def list_files(
     parts = _parts(workspace, folder, folder=True)
     if len(pattern) > 200 or pattern.count("**") > 4:
         raise FileRefused("The pattern is too long: give something like '*.txt'.")
+    if not parts and not workspace.exists():
+        return Listing(files=())  # the first write makes it
     found: list[str] = []
     with parent_folder(workspace, (*parts, "-"), create=False) as start:
         for relative, _ in walk(start, parts):

@@ -220,7 +220,7 @@ def _answer(response: http.client.HTTPResponse, url: Url, way: _Way) -> Response
     return Response(
         url=str(url),
         status=response.status,
-        reason=response.reason[:100],
+        reason=_plain(response.reason),
         content_type=kind,
         charset=charset,
         body=body,
@@ -239,8 +239,13 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
     if allowed is not TEXT_TYPES:
         wanted = ", ".join(allowed)
     raise RequestRefused(
-        f"{url.host} sent {kind or 'no content type'}; only {wanted} is read."
+        f"{url.host} sent {_plain(kind) or 'no content type'}; only {wanted} is read."
     )
+
+
+def _plain(text: str) -> str:
+    """A server's words as a short line that colours no terminal."""
+    return "".join(char for char in text if char.isprintable())[:100]
 
 
 def _body(

@@ -8,11 +8,13 @@ also keeps what is in `GUARDED` from a script where a sandbox cannot make it rea
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +25,9 @@ from neuraxis.sandbox.limits import GUARDED, MIB, CannotStart, Limits
 _log = logging.getLogger(__name__)
 
 MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
+STALE = 60
+"""Seconds that a copy is left alone though nobody seems to use it."""
+_PREFIX = "neuraxis-run-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -64,7 +69,10 @@ def staged(
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
     """
-    outer = Path(tempfile.mkdtemp(prefix="neuraxis-"))
+    _clear()
+    outer = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    held = os.open(outer, _FOLDER)
+    fcntl.flock(held, fcntl.LOCK_SH)
     owner = -1 if uid is None else uid
     state = _Copy(
         uid=owner,
@@ -92,6 +100,24 @@ def staged(
             )
     finally:
         shutil.rmtree(outer, ignore_errors=True)
+        os.close(held)
+
+
+def _clear() -> None:
+    """Remove copies whose process was killed; those in use are locked."""
+    with os.scandir(tempfile.gettempdir()) as entries:
+        found = [entry for entry in entries if entry.name.startswith(_PREFIX)]
+    for entry in found:
+        with suppress(OSError):
+            about = entry.stat(follow_symlinks=False)
+            if about.st_uid != os.geteuid() or time.time() - about.st_mtime < STALE:
+                continue
+            folder = os.open(entry.path, _FOLDER)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(entry.path, ignore_errors=True)
+            finally:
+                os.close(folder)
 
 
 def _count(state: _Copy, size: int) -> bool:

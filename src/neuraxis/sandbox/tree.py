@@ -47,7 +47,10 @@ def parent_folder(
     shown = "/".join(parts).removesuffix("/-")
     with contextlib.ExitStack() as stack:
         if create:
-            root.mkdir(parents=True, exist_ok=True)
+            try:
+                root.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _refused("the workspace", "made", error) from None
         folder = _open_folder(root, None, str(root), "the workspace")
         stack.callback(_close, folder)
         for part in parts[:-1]:
@@ -90,9 +93,11 @@ def _make_folder(folder: Folder, part: str, shown: str) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise FileRefused(
-            f"{shown!r}: the folder {part!r} could not be made: {error.strerror}."
-        ) from None
+        raise _refused(part, "made", error) from None
+
+
+def _refused(what: str, done: str, error: OSError) -> FileRefused:
+    return FileRefused(f"{what!r} could not be {done}: {error.strerror or 'refused'}.")
 
 
 def check_plain(path: Path, shown: str) -> None:
@@ -109,6 +114,8 @@ def lstat(folder: Folder, part: str) -> os.stat_result | None:
         return os.stat(folder.name(part), dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise _refused(part, "looked at", error) from None
 
 
 def walk(
@@ -121,8 +128,8 @@ def walk(
     except OSError:
         return
     for name in names:
-        found = lstat(folder, name)
-        if found is None or not is_ordinary(name):
+        found = lstat(folder, name) if is_ordinary(name) else None
+        if found is None:
             continue
         parts = (*prefix, name)
         if len(parts) > MOST_PARTS:
@@ -143,8 +150,11 @@ def walk(
 def check_case(folder: Folder, part: str, shown: str) -> None:
     """Refuse a name that differs from one that is there only in case or form."""
     wanted = folded(part)
-    with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
-        clashes = [entry.name for entry in entries if folded(entry.name) == wanted]
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            clashes = [entry.name for entry in entries if folded(entry.name) == wanted]
+    except OSError as error:
+        raise _refused(shown, "written", error) from None
     if clashes and part not in clashes:
         raise FileRefused(
             f"{shown!r}: there is already {clashes[0]!r}, which differs only in upper "

@@ -101,8 +101,11 @@ def secure(
     until = time.monotonic() + seconds
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    sock = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
+    sock: ssl.SSLSocket | None = None
     try:
+        sock = context.wrap_socket(
+            raw, server_hostname=host, do_handshake_on_connect=False
+        )
         while True:
             try:
                 sock.do_handshake()
@@ -112,7 +115,8 @@ def secure(
             except ssl.SSLWantWriteError:
                 wait(sock, selectors.EVENT_WRITE, clock, until)
     except (OSError, ValueError, NeuraxisError) as error:
-        sock.close()
+        if sock is not None:
+            sock.close()
         raise _named(error, host, port) from None
 
 

@@ -508,6 +508,16 @@ class Reader:
         if slot.kind == "identifier" and span is None:
             digits = len(inside) == 1 and any(c.isdigit() for c in inside[0].text)
             score += 0.6 if digits else -0.1 * len(inside)
+        if (
+            slot.kind in LONG
+            and len(inside) > 1
+            and inside[0].fold
+            and (
+                inside[0].fold in self.tool.noun_words
+                or inside[0].low in slot.name_words
+            )
+        ):
+            score -= 0.2
         if slot.kind in ("place", "person") and inside[0].text[:1].isupper():
             score += 0.4
         if span is None and all(
@@ -537,6 +547,14 @@ class Reader:
                 behind.low in self.language.prepositions and behind.low in lead_ins
             ):
                 return 0.6
+        if self._named(matter[0]):
+            place = inside.index(matter[0]) + 1
+            if len(inside) > place + 1 and (
+                inside[place].low in self.language.prepositions
+            ):
+                return 0.6
+        if all(token.fold in self.tool.foreign for token in matter):
+            return 0.3
         start = 1 if inside[0].low in self.language.determiners else 0
         if start and len(inside) > 2 and self._named(inside[1]):
             return 0.4
@@ -577,6 +595,13 @@ def body_start(clause: Clause, language: Language) -> int:
     if clause.tokens[0].low in language.words("question_words"):
         small = language.function_words - language.determiners
         while index < len(clause.tokens) and clause.tokens[index].low in small:
+            index += 1
+        # "what can I make with": the verb behind the person asks, too.
+        if (
+            1 < index < len(clause.tokens) - 1
+            and clause.tokens[index - 1].low in language.words("persons")
+            and clause.tokens[index].fold in language.verbs
+        ):
             index += 1
         return index
     phrase = next(

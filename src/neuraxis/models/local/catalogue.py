@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from neuraxis.models.local import clauses, spans
@@ -73,6 +73,8 @@ class Tool:
     """Folded verbs and their concepts that ask for this tool."""
     noun_words: frozenset[str]
     """Folded words of names, plugin and titles: never part of a value's edge."""
+    foreign: frozenset[str] = frozenset()
+    """Such words of other tools only."""
 
     def slot(self, name: str) -> Slot:
         return next(slot for slot in self.slots if slot.name == name)
@@ -116,6 +118,8 @@ def build(
         _tool(name, plugin, command, taught.get(name, []), language)
         for name, plugin, command in found
     )
+    nouns = frozenset[str]().union(*(tool.noun_words for tool in tools))
+    tools = tuple(replace(tool, foreign=nouns - tool.noun_words) for tool in tools)
     counts: dict[str, int] = {}
     for tool in tools:
         for word in tool.weights:
@@ -237,7 +241,13 @@ def _tool(
             heads |= {word, *language.verbs[word]}
     nouns = {
         language.fold(word)
-        for text in (name, command.name, plugin.name, plugin.title or "")
+        for text in (
+            name,
+            command.name,
+            plugin.name,
+            plugin.title or "",
+            *_response_fields(command),
+        )
         for word in split_words(text)
     }
     return Tool(
@@ -456,8 +466,14 @@ def _learn(
 
 def locate(part: Clause, value: Json) -> tuple[int, int] | None:
     """The tokens (first, last) whose text is the value."""
+    if isinstance(value, list):
+        places = [locate(part, item) for item in cast("list[Json]", value)]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            return None
+        return min(first for first, _ in known), max(last for _, last in known)
     text = str(value).strip().casefold()
-    if not text or isinstance(value, (bool, dict, list)):
+    if not text or isinstance(value, (bool, dict)):
         return None
     for index, token in enumerate(part.tokens):
         if token.span is not None and token.span.value.casefold() == text:

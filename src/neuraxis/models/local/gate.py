@@ -90,7 +90,7 @@ def _is_noun_named(clause: Clause, match: Match, language: Language) -> bool:
     """A word of the clause is one of the tool's own, and it is no common verb."""
     weights = match.tool.weights
     return any(
-        weights.get(meaning, 0.0) >= 0.5
+        weights.get(meaning, 0.0) >= 0.6
         for token in clause.tokens
         if token.fold and token.low not in language.function_words
         for meaning in (token.fold, *language.concepts.get(token.fold, ()))

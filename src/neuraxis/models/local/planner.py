@@ -8,7 +8,7 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from neuraxis.models.local import chains, clauses, contents, gate, retrieval
 from neuraxis.models.local.catalogue import Catalogue, Tool
@@ -214,15 +214,17 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
     `runs`: the clause wants a program that is not there yet, so a missing path can be
     that of a program written first.
     """
+    writes = any(slot.kind == "content" for slot in tool.slots)
+    starts = runs and chains.runs_programs(tool)
     value = 0.0
     for name in filling.missing:
-        slot = tool.slot(name)
-        makeable = slot.kind == "content" or (
-            slot.kind == "path"
-            and (runs or any(s.kind == "content" for s in tool.slots))
-        )
+        kind = tool.slot(name).kind
+        makeable = kind == "content" or (kind == "path" and (writes or starts))
         value -= 0.04 if makeable else 0.22
-    value -= 0.22 * min(filling.waste, 2.0)
+    if starts:
+        value += 0.45  # what is left over says what the program does
+    else:
+        value -= 0.22 * min(filling.waste, 2.0)
     taken = [
         filling.taken[slot.name].score
         for slot in tool.slots
@@ -232,15 +234,3 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
         value += 0.12 * max(-1.5, min(1.0, sum(taken) / len(taken) - 0.9))
     return value
 
-
-def with_arguments(choice: Choice, **values: object) -> Choice:
-    """The choice with some parameters set."""
-    filling = choice.filling
-    return replace(
-        choice,
-        filling=replace(
-            filling,
-            arguments={**filling.arguments, **values},
-            missing=tuple(name for name in filling.missing if name not in values),
-        ),
-    )

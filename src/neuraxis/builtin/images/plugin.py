@@ -1,0 +1,164 @@
+"""Opening, cropping, resizing, converting and saving pictures with Pillow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from neuraxis.builtin import workspace
+from neuraxis.builtin.images import pictures
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.specs import Json
+
+FILE_BYTES = 50_000_000
+MOST_AREAS = 500
+Point = tuple[float, float]
+
+
+def open_image(file_path: str, context: Context) -> Any:
+    """Open a picture of the workspace."""
+    pictures.pillow()
+    limit = workspace.number(context, "images.file_bytes", FILE_BYTES)
+    most = workspace.number(context, "images.pixels", pictures.MOST_PIXELS)
+    return pictures.opened(workspace.read(context, file_path, limit), most)
+
+
+def crop_image(
+    img_data: Any, cut_polygons: Any = None, box: list[float] | None = None
+) -> dict[str, Any]:
+    """Cut areas out of a picture, in the kind that was given: picture or array."""
+    picture = pictures.picture_of(img_data)
+    areas = [] if cut_polygons is None else _areas(cut_polygons)
+    if box is not None:
+        left, top, right, bottom = box
+        areas.insert(0, [(left, top), (right, top), (right, bottom), (left, bottom)])
+    if not areas:
+        raise CommandError("Expected cut_polygons or box: nothing says what to cut.")
+    if len(areas) > MOST_AREAS:
+        raise CommandError(f"{len(areas)} areas: at most {MOST_AREAS} in one call.")
+    cut = [_cut(picture, area) for area in areas]
+    return {"cropped": [pictures.as_given(part, img_data) for part in cut]}
+
+
+def _areas(given: Any) -> list[list[Point]]:
+    """Polygons from an array or lists of two or three dimensions (as OCR gives them).
+
+    A row is `x1 y1 x2 y2 …`, or a list of points `[x, y]`.
+    """
+    rows = given.tolist() if hasattr(given, "tolist") else given
+    areas: list[list[Point]] = []
+    for row in cast("Sequence[Any]", rows):
+        flat = row.tolist() if hasattr(row, "tolist") else row
+        if not isinstance(flat, list):
+            raise CommandError(
+                "cut_polygons: expected a list of polygons; put one polygon into a "
+                "list."
+            )
+        numbers = _flat(cast("list[Any]", flat))
+        if len(numbers) < 6 or len(numbers) % 2:
+            raise CommandError(
+                "cut_polygons: expected polygons of at least three points, each "
+                f"x and y, got {len(numbers)} numbers."
+            )
+        areas.append(list(zip(numbers[::2], numbers[1::2], strict=True)))
+    return areas
+
+
+def _flat(row: list[Any]) -> list[float]:
+    numbers: list[float] = []
+    for part in row:
+        inner = part.tolist() if hasattr(part, "tolist") else part
+        for number in cast("list[Any]", inner if isinstance(inner, list) else [inner]):
+            if not isinstance(number, int | float) or not abs(number) < 1e6:
+                raise CommandError("cut_polygons: expected numbers, in pixels.")
+            numbers.append(float(number))
+    return numbers
+
+
+def _cut(picture: Any, area: list[Point]) -> Any:
+    """A rectangle as it is, four corners straightened, other shapes on nothing."""
+    across, down = [x for x, _ in area], [y for _, y in area]
+    left, top = max(0, math.floor(min(across))), max(0, math.floor(min(down)))
+    right = min(picture.width, math.ceil(max(across)))
+    bottom = min(picture.height, math.ceil(max(down)))
+    if right <= left or bottom <= top:
+        raise CommandError(
+            f"The area {_shown(area)} lies outside the picture of "
+            f"{picture.width}x{picture.height}."
+        )
+    if _is_box(area):
+        return picture.crop((left, top, right, bottom))
+    if len(area) == 4:
+        return _straightened(picture, area)
+    part = picture.crop((left, top, right, bottom)).convert("RGBA")
+    mask = pictures.pillow().new("L", part.size, 0)
+    moved = [(x - left, y - top) for x, y in area]
+    pictures.pillow("ImageDraw").Draw(mask).polygon(moved, fill=255)
+    part.putalpha(mask)
+    return part
+
+
+def _is_box(area: list[Point]) -> bool:
+    corners = set(area)
+    return len(area) == 4 and corners == {(x, y) for x, _ in area for _, y in area}
+
+
+def _straightened(picture: Any, area: list[Point]) -> Any:
+    """Four corners, from the upper left clockwise, as an upright rectangle."""
+    upper_left, upper_right, lower_right, lower_left = area
+    width = max(math.dist(upper_left, upper_right), math.dist(lower_left, lower_right))
+    height = max(math.dist(upper_left, lower_left), math.dist(upper_right, lower_right))
+    size = (max(1, round(width)), max(1, round(height)))
+    pictures.check_size(*size)
+    corners = (*upper_left, *lower_left, *lower_right, *upper_right)
+    image = pictures.pillow()
+    return picture.transform(
+        size, image.Transform.QUAD, corners, image.Resampling.BILINEAR
+    )
+
+
+def _shown(area: list[Point]) -> str:
+    return ", ".join(f"({x:g}, {y:g})" for x, y in area[:4])
+
+
+def resize_image(
+    img_data: Any, width: int | None = None, height: int | None = None
+) -> Any:
+    """Make a picture larger or smaller; with one side the other keeps its ratio."""
+    picture = pictures.picture_of(img_data)
+    if width is None and height is None:
+        raise CommandError("Expected width, height or both, in pixels.")
+    wide = width or max(1, round(picture.width * (height or 1) / picture.height))
+    high = height or max(1, round(picture.height * (width or 1) / picture.width))
+    pictures.check_size(wide, high)
+    # a picture of one bit has no shades to average
+    plain = picture.convert("L") if picture.mode == "1" else picture
+    resampling = pictures.pillow().Resampling.LANCZOS
+    return pictures.as_given(plain.resize((wide, high), resampling), img_data)
+
+
+def convert_image(img_data: Any, mode: str) -> Any:
+    """Change the colours: RGB, RGBA, grey, black and white."""
+    picture = pictures.picture_of(img_data)
+    if mode == "RGB":
+        return pictures.as_given(pictures.on_white(picture), img_data)
+    if mode in ("L", "1") and "A" in picture.getbands():
+        picture = pictures.on_white(picture)
+    return pictures.as_given(picture.convert(mode), img_data)
+
+
+def save_image(
+    img_data: Any, file_path: str, context: Context, quality: int = 90
+) -> dict[str, Json]:
+    """Save a picture into the workspace; the ending says the format."""
+    picture = pictures.picture_of(img_data)
+    data = pictures.encoded(picture, workspace.ending(file_path), quality)
+    path = workspace.write(context, file_path, data)
+    return {
+        "file_path": path,
+        "width": picture.width,
+        "height": picture.height,
+        "bytes": len(data),
+    }

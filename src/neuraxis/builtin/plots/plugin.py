@@ -1,0 +1,171 @@
+"""Pictures of a table's columns, drawn by matplotlib.
+
+Only its object interface is used (`Figure`, the Agg canvas): `pyplot` keeps figures in
+the process, and two commands at once would draw into each other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from neuraxis.builtin.extras import needed
+from neuraxis.builtin.tables.frames import check_columns, frame_of, told
+from neuraxis.errors import CommandError
+
+MOST_POINTS = 1_000_000
+MOST_BARS = 200
+MOST_BINS = 1000
+DPI = 100
+_Names = str | list[str]
+
+
+def plot_line(
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+) -> Any:
+    """Lines of one or more columns over another."""
+    frame, names = _columns(table, x, y)
+    figure, axes = _figure(width, height, title)
+    across = frame[x].to_list()
+    for name in names:
+        axes.plot(across, _numbers(frame, name), label=_plain(name))
+    return _picture(figure, axes, x, names)
+
+
+def plot_bar(
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+) -> Any:
+    """A bar for each row; side by side for several columns."""
+    frame, names = _columns(table, x, y, MOST_BARS)
+    figure, axes = _figure(width, height, title)
+    places = range(frame.height)
+    broad = 0.8 / len(names)
+    for number, name in enumerate(names):
+        shift = (number - (len(names) - 1) / 2) * broad
+        axes.bar(
+            [place + shift for place in places],
+            _numbers(frame, name),
+            broad,
+            label=_plain(name),
+        )
+    labels = ["" if item is None else _plain(str(item)[:40]) for item in frame[x]]
+    axes.set_xticks(list(places), labels)
+    if frame.height > 6 or any(len(label) > 12 for label in labels):
+        axes.tick_params(axis="x", labelrotation=90 if frame.height > 12 else 30)
+    return _picture(figure, axes, x, names)
+
+
+def plot_scatter(
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+) -> Any:
+    """A point for each row."""
+    frame, names = _columns(table, x, y)
+    figure, axes = _figure(width, height, title)
+    across = frame[x].to_list()
+    for name in names:
+        axes.scatter(across, _numbers(frame, name), s=12, label=_plain(name))
+    return _picture(figure, axes, x, names)
+
+
+def plot_histogram(
+    table: Any,
+    column: str,
+    bins: int = 20,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+) -> Any:
+    """How often the values of a column fall into each of some ranges."""
+    frame = frame_of(table)
+    check_columns(frame, [column])
+    _check_numbers(frame, column)
+    figure, axes = _figure(width, height, title)
+    with told():
+        values = frame[column].drop_nulls().drop_nans()
+        values = values.filter(values.is_finite()) if values.dtype.is_float() else (
+            values
+        )
+    if not values.len():
+        raise CommandError(f"The column {column!r} holds no number.")
+    axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
+    return _picture(figure, axes, column, ["count"])
+
+
+def _columns(
+    table: Any, x: str, y: _Names, most: int = MOST_POINTS
+) -> tuple[Any, Sequence[str]]:
+    """The frame of the table and the names of the columns that are drawn."""
+    frame = frame_of(table)
+    names = [y] if isinstance(y, str) else y
+    check_columns(frame, [x, *names])
+    for name in names:
+        _check_numbers(frame, name)
+    if frame.height * len(names) > most:
+        raise CommandError(
+            f"{frame.height} rows are too many for this plot, at most "
+            f"{most // len(names)} are drawn: group or filter the table first, or plot "
+            "a histogram."
+        )
+    if not frame.height:
+        raise CommandError("The table has no rows: there is nothing to draw.")
+    return frame, names
+
+
+def _check_numbers(frame: Any, name: str) -> None:
+    kind = frame.schema[name]
+    if not (kind.is_numeric() or kind.is_(frame_of([{"x": True}]).schema["x"])):
+        raise CommandError(f"The column {name!r} holds {kind}; expected numbers.")
+
+
+def _numbers(frame: Any, name: str) -> list[float]:
+    """The column's values; an empty cell is a gap."""
+    return [float("nan") if item is None else float(item) for item in frame[name]]
+
+
+def _plain(text: str) -> str:
+    """A text that matplotlib draws as it is: `$` would begin a formula."""
+    text = text.replace("$", r"\$")
+    # a label with a leading underscore is left out of the legend
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
+def _figure(width: int, height: int, title: str) -> tuple[Any, Any]:
+    figures = needed("matplotlib.figure", "plots", "Drawing a plot")
+    figure = figures.Figure(
+        figsize=(width / DPI, height / DPI), dpi=DPI, layout="constrained"
+    )
+    axes = figure.add_subplot()
+    if title:
+        axes.set_title(_plain(title))
+    return figure, axes
+
+
+def _picture(figure: Any, axes: Any, across: str, names: Sequence[str]) -> Any:
+    """The figure as a picture that the commands of `images` take."""
+    agg = needed("matplotlib.backends.backend_agg", "plots", "Drawing a plot")
+    image = needed("PIL.Image", "plots", "Drawing a plot")
+    axes.set_xlabel(_plain(across))
+    if len(names) == 1:
+        axes.set_ylabel(_plain(names[0]))
+    else:
+        axes.legend()
+    canvas = agg.FigureCanvasAgg(figure)
+    canvas.draw()
+    size = canvas.get_width_height()
+    drawn = image.frombytes("RGBA", size, bytes(canvas.buffer_rgba()))
+    return drawn.convert("RGB")

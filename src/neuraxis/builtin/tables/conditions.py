@@ -1,0 +1,107 @@
+"""A condition `{column, op, value}` flows in; a Polars expression flows out.
+
+There is no expression language: an operation is one word of `OPERATIONS`, a value is
+a value. A value that cannot be compared with its column is told before Polars sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from neuraxis.builtin.tables import frames
+from neuraxis.errors import CommandError
+from neuraxis.sentences import quote, type_name
+from neuraxis.specs import Json
+
+OPERATIONS = (
+    *("eq", "ne", "lt", "le", "gt", "ge", "in", "not_in"),
+    *("contains", "starts_with", "ends_with", "is_empty", "is_not_empty"),
+)
+_TEXTS = ("contains", "starts_with", "ends_with")
+
+
+def condition(frame: Any, given: Mapping[str, Json]) -> Any:
+    """The expression of one condition.
+
+    Raises:
+        CommandError: there is no such column, or the value does not fit it.
+    """
+    polars = frames.library()
+    name, op = str(given["column"]), str(given["op"])
+    frames.check_columns(frame, [name])
+    column, kind = polars.col(name), frame.schema[name]
+    if op in ("is_empty", "is_not_empty"):
+        return column.is_null() if op == "is_empty" else column.is_not_null()
+    value = given.get("value")
+    if value is None:
+        raise CommandError(
+            f"{name} {op}: expected a value; for empty cells use is_empty."
+        )
+    if op in ("in", "not_in"):
+        if not isinstance(value, list) or not value:
+            raise CommandError(f"{name} {op}: expected a list of values.")
+        values = [_literal(name, kind, item) for item in cast("list[Json]", value)]
+        if any(isinstance(item, float) for item in values):
+            values = [float(item) for item in values]
+        listed = polars.Series(values, dtype=None if kind.is_numeric() else kind)
+        found = column.is_in(listed.implode())
+        return found if op == "in" else ~found
+    if op in _TEXTS:
+        if not isinstance(value, str) or not _is_text(kind):
+            raise CommandError(
+                f"{name} {op}: expected a text and a column of texts, got "
+                f"{quote(value)} and a column of {kind}."
+            )
+        texts = column.cast(polars.String).str
+        if op == "contains":
+            return texts.contains(value, literal=True)
+        return texts.starts_with(value) if op == "starts_with" else (
+            texts.ends_with(value)
+        )
+    return getattr(column, op)(polars.lit(_literal(name, kind, value)))
+
+
+def _is_text(kind: Any) -> bool:
+    polars = frames.library()
+    return kind in (polars.String, polars.Categorical, polars.Enum)
+
+
+def _literal(name: str, kind: Any, value: Json) -> Any:
+    """The value as the column's type has it.
+
+    Raises:
+        CommandError: it cannot be compared with the column.
+    """
+    polars = frames.library()
+    if isinstance(value, str) and kind.is_temporal():
+        return _moment(name, kind, value)
+    fits = (
+        isinstance(value, bool)
+        if kind == polars.Boolean
+        else isinstance(value, int | float) and not isinstance(value, bool)
+        if kind.is_numeric()
+        else isinstance(value, str)
+    )
+    if not fits:
+        raise CommandError(
+            f"{name}: the column holds {kind}; {type_name(value)} {quote(value)} "
+            "cannot be compared with it."
+        )
+    return value
+
+
+def _moment(name: str, kind: Any, text: str) -> Any:
+    polars = frames.library()
+    written = polars.Series([text]).str
+    try:
+        if kind == polars.Date:
+            return written.to_date(strict=True)[0]
+        if kind == polars.Time:
+            return written.to_time(strict=True)[0]
+        return written.to_datetime(strict=True, time_zone=kind.time_zone)[0]
+    except (polars.exceptions.PolarsError, AttributeError):
+        raise CommandError(
+            f"{name}: expected {kind} as ISO text such as 2026-01-31, got "
+            f"{quote(text)}."
+        ) from None

@@ -1,0 +1,179 @@
+"""Reading, choosing, grouping and writing tables with Polars."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from neuraxis.builtin import workspace
+from neuraxis.builtin.tables import frames, views
+from neuraxis.builtin.tables.conditions import condition
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.specs import Json
+
+FILE_BYTES = 200_000_000
+DESCRIBED = 60
+"""Columns that one description holds."""
+
+
+def read_table(
+    file_path: str,
+    context: Context,
+    columns: list[str] | None = None,
+    separator: str = "",
+) -> Any:
+    """Read a file of the workspace as a table; its ending says the format."""
+    frames.library()
+    limit = workspace.number(context, "tables.file_bytes", FILE_BYTES)
+    data = workspace.read(context, file_path, limit)
+    most = workspace.number(context, "tables.rows", frames.MOST_ROWS)
+    frame = frames.parse(data, workspace.ending(file_path), separator, most)
+    return select_columns(frame, columns) if columns else frame
+
+
+def select_columns(table: Any, columns: list[str]) -> Any:
+    """The columns, in the order they were asked for."""
+    frame = frames.frame_of(table)
+    frames.check_columns(frame, columns)
+    with frames.told():
+        return frame.select(columns)
+
+
+def filter_rows(
+    table: Any, conditions: list[dict[str, Json]], match: str = "all"
+) -> Any:
+    """The rows that meet all conditions, or any of them."""
+    frame = frames.frame_of(table)
+    tests = [condition(frame, given) for given in conditions]
+    polars = frames.library()
+    joined = polars.all_horizontal(tests) if match == "all" else (
+        polars.any_horizontal(tests)
+    )
+    with frames.told():
+        return frame.filter(joined)
+
+
+def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
+    """The rows in order; equal ones stay in theirs, empty cells come last."""
+    frame = frames.frame_of(table)
+    frames.check_columns(frame, columns)
+    with frames.told():
+        return frame.sort(
+            columns, descending=descending, nulls_last=True, maintain_order=True
+        )
+
+
+def group_rows(table: Any, by: list[str], aggregations: list[dict[str, Json]]) -> Any:
+    """One row a group, in the order in which the groups first appear."""
+    frame = frames.frame_of(table)
+    frames.check_columns(frame, by)
+    made = [_aggregation(frame, given) for given in aggregations]
+    with frames.told():
+        if not by:
+            return frame.select(made)
+        return frame.group_by(by, maintain_order=True).agg(made)
+
+
+def _aggregation(frame: Any, given: dict[str, Json]) -> Any:
+    polars = frames.library()
+    column, function = given.get("column"), str(given["function"])
+    if column is None:
+        if function != "count":
+            raise CommandError(f"{function}: expected the column it is made of.")
+        return polars.len().alias(str(given.get("name") or "count"))
+    frames.check_columns(frame, [str(column)])
+    # the schema's enum holds these and `distinct` only
+    method = "n_unique" if function == "distinct" else function
+    made = getattr(polars.col(str(column)), method)()
+    return made.alias(str(given.get("name") or f"{column}_{function}"))
+
+
+def join_tables(
+    left: Any,
+    right: Any,
+    on: list[str],
+    right_on: list[str] | None = None,
+    how: str = "inner",
+) -> Any:
+    """Both tables side by side where their key columns are equal."""
+    first, second = frames.frame_of(left), frames.frame_of(right)
+    others = right_on or on
+    if len(others) != len(on):
+        raise CommandError("right_on: expected as many columns as in on.")
+    frames.check_columns(first, on)
+    frames.check_columns(second, others)
+    with frames.told():
+        _check_growth(first, second, on, others)
+        return first.join(
+            second,
+            left_on=on,
+            right_on=others,
+            how=how,
+            maintain_order="left_right",
+            coalesce=True if how in ("left", "full") else None,
+        )
+
+
+def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> None:
+    """A join of keys that stand often on both sides can outgrow the memory."""
+    polars = frames.library()
+    left = first.group_by(on).agg(polars.len().alias("_left"))
+    right = second.group_by(others).agg(polars.len().alias("_right"))
+    both = left.join(right, left_on=on, right_on=others, how="inner")
+    rows = both.select(
+        (polars.col("_left").cast(polars.Int64) * polars.col("_right")).sum()
+    ).item()
+    if rows > frames.MOST_ROWS:
+        raise CommandError(
+            f"The join would have {rows} rows, at most {frames.MOST_ROWS} are made: "
+            "join on columns that tell the rows apart, or group first."
+        )
+
+
+def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Json]:
+    """Rows, columns, and of each column its type and its range."""
+    frame = frames.frame_of(table)
+    frames.check_columns(frame, columns or ())
+    names: list[str] = columns or frame.columns
+    told: list[Json] = []
+    with frames.told():
+        for name in names[:DESCRIBED]:
+            told.append(_column(frame, name))
+    found: dict[str, Json] = {"rows": frame.height, "columns": told}
+    if len(names) > DESCRIBED:
+        found["more_columns"] = names[DESCRIBED : DESCRIBED + 100]
+    return found
+
+
+def _column(frame: Any, name: str) -> dict[str, Json]:
+    column = frame[name]
+    told: dict[str, Json] = {
+        "name": name,
+        "type": str(column.dtype)[:60],
+        "empty": column.null_count(),
+    }
+    if column.dtype.is_nested():
+        return told
+    told["distinct"] = column.n_unique()
+    for what in ("min", "max", "mean", "std"):
+        if what in ("min", "max") or column.dtype.is_numeric():
+            value = getattr(column, what)()
+            told[what] = views.cell(value if not isinstance(value, str) else value[:60])
+    return told
+
+
+def table_rows(
+    table: Any, start: int = 0, count: int = 20, columns: list[str] | None = None
+) -> dict[str, Json]:
+    """Some rows as JSON, as many as fit into a message."""
+    return views.rows_of(frames.frame_of(table), start, count, columns)
+
+
+def write_table(table: Any, file_path: str, context: Context) -> dict[str, Json]:
+    """Write a table into the workspace; the ending says the format."""
+    frame = frames.frame_of(table)
+    data = frames.written(frame, workspace.ending(file_path))
+    path = workspace.write(context, file_path, data)
+    return cast(
+        "dict[str, Json]", {"file_path": path, "rows": frame.height, "bytes": len(data)}
+    )

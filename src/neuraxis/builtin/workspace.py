@@ -1,0 +1,60 @@
+"""Files of the workspace for the plugins that ship: limits from settings, plain errors.
+
+A path as a model wrote it flows in, bytes flow out or in; every access goes through
+`sandbox.files`, and what it refuses is told to the model.
+"""
+
+from __future__ import annotations
+
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.sandbox import files
+
+
+def read(context: Context, file_path: str, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes.
+
+    Raises:
+        CommandError: it is not there, too large, or outside the workspace.
+    """
+    try:
+        return files.read_bytes(context.workspace, file_path, limit=limit)
+    except files.FileRefused as error:
+        raise CommandError(str(error)) from None
+
+
+def write(context: Context, file_path: str, data: bytes) -> str:
+    """Write a file whole or not at all; gives its path in the workspace.
+
+    Raises:
+        CommandError: the path, the place or the amount is not allowed.
+    """
+    usual = files.Quota()
+    quota = files.Quota(
+        file_bytes=number(context, "files.file_bytes", usual.file_bytes),
+        total_bytes=number(context, "files.total_bytes", usual.total_bytes),
+        files=number(context, "files.files", usual.files),
+    )
+    try:
+        written = files.write_bytes(context.workspace, file_path, data, quota=quota)
+    except files.FileRefused as error:
+        raise CommandError(str(error)) from None
+    context.wrote(written)
+    return written
+
+
+def number(context: Context, key: str, usual: int) -> int:
+    """A setting that is a whole number."""
+    given = context.settings.get(key, usual)
+    try:
+        return int(given)
+    except (TypeError, ValueError):
+        raise CommandError(
+            f"The setting {key} must be a whole number, not {given!r}."
+        ) from None
+
+
+def ending(file_path: str) -> str:
+    """`.csv` of `data/Prices.CSV`; empty where the name has none."""
+    name = file_path.rpartition("/")[2]
+    return f".{name.rpartition('.')[2].casefold()}" if "." in name else ""
