@@ -523,3 +523,14 @@ async def test_one_session_answers_one_request_at_a_time() -> None:
     with pytest.raises(ConfigError, match="already answering"):
         await session.drive("two")
     assert (await task).text == "slow"
+
+
+def test_a_plugin_inside_the_workspace_is_refused(tmp_path: Path) -> None:
+    """What a model could have written there is not loaded as code."""
+    folder = tmp_path / "workspace" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text("name: mine\ncommands: []\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="lies in the workspace"):
+        Session(
+            model=ScriptedModel([]), plugins=[folder], workspace=tmp_path / "workspace"
+        )

@@ -29,10 +29,10 @@ from neuraxis.events import (
 )
 from neuraxis.messages import Call, CallError, Path, Result
 from neuraxis.plan import Step, is_left_out
+from neuraxis.plan_references import ITEM
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import EVERYTHING
-from neuraxis.plan_references import ITEM
 from neuraxis.references import AssetRef, ReferenceFailure, evaluate, fill
 from neuraxis.runtime import Runtime
 from neuraxis.specs import Json
@@ -40,7 +40,7 @@ from neuraxis.specs import Json
 _CHANGING = frozenset({"idempotent", "once"})
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A step is not run; `error` is what the model is told."""
 
     def __init__(self, error: CallError) -> None:
@@ -62,7 +62,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         tool = f"{plugin}.{spec.name}"
         code = command.run or _no_code
         if step.bindings or step.asset_refs:
-            arguments = _resolve(step, command, runtime)
+            arguments = resolve_arguments(step, runtime)
             key = _same(tool, arguments)
         else:
             key = f"{tool} {arguments!r}"
@@ -71,7 +71,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         usage.steps += 1
         times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
         if usage.steps > budget.steps or times > budget.steps_per_tool:
-            raise _Refused(_exhausted(tool, runtime))
+            raise Refused(_exhausted(tool, runtime))
         seen = usage.seen.get(key)
         if seen is not None and seen[0] >= budget.repeats:
             result = _again(seen[1], call, seen[0] + 1)
@@ -126,7 +126,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         error = sentences.cancelled(call.target)
         finished(_failure(call, command, error, started), runtime, step)
         raise
-    except _Refused as refused:
+    except Refused as refused:
         result = _failure(call, command, refused.error, started)
     except TimeLimitReached:
         error = sentences.timed_out(call.target, spec.time_limit or runtime.time_limit)
@@ -142,9 +142,13 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
     return result
 
 
-def _resolve(step: Step, command: Command, runtime: Runtime) -> Json:
-    """The arguments with the objects in the places of the references (B42, C20)."""
-    target = step.call.target
+def resolve_arguments(step: Step, runtime: Runtime) -> Json:
+    """The arguments with the objects in the places of the references (B42, C20).
+
+    Raises:
+        Refused: a reference leads nowhere, or to what the command does not take.
+    """
+    command, target = step.command, step.call.target
     schema = command.parameters
     replaced: dict[Path, Any] = {}
 
@@ -164,20 +168,20 @@ def _resolve(step: Step, command: Command, runtime: Runtime) -> Json:
         for path, ref in step.asset_refs:
             replaced[path] = runtime.assets.resolve(ref)
     except ReferenceLost as lost:
-        raise _Refused(lost.error) from None
+        raise Refused(lost.error) from None
     except ReferenceFailure as failure:
-        raise _Refused(sentences.reference_not_found(target, failure.message)) from None
+        raise Refused(sentences.reference_not_found(target, failure.message)) from None
     arguments = fill(step.arguments, replaced)
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:
             where = sentences.path_text(path, target)
-            raise _Refused(
+            raise Refused(
                 sentences.invalid_asset_type(where, problem.expected, problem.got)
             )
     problems = schema.problems(arguments, holes=tuple(replaced))
     if problems:
-        raise _Refused(
+        raise Refused(
             sentences.invalid_param(target, problems, command.spec.parameter_names)
         )
     return arguments
@@ -214,7 +218,7 @@ async def _decide(
         reason = decision.reason
         if decision.verdict == "ask":
             reason += ", it needs a person's yes, and nobody can be asked"
-        raise _Refused(sentences.denied(call.target, reason))
+        raise Refused(sentences.denied(call.target, reason))
     asked = ApprovalAsked(
         id=call.id,
         call={
@@ -228,7 +232,7 @@ async def _decide(
     allowed = await runtime.approve(asked)
     runtime.emit(ApprovalAnswered(id=call.id, allowed=allowed))
     if not allowed:
-        raise _Refused(sentences.denied(call.target, "the user said no"))
+        raise Refused(sentences.denied(call.target, "the user said no"))
 
 
 def _no_code(*_: Any, **__: Any) -> Any:
@@ -257,6 +261,7 @@ def _passed(
         cancelled=cancelled,
         allowed_hosts=runtime.allowed_hosts,
         wrote=runtime.wrote,
+        assets=runtime.assets.listing,
     )
     return positional, named, cancelled
 
@@ -295,7 +300,7 @@ def _looked_at(
         if problem is not None:
             contract = sentences.plugin_contract_error(call.target, (problem,))
             if runtime.strict:
-                raise _Refused(contract)
+                raise Refused(contract)
             result = replace(result, warnings=(contract.message,))
     if kept.stored:
         kind = sentences.type_name(kept.value)

@@ -54,7 +54,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 messages.append(Message(role="user", content=event.content))
             case ModelFinished():
                 messages.append(Message(role="assistant", content=event.text))
-            case CallStarted():
+            case CallStarted() if not event.part_of:
                 running[event.id] = event
                 highest = max(highest, _number(event.id))
             case CallFinished():

@@ -44,7 +44,7 @@ from neuraxis.models import Model, complete
 from neuraxis.plan import Plan, build
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import Policy
-from neuraxis.runtime import Approve, Budget, Runtime
+from neuraxis.runtime import Approve, Budget, OnError, Runtime
 from neuraxis.schedule import run_plan
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
@@ -88,6 +88,7 @@ class Parts:
     allow_hosts: tuple[str, ...] = ()
     approve: Approve | None = None
     strict: bool = False
+    on_error: OnError = "fail_fast"
     raise_failures: bool = False
 
 
@@ -210,6 +211,7 @@ def runtime_of(
         wrote=state.files.append,
         approve=parts.approve,
         strict=parts.strict,
+        on_error=parts.on_error,
     )
 
 

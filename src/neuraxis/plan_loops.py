@@ -90,9 +90,7 @@ def read_loop(reading: Reading) -> Loop | None:
             return None
         reading.items_of = cast("Expression", template.parts[0])
     elif not is_reference and not isinstance(value, list):
-        _refuse(
-            reading, _KEY, "a list, or a reference to one", sentences.quote(value)
-        )
+        _refuse(reading, _KEY, "a list, or a reference to one", sentences.quote(value))
         return None
     elif isinstance(value, list) and len(cast("list[Json]", value)) > most:
         count = len(cast("list[Json]", value))
@@ -109,9 +107,7 @@ def read_loop(reading: Reading) -> Loop | None:
 def wrong_items(items: Any, most: int) -> Problem | None:
     """Why a resolved value is no list that the loop may go over."""
     if not isinstance(items, list | tuple):
-        return Problem(
-            path=(_KEY,), expected="a list", got=sentences.type_name(items)
-        )
+        return Problem(path=(_KEY,), expected="a list", got=sentences.type_name(items))
     count = len(cast("list[Any]", items))
     if count > most:
         return Problem(path=(_KEY,), expected=_at_most(most), got=f"{count} items")

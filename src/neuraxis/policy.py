@@ -1,18 +1,30 @@
 """Allow, ask or deny a checked call.
 
 A call, its command's effects and where its values came from flow in; a decision with
-its reason flows out. The strictest rule that matches wins; without a matching rule
-the policy's default holds.
+its reason flows out. The strictest rule that matches decides; where none does, the
+policy's `default` does, which is to judge by origin:
+
+- what only looks is allowed, but for an address that the model made up after it read
+  foreign text, where it could carry away what is private;
+- what has an effect is allowed as long as no value that strangers had a part in stands
+  where the command takes trusted ones only (all places, if it says nothing of it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal
+from pathlib import Path as File
+from typing import Literal, cast, get_args
 
+from neuraxis.errors import ConfigError
+from neuraxis.marks import NO_MARKS, Marks, covered
+from neuraxis.origins import Origins, Traced, describe, describe_traced, is_foreign
+from neuraxis.origins import is_private
+from neuraxis.sentences import path_text
 from neuraxis.specs import CommandSpec, EffectKind, Json
+from neuraxis.wording import leaves
 
 Verdict = Literal["allow", "ask", "deny"]
 _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
@@ -20,12 +32,24 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One line of a policy. `target` is a pattern of `plugin.command` (`files.*`)."""
+    """One line of a policy; it matches where all that it says does.
+
+    Args:
+        verdict: what it decides.
+        target: a pattern of `plugin.command` (`files.*`).
+        effects: matches these effects only; empty: all.
+        arguments: a pattern for each argument named (`{"to": "*@example.org"}`); a
+            list or mapping matches where one of its values does.
+        origin: a pattern of a source that a value came from (`web_search.*`);
+            `open_world`: any that strangers write to. Empty: wherever from.
+        reason: what is told.
+    """
 
     verdict: Verdict
     target: str = "*"
     effects: frozenset[EffectKind] = frozenset()
-    """Matches these effects only; empty: all."""
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    origin: str = ""
     reason: str = ""
 
 
@@ -37,27 +61,185 @@ class Decision:
     reason: str = ""
 
 
+_ALLOWED = Decision(verdict="allow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a call beside its arguments; without it only rules decide."""
+
+    traced: Sequence[Traced] = ()
+    marks: Marks = NO_MARKS
+    origins: Origins = field(default_factory=Origins)
+    workspace: File = File()
+
+
+_NOTHING = Facts()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Rules; the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
-    default: Verdict = "allow"
+    default: Verdict | Literal["by_origin"] = "by_origin"
 
-    def decide(self, plugin: str, spec: CommandSpec, arguments: Json) -> Decision:
+    def decide(
+        self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = _NOTHING
+    ) -> Decision:
         """The verdict on running `plugin.spec.name` with these resolved arguments."""
         target = f"{plugin}.{spec.name}"
         found: Decision | None = None
         for rule in self.rules:
-            if rule.effects and spec.effects.kind not in rule.effects:
+            if found is not None and (
+                _STRICTNESS[rule.verdict] <= _STRICTNESS[found.verdict]
+            ):
                 continue
-            if not fnmatchcase(target, rule.target):
-                continue
-            if found is None or _STRICTNESS[rule.verdict] > _STRICTNESS[found.verdict]:
+            if _matches(rule, target, spec, arguments, facts):
                 reason = rule.reason or f"a rule for {rule.target} says so"
                 found = Decision(verdict=rule.verdict, reason=reason)
-        return found or Decision(verdict=self.default, reason="no rule allows it")
+        if found is not None:
+            return found
+        if self.default == "by_origin":
+            return by_origin(spec, facts)
+        return Decision(verdict=self.default, reason="no rule allows it")
 
 
-EVERYTHING = Policy()
+def _matches(
+    rule: Rule, target: str, spec: CommandSpec, arguments: Json, facts: Facts
+) -> bool:
+    if rule.effects and spec.effects.kind not in rule.effects:
+        return False
+    if not fnmatchcase(target, rule.target):
+        return False
+    if rule.origin and not any(
+        origin.open_world
+        if rule.origin == "open_world"
+        else fnmatchcase(origin.source, rule.origin)
+        for item in facts.traced
+        for origin in item.label
+    ):
+        return False
+    given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
+    return all(
+        any(fnmatchcase(str(leaf), pattern) for _, leaf in leaves(given.get(name)))
+        for name, pattern in rule.arguments.items()
+    )
+
+
+def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
+    """The default: what foreign words may do, and what they need a person's yes for."""
+    if spec.effects.kind == "none":
+        return _ALLOWED
+    for item in facts.traced:
+        if covered(facts.marks.sends_out, item.path) and _carries_away(item, facts):
+            return _ask(item, "an address that could carry away what is private")
+    if spec.effects.readonly:
+        for item in facts.traced:
+            if item.how == "literal" and is_foreign(item.label):
+                if covered(facts.marks.trusted_only, item.path):
+                    return _ask(item, "a value that it takes from the user only")
+        return _ALLOWED
+    return _with_effect(spec, facts)
+
+
+def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
+    marks, origins = facts.marks, facts.origins
+    places = marks.trusted_only
+    silent = not places and not marks.sends_out and spec.effects.destructive
+    for item in facts.traced:
+        if not is_foreign(item.label):
+            continue
+        if not (silent or covered(places, item.path)):
+            continue
+        if (
+            marks.file_use(item.path) == "write"
+            and item.how == "literal"
+            and not item.quoted
+            and origins.may_create(facts.workspace, item.value)
+        ):
+            continue
+        if marks.file_use(item.path) == "run":
+            return _ask(item, "code that strangers had a part in")
+        return _ask(item, "a value that it takes from the user only")
+    if origins.read and spec.effects.destructive and not _is_aimed(facts):
+        return Decision(
+            verdict="ask",
+            reason="the model chose it after it read "
+            f"{describe(origins.read)}, and nothing in it is the user's own",
+        )
+    return _ALLOWED
+
+
+def _is_aimed(facts: Facts) -> bool:
+    """Whether the call has a value that says who or where, to be judged by it."""
+    return facts.aimed
+
+
+def _carries_away(item: Traced, facts: Facts) -> bool:
+    if not is_foreign(item.label):
+        return False
+    if item.how == "literal":
+        return not item.quoted and facts.origins.read_private
+    return is_private(item.label)
+
+
+def _ask(item: Traced, what: str) -> Decision:
+    where = path_text(item.path) or "the argument"
+    return Decision(verdict="ask", reason=f"{where} is {what}: {describe_traced(item)}")
+
+
+# --- from settings -------------------------------------------------------------
+
+EVERYTHING = Policy(default="allow")
 """Allows every call."""
+
+DEFAULT = Policy()
+"""What a session and the command line take where nothing else is said."""
+
+
+def policy_from(section: Mapping[str, Json]) -> Policy:
+    """The policy of the settings below `policy.`: `default` and `rules`.
+
+    Raises:
+        ConfigError: a word in it is not known.
+    """
+    default = section.get("default", "by_origin")
+    if default not in ("by_origin", *get_args(Verdict)):
+        raise ConfigError(
+            f"policy.default: expected by_origin, allow, ask or deny, got {default!r}"
+        )
+    unknown = sorted(set(section) - {"default", "rules", "yes_to"})
+    if unknown:
+        raise ConfigError(f"policy.{unknown[0]}: expected default, rules or yes_to")
+    listed = section.get("rules", [])
+    if not isinstance(listed, list):
+        raise ConfigError("policy.rules: expected a list of tables")
+    rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
+    return Policy(rules=tuple(rules), default=default)
+
+
+def _rule(given: Json, number: int) -> Rule:
+    where = f"policy.rules, rule {number}"
+    entry = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
+    known = {"verdict", "target", "effects", "arguments", "origin", "reason"}
+    if unknown := sorted(set(entry) - known):
+        raise ConfigError(f"{where}: {unknown[0]} is not known")
+    if entry.get("verdict") not in get_args(Verdict):
+        raise ConfigError(f"{where}: verdict: expected allow, ask or deny")
+    effects: Json = entry.get("effects", [])
+    kinds = [effects] if isinstance(effects, str) else list(effects)
+    if wrong := [kind for kind in kinds if kind not in get_args(EffectKind)]:
+        raise ConfigError(f"{where}: effects: {wrong[0]!r} is not known")
+    arguments: Json = entry.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise ConfigError(f"{where}: arguments: expected a table of patterns")
+    patterns = cast("dict[str, Json]", arguments)
+    return Rule(
+        verdict=entry["verdict"],
+        target=str(entry.get("target", "*")),
+        effects=frozenset(cast("list[EffectKind]", kinds)),
+        arguments={name: str(pattern) for name, pattern in patterns.items()},
+        origin=str(entry.get("origin", "")),
+        reason=str(entry.get("reason", "")),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -66,3 +67,7 @@ class Runtime:
     approve: Approve | None = None
     strict: bool = False
     on_error: OnError = "fail_fast"
+    slots: dict[str, asyncio.Semaphore] = field(
+        default_factory=dict[str, asyncio.Semaphore]
+    )
+    """What holds back the commands that say how many calls may run at once."""

@@ -374,6 +374,19 @@ def skipped(target: str, because: str) -> CallError:
     )
 
 
+def items_failed(
+    target: str, failed: int, items: int, told: Sequence[str]
+) -> CallError:
+    """Some of the items of a step with `for_each` failed."""
+    listed = "; ".join(text.rstrip(".") for text in told)
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} failed for {failed} of {items} items: {listed}. "
+        "What became of each item stands in the response.",
+    )
+
+
 def asset_list(meta: Sequence[Json]) -> str:
     """The live assets, as the model sees them each round (rule B55)."""
     listed = "\n".join(json.dumps(item, ensure_ascii=False) for item in meta)

@@ -17,7 +17,7 @@ from collections.abc import (
 )
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect, find_dialect
@@ -38,7 +38,7 @@ from neuraxis.models import Model, find_model
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import EVERYTHING, Policy
-from neuraxis.runtime import Approve, Budget
+from neuraxis.runtime import Approve, Budget, OnError
 from neuraxis.settings import Settings, load
 
 Watch = Callable[[Event], None]
@@ -93,6 +93,9 @@ class Session:
         approve: asked where the policy says `ask`; None: nobody can be asked.
         allow_hosts: inside addresses that requests may reach, as `host:port`.
         strict: take what the protocol documents say and nothing else.
+        on_error: what a failed step does to its plan: "fail_fast" skips the rest,
+            "continue" only what depends on it, "retry" first tries commands again
+            that may be repeated.
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
@@ -117,13 +120,19 @@ class Session:
         approve: Approve | None = None,
         allow_hosts: Sequence[str] = (),
         strict: bool = False,
+        on_error: OnError = "fail_fast",
         on_failure: str = "tell",
     ) -> None:
+        if on_error not in get_args(OnError):
+            known = ", ".join(get_args(OnError))
+            raise ConfigError(f"on_error: expected one of {known}, got {on_error!r}")
         self.settings = load(Path.cwd()) if settings is None else settings
         self.workspace = Path(
             workspace or self.settings.get("workspace") or "neuraxis-workspace"
         ).absolute()
-        self.registry = Registry(load_plugin(source) for source in plugins)
+        self.registry = Registry(
+            load_plugin(_outside(source, self.workspace)) for source in plugins
+        )
         self.model = (
             find_model(model, self.settings) if isinstance(model, str) else model
         )
@@ -169,6 +178,7 @@ class Session:
             allow_hosts=tuple(allow_hosts),
             approve=approve,
             strict=strict,
+            on_error=on_error,
             raise_failures=on_failure == "raise",
         )
         if session is not None:
@@ -300,6 +310,18 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _outside(source: Any, workspace: Path) -> Any:
+    """The source, unless it is code in the folder that a model's commands write to."""
+    if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
+        folder = Path(source).expanduser().resolve()
+        if folder.exists() and folder.is_relative_to(workspace.resolve()):
+            raise ConfigError(
+                f"plugin {source}: it lies in the workspace {workspace}, where a model "
+                "can write its code; move it out, or choose another --workspace"
+            )
+    return source
 
 
 def _nobody(event: Event) -> None:

@@ -82,7 +82,7 @@ _AMOUNTS = [
     _amount(
         "memory_many",
         "r, w = os.pipe()\n"
-        "for n in range(3):\n"
+        "for n in range(6):\n"
         "    if os.fork() == 0:\n"
         "        b = [bytearray(os.urandom(1 << 20)) * 8 for _ in range(12)]\n"
         "        os.write(w, b'x'); time.sleep(3); os._exit(0)\n"
@@ -145,6 +145,13 @@ _AMOUNTS = [
         "    open(f'f{n}', 'w').close()\n"
         "    if n % 100 == 0: reached(n); time.sleep(0.004)",
         3000,
+    ),
+    _amount(
+        "files_temporary",
+        "for n in range(9000):\n"
+        "    open(f'/tmp/nx-escape-{n}', 'w').close()\n"
+        "    if n % 100 == 0: reached(n); time.sleep(0.005)",
+        6000,
     ),
     _amount(
         "files_deep",

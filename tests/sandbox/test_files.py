@@ -375,3 +375,16 @@ def test_without_descriptors_the_rules_hold_too(
         with pytest.raises(FileRefused):
             files.read_text(workspace, path)
     assert ["secret.txt"] == os.listdir(outside)
+
+
+def test_folders_that_scripts_made_too_deep_are_left_out(workspace: Path) -> None:
+    """Neither listing nor writing runs out of descriptors or of stack."""
+    here = os.open(workspace, os.O_RDONLY)
+    for _ in range(500):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    files.write_text(workspace, "x.txt", "x")
+    assert "x.txt" in files.list_files(workspace).files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,31 @@ import pytest
 
 from neuraxis.sandbox import docker, interpreter, seatbelt
 from neuraxis.sandbox.limits import CannotStart, Job, Limits
+
+
+def test_windows_can_import_it() -> None:
+    """There it is refused when a script is to run, not when the package is loaded."""
+    code = (
+        "import os, sys\n"
+        "import subprocess, tempfile, shutil, signal, select, socket\n"
+        "for name in ('fcntl', 'resource', 'pwd', 'grp'): sys.modules[name] = None\n"
+        "for name in dir(os):\n"
+        "    if name.startswith('O_') and name not in "
+        "('O_RDONLY', 'O_WRONLY', 'O_CREAT', 'O_EXCL', 'O_RDWR', 'O_TRUNC'):\n"
+        "        delattr(os, name)\n"
+        "for name in ('geteuid', 'uname', 'sysconf', 'pidfd_open', 'mkfifo'):\n"
+        "    delattr(os, name)\n"
+        "for name in ('SIGKILL', 'SIGSTOP', 'SIGXCPU', 'SIGSYS'):\n"
+        "    delattr(signal, name)\n"
+        "import neuraxis.sandbox.process as process, pathlib\n"
+        "folder = pathlib.Path(os.getcwd())\n"
+        "os.name = 'nt'\n"
+        "print(process.run_python('x.py', workspace=folder).reason)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("It was not run: there is no sandbox"), done.stderr
 
 
 def _job(workspace: Path, *, network: bool = False) -> Job:

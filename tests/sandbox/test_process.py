@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import neuraxis
-from neuraxis.sandbox import bubblewrap, chain, process, running
+from neuraxis.sandbox import bubblewrap, chain, landlock, process, running
 from neuraxis.sandbox.process import Limits, Outcome, probe, run_python
 
 pytestmark = pytest.mark.skipif(
@@ -423,6 +423,41 @@ def test_limits_hold_without_the_program_prlimit(
         "bubblewrap",
     )
     assert outcome.stdout == "(64, 64) (256, 256) /workspace/script.py\n"
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_older_versions_of_landlock_hold_files_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """What a kernel does not know is not asked for, and the filter makes up for it."""
+    if landlock.abi() < version:
+        pytest.skip("this kernel's Landlock is older")
+    monkeypatch.setattr(landlock, "abi", lambda: version)
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o777)
+    secret = outside / "secret"
+    secret.write_text("secret", encoding="utf-8")
+    tmp_path.chmod(0o755)
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    outcome = _run(
+        workspace,
+        "import os, socket\n"
+        f"for act in (lambda: print(open({str(secret)!r}).read()),\n"
+        f"            lambda: open({str(outside / 'new')!r}, 'w').close(),\n"
+        f"            lambda: os.truncate({str(secret)!r}, 0),\n"
+        f"            lambda: os.link({str(secret)!r}, 'mine'),\n"
+        "            lambda: socket.socket(),\n"
+        f"            lambda: os.kill({os.getpid()}, 0)):\n"
+        "    try: act(); print('DONE')\n"
+        "    except OSError: pass\n"
+        "os.makedirs('a/b'); open('a/f', 'w').write('x'); os.rename('a/f', 'a/g')\n"
+        "print('worked')",
+        "landlock",
+    )
+    assert outcome.stdout == "worked\n", outcome
+    assert secret.read_text(encoding="utf-8") == "secret"
+    assert sorted(os.listdir(outside)) == ["secret"]
 
 
 def test_probe_tells_of_every_kind() -> None:

@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.describe import TOTAL_BUDGET, line_of, meta_of, size_of
+from neuraxis.assets.describe import (
+    TOTAL_BUDGET,
+    line_of,
+    meta_of,
+    size_of,
+    size_text,
+)
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.errors import StorageError
 from neuraxis.messages import CallError
@@ -208,6 +214,18 @@ class AssetStore:
     def ids(self) -> Sequence[str]:
         """The ids of the kept assets (not of the answers that were said)."""
         return tuple(self._assets)
+
+    def listing(self) -> list[dict[str, Json]]:
+        """All kept assets, the oldest first: id, where it is from, what it is, size."""
+        return [
+            {
+                "asset_id": asset_id,
+                "from": asset.meta.get("content/command", "the user"),
+                "is": asset.meta.get("content/response", asset.meta["content"]),
+                "size": size_text(asset.bytes),
+            }
+            for asset_id, asset in list(self._assets.items())
+        ]
 
     def root(self, asset_id: str) -> Mapping[str, Any]:
         """The whole asset: `{"content": …}`.

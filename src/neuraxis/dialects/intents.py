@@ -115,6 +115,10 @@ class Intents:
             intent["$as" if "as" in known else "as"] = call.name
         if call.literal:
             intent["$literal"] = True
+        if call.for_each is not None:
+            intent["$for_each"] = call.for_each
+        if call.max_items is not None:
+            intent["$max_items"] = call.max_items
         arguments: Json = call.arguments
         if isinstance(arguments, dict):
             for key, value in cast("dict[str, Json]", arguments).items():

@@ -16,11 +16,12 @@ from neuraxis.messages import Call, CallError, Path
 from neuraxis.sentences import malformed_reply, path_text, quote
 from neuraxis.specs import Json
 
-RESERVED = ("tool", "as", "$literal", "$value")
+RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 """Keys of an intent that are not parameters; `$` before one makes it a parameter."""
 
-_ESCAPED = re.compile(r"\$(\$*(?:tool|as|\$literal|\$value))")
-_TO_ESCAPE = re.compile(r"\$*(?:tool|as)|\$+(?:literal|value)")
+_OURS = "literal|value|for_each|max_items"
+_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
+_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _NESTED = ("parameters", "arguments", "args", "input")
 
 ParameterNames = Callable[[str], Collection[str]]
@@ -106,6 +107,8 @@ def _from_flat(
     arguments: Json = {}
     name: str | None = None
     literal = False
+    for_each: Json = None
+    max_items: int | None = None
     for key, value in intent.items():
         if key == "tool":
             continue
@@ -117,6 +120,15 @@ def _from_flat(
             if not isinstance(value, bool):
                 return _refuse(reading, (*path, key), "true or false", value)
             literal = value
+        elif key == "$for_each":
+            if not isinstance(value, list | str | dict):
+                expected = "a list, or a reference to one"
+                return _refuse(reading, (*path, key), expected, value)
+            for_each = value
+        elif key == "$max_items":
+            if type(value) is not int or value < 1:
+                return _refuse(reading, (*path, key), "a whole number from 1", value)
+            max_items = value
         elif key == "$value":
             others = [other for other in intent if other not in (*RESERVED, name_key)]
             if others:
@@ -134,6 +146,8 @@ def _from_flat(
         arguments=arguments,
         name=name,
         literal=literal,
+        for_each=for_each,
+        max_items=max_items,
     )
 
 

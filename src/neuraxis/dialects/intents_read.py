@@ -23,7 +23,7 @@ from neuraxis.dialects.intents_calls import (
     like_intents,
     read_calls,
 )
-from neuraxis.dialects.json_fault import Fault, call_error
+from neuraxis.dialects.json_fault import Fault, broken, call_error
 from neuraxis.dialects.json_text import (
     Piece,
     markers_pattern,
@@ -41,6 +41,7 @@ _MARKERS = markers_pattern(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"
 )
 _SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
+_TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
 _SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
@@ -165,11 +166,22 @@ def _find_unmarked(
             return [], piece.fault
     groups = adjacent(text, values)
     if not groups:
-        return [], None
+        return [], _lost_bracket(text, found)
     reading.notes["no markers"] = None
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
     return groups[0], None
+
+
+def _lost_bracket(text: str, found: Sequence[Piece]) -> Fault | None:
+    """Members of an intent in a text without any JSON were meant as one."""
+    for piece in found:
+        if piece.kind == "text" and (
+            said := _TOOL_MEMBER.search(text, piece.start, piece.end)
+        ):
+            message = "a tool is named outside of a JSON object"
+            return broken(text, said.start(), message).fault
+    return None
 
 
 def _between(text: str, inside: Sequence[Piece]) -> str:

@@ -19,18 +19,21 @@ CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 
 _PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in CLOSING.values()}
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_ESCAPES = re.compile(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
 _HALF = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"[\s\ufeff\u200b]*")
 _COLON = re.compile(r"\s*:")
+_COMMA_OR_COLON = re.compile(r"\s*[,:]")
 _CLOSERS = re.compile(r"[\s\]}]*")
 # A comment after a string counts as one only if it holds no quotes; else the
 # "comment" may be the rest of the string.
 _COMMENT = re.compile(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
-_KEY = re.compile(
+_QUOTED = (
     r"(?:\"(?:[^\"\\\n]|\\.){0,300}\"|'(?:[^'\\\n]|\\.){0,300}'"
-    r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’|[A-Za-z_$][\w$-]{0,100})\s*:"
+    r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’"
 )
+_QUOTED_KEY = re.compile(_QUOTED + r")\s*:")
+_KEY = re.compile(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
 _LONG_KEY = re.compile(r'"(?:[^"\\\n]|\\.){301}')
 _VALUE = re.compile(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
 # `, name: ` right before a quote: the string before it was not closed.
@@ -41,8 +44,8 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def key_follows(text: str, position: int) -> bool:
-    """Whether an object's next member begins at `position`."""
-    return _KEY.match(text, position) is not None
+    """Whether a member with a quoted key begins at `position`: a comma is missing."""
+    return _QUOTED_KEY.match(text, position) is not None
 
 
 def read_string(
@@ -96,14 +99,14 @@ def _read_loose(
         elif _may_end(
             text, cursor + 1, close, open_brackets, is_key, quotes=len(quotes_inside)
         ):
-            _refuse_if_ambiguous(text, start, quotes_inside)
+            _refuse_if_ambiguous(text, start, cursor, quotes_inside)
             if quotes_inside:
                 note(UNESCAPED_QUOTES)
             if is_key and close != '"' and '"' in text[start:cursor]:
                 raise broken(text, start, "expected a key in double quotes")
             return whole(text, start, "".join(parts)), cursor + 1
         else:
-            _refuse_quote(text, cursor, close, open_brackets, is_key, quotes_inside)
+            _refuse_quote(text, cursor, close, open_brackets, is_key)
             quotes_inside.append(cursor)
             parts.append(close)
             cursor += 1
@@ -112,8 +115,8 @@ def _read_loose(
 def _escape(
     text: str, cursor: int, close: str, note: Callable[[str], None]
 ) -> tuple[str, int]:
-    """One escape; what JSON does not know stays as it is written."""
-    match = _ESCAPE.match(text, cursor)
+    """A run of escapes; what JSON does not know stays as it is written."""
+    match = _ESCAPES.match(text, cursor)
     if match is None:
         following = text[cursor + 1 : cursor + 2]
         if not following:
@@ -123,11 +126,8 @@ def _escape(
             return following, cursor + 2
         note("a backslash that begins no JSON escape")
         return "\\", cursor + 1
-    end = match.end()
-    # Two halves of one character belong together.
-    while (more := _ESCAPE.match(text, end)) is not None and more[0][1] == "u":
-        end = more.end()
-    return json.loads(f'"{text[cursor:end]}"'), end
+    # All of a run at once: two halves of one character belong together.
+    return json.loads(f'"{match[0]}"'), match.end()
 
 
 def _may_end(
@@ -167,9 +167,12 @@ def _may_end(
         following = text[position : position + 1]
         if not following or following in "}]":
             return True
+        if in_object and quotes:
+            return _QUOTED_KEY.match(text, position) is not None
         if in_object:
-            return key_follows(text, position) or (
-                not quotes and _LONG_KEY.match(text, position) is not None
+            return (
+                _KEY.match(text, position) is not None
+                or _LONG_KEY.match(text, position) is not None
             )
         if quotes:
             raise broken(
@@ -179,7 +182,7 @@ def _may_end(
                 'clear where it ends; write \\" for a quote inside a string',
             )
         return _VALUE.match(text, position) is not None
-    return in_object and _KEY.match(text, position) is not None
+    return in_object and not quotes and key_follows(text, position)
 
 
 def _skip(text: str, position: int) -> int:
@@ -196,17 +199,14 @@ def _closer(bracket: str) -> str:
 
 
 def _refuse_quote(
-    text: str,
-    cursor: int,
-    close: str,
-    open_brackets: Sequence[str],
-    is_key: bool,
-    before: Sequence[int],
+    text: str, cursor: int, close: str, open_brackets: Sequence[str], is_key: bool
 ) -> None:
     """Raise where the quote at `cursor` can be neither an end nor a plain quote."""
     if is_key:
         raise broken(text, cursor + 1, 'expected ":" after the key')
-    if _COLON.match(text, cursor + 1):
+    in_list = bool(open_brackets) and open_brackets[-1] == "["
+    unclear = _COMMA_OR_COLON if in_list else _COLON
+    if text[cursor - 1] == "\\" or unclear.match(text, cursor + 1):
         raise broken(
             text,
             cursor,
@@ -229,12 +229,13 @@ def _refuse_quote(
         )
 
 
-def _refuse_if_ambiguous(text: str, start: int, inside: Sequence[int]) -> None:
-    """Refuse text such as `"x" + "y"`: two whole strings with something between."""
-    if len(inside) < 2:
+def _refuse_if_ambiguous(text: str, start: int, end: int, inside: list[int]) -> None:
+    """Refuse `"x" + "y"`, two strings with something between, and `""x"`."""
+    if not inside:
         return
     first, last = inside[0], inside[-1]
-    if not _opens(text, start, first) and _opens(text, start, last):
+    doubled = len(inside) % 2 == 1 and (first == start + 1 or last == end - 1)
+    if doubled or (not _opens(text, start, first) and _opens(text, start, last)):
         raise broken(
             text,
             first,

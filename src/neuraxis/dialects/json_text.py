@@ -36,6 +36,7 @@ _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[\]{}]')
 _FENCE_BEFORE = re.compile(r"(?:```+[\w-]*|<tool_calls?>)\s*\Z", re.IGNORECASE)
 _FENCE_AFTER = re.compile(r"\s*(?:```+(?!\w)|</tool_calls?>)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s*,?\s*\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
+_MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|[{,]\s*\w+\s*:\s*\Z")
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
@@ -221,6 +222,14 @@ def pieces(
         if match[0] in "{[":
             if not _BEGINS.match(text, start):
                 position = end
+                continue
+            if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
+                # What begins here is a member of an object that lost its bracket.
+                fault = broken(text, start, "the object around this is not opened")
+                end = _rough_end(text, start)
+                piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
+                found.append(piece)
+                cursor = position = end
                 continue
             piece = _value_piece(text, start, shallow, whole)
         elif match["think"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +19,17 @@ def _no_file(path: str) -> None:
     """Tell nobody."""
 
 
+def _no_assets() -> Sequence[Mapping[str, Json]]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """Passed to a parameter annotated `Context`; the model does not see it.
 
     `progress(text, fraction)` tells the person how far the command is. A command that
     runs long looks at `cancelled`. `wrote` names a file of the workspace, relative to
-    it. `config` is the plugin's own section.
+    it. `config` is the plugin's own section. `assets()` lists what the session keeps.
     """
 
     workspace: Path
@@ -36,3 +40,4 @@ class Context:
     cancelled: threading.Event = field(default_factory=threading.Event)
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = _no_file
+    assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets

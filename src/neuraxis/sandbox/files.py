@@ -32,6 +32,7 @@ from neuraxis.sandbox.tree import (
     check_plain,
     lstat,
     parent_folder,
+    usage,
     walk,
 )
 
@@ -250,7 +251,7 @@ def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
         return
     total, files = size, 1
     with parent_folder(workspace, ("-",), create=False) as root:
-        for _, there in walk(root, ()):
+        for there in usage(root):
             total += there
             files += 1
             if total > quota.total_bytes:

@@ -159,6 +159,8 @@ def _shown(text: str) -> str:
 
 
 def _check_characters(text: str, shown: str) -> None:
+    if text.isascii() and text.isprintable():
+        return
     for char in text:
         kind = unicodedata.category(char)
         if kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and char not in _JOINERS):

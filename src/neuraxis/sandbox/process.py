@@ -69,13 +69,13 @@ def run_python(
     limits = limits or Limits()
     start = time.monotonic()
     try:
-        root = Path(os.path.realpath(workspace))
-        check_script(root, script)
         if sandbox_uid <= 0:
             raise CannotStart(
                 f"sandbox_uid is the number of an ordinary user, given {sandbox_uid}"
             )
         kind = chain.choose(mode, allow_none=allow_none, uid=sandbox_uid)
+        root = Path(os.path.realpath(workspace))
+        check_script(root, script)
         with ExitStack() as stack:
             job = Job(
                 argv=(*_python(), "{workspace}/" + str(PurePosixPath(script)), *args),

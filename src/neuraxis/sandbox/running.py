@@ -194,6 +194,13 @@ def _disk(run: Run, pids: tuple[int, ...]) -> str:
     with suppress(OSError):
         device = run.job.workspace.stat().st_dev
         removed = watchdog.removed_but_open(pids, device)
+    if run.launch.kind == "bubblewrap":
+        made = watchdog.temporary_files(pids)
+        if made > run.job.limits.files:
+            return (
+                f"It made more than {run.job.limits.files:,} temporary files "
+                "and was stopped."
+            )
     now = watchdog.disk(run.job.workspace)
     return watchdog.outgrown(run.before, now, run.job.limits, removed)
 

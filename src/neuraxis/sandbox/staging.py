@@ -8,7 +8,7 @@ also keeps what is in `GUARDED` from a script where a sandbox cannot make it rea
 
 from __future__ import annotations
 
-import fcntl
+import functools
 import logging
 import os
 import shutil
@@ -28,9 +28,16 @@ MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
 STALE = 60
 """Seconds that a copy is left alone though nobody seems to use it."""
 _PREFIX = "neuraxis-run-"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _flag(*names: str) -> int:
+    """Open flags by name; Windows has none of them, and never gets to use them."""
+    return functools.reduce(lambda all_, name: all_ | getattr(os, name, 0), names, 0)
+
+
+_FOLDER = _flag("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
+_READ = _flag("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
+_WRITE = _flag("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 
 Stamp = tuple[int, int]
 """Inode and time of change, which no script can set."""
@@ -69,6 +76,8 @@ def staged(
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
     """
+    import fcntl
+
     _clear()
     outer = Path(tempfile.mkdtemp(prefix=_PREFIX))
     held = os.open(outer, _FOLDER)
@@ -105,6 +114,8 @@ def staged(
 
 def _clear() -> None:
     """Remove copies whose process was killed; those in use are locked."""
+    import fcntl
+
     with os.scandir(tempfile.gettempdir()) as entries:
         found = [entry for entry in entries if entry.name.startswith(_PREFIX)]
     for entry in found:

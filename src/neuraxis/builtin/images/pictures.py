@@ -55,7 +55,8 @@ def opened(data: bytes, most_pixels: int) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", image.DecompressionBombWarning)
             picture = image.open(io.BytesIO(data), formats=FORMATS)
-            check_size(*picture.size, most_pixels)
+            width, height = picture.size
+            check_size(width, height, most_pixels)
             picture.load()
         upright = pillow("ImageOps").exif_transpose(picture)
     except problems as error:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuraxis.builtin.extras import needed
-from neuraxis.builtin.tables.frames import check_columns, frame_of, told
+from neuraxis.builtin.tables.frames import check_columns, frame_of, library, told
 from neuraxis.errors import CommandError
 
 MOST_POINTS = 1_000_000
@@ -97,8 +97,8 @@ def plot_histogram(
     figure, axes = _figure(width, height, title)
     with told():
         values = frame[column].drop_nulls().drop_nans()
-        values = values.filter(values.is_finite()) if values.dtype.is_float() else (
-            values
+        values = (
+            values.filter(values.is_finite()) if values.dtype.is_float() else (values)
         )
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
@@ -128,7 +128,7 @@ def _columns(
 
 def _check_numbers(frame: Any, name: str) -> None:
     kind = frame.schema[name]
-    if not (kind.is_numeric() or kind.is_(frame_of([{"x": True}]).schema["x"])):
+    if not kind.is_numeric() and kind != library().Boolean:
         raise CommandError(f"The column {name!r} holds {kind}; expected numbers.")
 
 

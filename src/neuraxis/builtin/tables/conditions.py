@@ -56,8 +56,10 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
         texts = column.cast(polars.String).str
         if op == "contains":
             return texts.contains(value, literal=True)
-        return texts.starts_with(value) if op == "starts_with" else (
-            texts.ends_with(value)
+        return (
+            texts.starts_with(value)
+            if op == "starts_with"
+            else (texts.ends_with(value))
         )
     return getattr(column, op)(polars.lit(_literal(name, kind, value)))
 

@@ -7,7 +7,7 @@ did not change. Polars is untyped here, since it may not be installed.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ def library() -> Any:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told() -> Generator[None]:
     """What Polars refuses is told to the model, without its drawings."""
     polars = library()
     try:
@@ -69,8 +69,10 @@ def frame_of(value: Any) -> Any:
         if isinstance(value, list) and all(
             isinstance(row, dict) for row in cast("list[Any]", value)
         ):
-            return polars.from_dicts(value, infer_schema_length=None) if value else (
-                polars.DataFrame()
+            return (
+                polars.from_dicts(value, infer_schema_length=None)
+                if value
+                else (polars.DataFrame())
             )
     raise CommandError(f"Expected a table, got {type_name(value)}.")
 

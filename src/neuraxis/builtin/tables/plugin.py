@@ -46,8 +46,10 @@ def filter_rows(
     frame = frames.frame_of(table)
     tests = [condition(frame, given) for given in conditions]
     polars = frames.library()
-    joined = polars.all_horizontal(tests) if match == "all" else (
-        polars.any_horizontal(tests)
+    joined = (
+        polars.all_horizontal(tests)
+        if match == "all"
+        else (polars.any_horizontal(tests))
     )
     with frames.told():
         return frame.filter(joined)

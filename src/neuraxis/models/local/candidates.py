@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from neuraxis.models.local import references, values
 from neuraxis.models.local.catalogue import Slot, Tool
-from neuraxis.models.local.clauses import Clause, Token
+from neuraxis.models.local.tokens import Clause, Token
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.language import Language
 from neuraxis.specs import Json
@@ -382,6 +382,17 @@ class Reader:
                 )
         return found
 
+    def _is_asked_verb(self, index: int) -> bool:
+        """The verb at the end of "when does X play in Y"."""
+        if not self.body or self.tokens[self.body - 1].low not in self.language.words(
+            "do_words"
+        ):
+            return False
+        behind = self.tokens[index + 1] if index + 1 < len(self.tokens) else None
+        return self.tokens[index].fold in self.language.verbs and (
+            behind is None or behind.low in self.language.prepositions
+        )
+
     def _is_question(self) -> bool:
         return self.tokens[0].low in self.language.words("question_words")
 
@@ -461,6 +472,11 @@ class Reader:
                 found.append(last)
                 continue
             behind = self.tokens[last + 1]
+            if self._is_asked_verb(last + 1):
+                found.append(last)
+                continue
+            if self._is_asked_verb(last):
+                continue
             if (
                 behind.span is not None
                 or not behind.fold
@@ -518,8 +534,9 @@ class Reader:
             )
         ):
             score -= 0.2
-        if slot.kind in ("place", "person") and inside[0].text[:1].isupper():
-            score += 0.4
+        if slot.kind in ("place", "person"):
+            named = inside[0].text[:1].isupper()
+            score += 0.4 if named else -0.25 if slot.kind == "person" else 0.0
         if span is None and all(
             token.low in language.function_words for token in inside
         ):
@@ -584,40 +601,3 @@ class Reader:
         shown = [len(str(value).split()) for value in slot.values]
         longest = max(shown, default=4)
         return cost + 0.15 * max(0, len(inside) - max(longest, 3))
-
-
-def body_start(clause: Clause, language: Language) -> int:
-    """The first token behind the verb and the "me" or "us" after it."""
-    if not clause.tokens or clause.tokens[0].span is not None:
-        return 0
-    index = 0
-    low = clause.text.casefold()
-    if clause.tokens[0].low in language.words("question_words"):
-        small = language.function_words - language.determiners
-        while index < len(clause.tokens) and clause.tokens[index].low in small:
-            index += 1
-        # "what can I make with": the verb behind the person asks, too.
-        if (
-            1 < index < len(clause.tokens) - 1
-            and clause.tokens[index - 1].low in language.words("persons")
-            and clause.tokens[index].fold in language.verbs
-        ):
-            index += 1
-        return index
-    phrase = next(
-        (
-            words
-            for words in language.verb_phrases
-            if low.startswith(words + " ") or low == words
-        ),
-        None,
-    )
-    if phrase is not None:
-        index = len(phrase.split())
-    elif clause.tokens[0].fold in language.verbs:
-        index = 1
-    while index < len(clause.tokens) and clause.tokens[index].low in language.words(
-        "behind_verb"
-    ):
-        index += 1
-    return index

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from neuraxis.models.local import clauses, spans
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language, split_words
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
@@ -177,7 +177,7 @@ def _teach(
     language: Language,
 ) -> None:
     parts = (
-        [clauses.clause(example.question, language)]
+        [tokens.clause(example.question, language)]
         if len(example.calls) == 1
         else clauses.split(example.question, language)
     )
@@ -499,7 +499,8 @@ def _sample(lesson: Lesson, slots: Sequence[Slot], language: Language) -> Sample
         where = locate(part, arguments.get(slot.name, ""))
         if where is not None and slot.kind != "enum":
             hidden.update(range(where[0], where[1] + 1))
-            marks.append(f"<{slot.kind}>")
+            kind = "number" if slot.kind == "integer" else slot.kind
+            marks.append(f"<{kind}>")
     words = [
         token.fold
         for index, token in enumerate(part.tokens)

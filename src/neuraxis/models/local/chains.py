@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from neuraxis.models.local import clauses, contents, earlier, retrieval
 from neuraxis.models.local.catalogue import Slot, Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.fill import Filling, fill
 from neuraxis.models.local.language import Language
@@ -127,7 +127,7 @@ def _take_for_granted(
     if not tokens:
         return
     text = part.text[part.tokens[tokens[0]].start : part.tokens[tokens[-1]].end]
-    inner = clauses.clause(text, work.catalogue.language)
+    inner = tokens.clause(text, work.catalogue.language)
     found = _producer(inner, tool, work)
     if found is None:
         return

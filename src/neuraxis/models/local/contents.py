@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuraxis.models.local.catalogue import Catalogue, Slot, Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
 
@@ -113,6 +113,21 @@ def printed(clause: Clause, language: Language) -> str | None:
     return text.strip(" .!") or None
 
 
+def _plainly(text: str, language: Language) -> str | None:
+    """The text if it is to be shown as it stands, and is no matter to work out."""
+    kinds = "|".join(re.escape(word) for word in language.words("text_words"))
+    found = re.match(rf"(?:(?:the|a) )?(?:{kinds})s? (.+)$", text, re.IGNORECASE)
+    if found:
+        return found.group(1).strip(" .!")
+    words = text.split()
+    worked = {language.fold(word) for word in language.words("worked_words")}
+    if words[0].casefold() in language.determiners - {"my", "your", "our"}:
+        return None
+    if any(language.fold(word) in worked for word in words):
+        return None
+    return None if any(c.isdigit() for c in text) else text
+
+
 def small_program(clause: Clause, language: Language) -> Made | None:
     """A program for the few things that words alone settle."""
     for pattern, program in language.table("programs").items():
@@ -129,6 +144,8 @@ def small_program(clause: Clause, language: Language) -> Made | None:
     shown = printed(clause, language)
     if shown is None:
         return None
+    if plain := _plainly(shown, language):
+        return Made(text=f"print({plain!r})\n", source="rule")
     if re.fullmatch(r"[\d\s.+*/()%-]+", shown) and is_program(f"print({shown})"):
         return Made(text=f"print({shown})\n", source="rule")
     return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from neuraxis.models.local import candidates as propose
 from neuraxis.models.local.candidates import Candidate
 from neuraxis.models.local.catalogue import Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.language import Language
 from neuraxis.specs import Json

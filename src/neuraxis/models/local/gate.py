@@ -11,7 +11,7 @@ import re
 from functools import cache
 
 from neuraxis.models.local.catalogue import Catalogue, Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language, load
 from neuraxis.models.local.retrieval import Match
 
@@ -31,7 +31,7 @@ def is_talk(clause: Clause, language: Language) -> bool:
         return False
     # What is quoted is somebody's matter, not what the person says to us.
     low = "".join(
-        "_" if token.span is not None and token.span.quoted else f" {token.low}"
+        " _" if token.span is not None and token.span.quoted else f" {token.low}"
         for token in clause.tokens
     )
     low = re.sub(r" (?=[^\w\s]|$)|^ ", "", low).replace("’", "'")

@@ -8,18 +8,20 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from neuraxis.models.local import chains, clauses, contents, gate, retrieval
-from neuraxis.models.local.catalogue import Catalogue, Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local import chains, clauses, contents, gate, grammar, retrieval
+from neuraxis.models.local.candidates import SPANNED, Reader
+from neuraxis.models.local.catalogue import FREE, Catalogue, Tool
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.fill import Filling, fill
 from neuraxis.models.local.runner import Writer
+from neuraxis.specs import Json
 
 TRIED = 6
 """Tools whose parameters are tried for a clause."""
-CERTAIN = 0.08
+CERTAIN = 0.02
 """A lead over the next tool from which the model is not asked."""
 
 
@@ -84,7 +86,7 @@ async def plan(
             continue
         options = choices(part, catalogue, work.steps or list(work.before))
         if following and any(_names_missing(following[0], o) for o in options):
-            joined = clauses.clause(f"{part.text}, {following[0].text}", language)
+            joined = tokens.clause(f"{part.text}, {following[0].text}", language)
             better = choices(joined, catalogue, work.steps or list(work.before))
             if better and not better[0].filling.missing and (
                 _names_missing(following[0], next(
@@ -106,6 +108,8 @@ async def plan(
                 continue
             talk.append(part.text)
             continue
+        if writer is not None:
+            options = await _asked(part, options, work)
         if chains.renames(part, work):
             continue
         problem = await chains.add(part, options, following, work)
@@ -132,7 +136,7 @@ def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
         ]
         if values and not matter and found and found[-1].head in language.verbs:
             verb = found[-1].tokens[0].text
-            part = clauses.clause(f"{verb} {part.text}", language)
+            part = tokens.clause(f"{verb} {part.text}", language)
         found.append(part)
     return found
 
@@ -147,7 +151,7 @@ def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
     """ "Who won? Search for it": the pronoun is the question before."""
     language = work.catalogue.language
     if talk and not work.steps and _is_bare(part, work):
-        return clauses.clause(f"{part.tokens[0].text} {talk.pop()}", language)
+        return tokens.clause(f"{part.tokens[0].text} {talk.pop()}", language)
     return part
 
 
@@ -170,6 +174,47 @@ def _names_missing(following: Clause, choice: Choice) -> bool:
     )
 
 
+async def _asked(
+    part: Clause, options: list[Choice], work: Work
+) -> list[Choice]:
+    """The choices with the model's one first, where rules do not settle it."""
+    assert work.writer is not None
+    close = [o for o in options[:3] if options[0].score - o.score < CERTAIN]
+    copied = [
+        name
+        for name in options[0].filling.missing
+        if options[0].tool.slot(name).kind in FREE - {"content"}
+        and options[0].filling.left
+    ]
+    if len(close) < 2 and not copied:
+        return options
+    language = work.catalogue.language
+    found: dict[str, dict[str, list[Json]]] = {}
+    for option in close:
+        reader = Reader.of(option.tool, part, work.steps, language)
+        found[option.tool.name] = {
+            slot.name: [c.value for c in reader.candidates(slot) if c.kind == "text"]
+            for slot in option.tool.slots
+            if slot.kind in SPANNED or slot.kind in ("enum", "boolean", "datetime")
+        }
+    decided = await grammar.decide(
+        part, [o.tool for o in close], found, work.writer, language
+    )
+    if decided is None:
+        return options
+    tool, values = decided
+    chosen = next(option for option in close if option.tool is tool)
+    lacking = {name: values[name] for name in chosen.filling.missing if name in values}
+    work.notes.append(f"{part.text!r}: the model took {tool.name} of {len(close)}")
+    filling = replace(
+        chosen.filling,
+        arguments={**chosen.filling.arguments, **lacking},
+        missing=tuple(n for n in chosen.filling.missing if n not in lacking),
+    )
+    rest = [option for option in options if option is not chosen]
+    return [replace(chosen, filling=filling), *rest]
+
+
 def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
     """ "create" | "run a script that …": the first verb shares the second's object."""
     language = work.catalogue.language
@@ -180,10 +225,10 @@ def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
             tail = parts[number + 1]
             body = tail.text.partition(" ")[2]
             if body:
-                found.append(clauses.clause(f"{part.text} {body}", language))
+                found.append(tokens.clause(f"{part.text} {body}", language))
                 pronoun = language.words("pronouns")[0]
                 verb = tail.text.partition(" ")[0]
-                parts[number + 1] = clauses.clause(f"{verb} {pronoun}", language)
+                parts[number + 1] = tokens.clause(f"{verb} {pronoun}", language)
                 continue
         found.append(part)
     return found

@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuraxis.models.local.catalogue import Catalogue, Sample, Tool
-from neuraxis.models.local.clauses import Clause
+from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language
 
 LIKE = 0.7
 """What a word of like meaning counts, where the same word counts 1."""
 HEAD = 1.3
+UNKNOWN = 0.3
 UNTAUGHT = 0.85
 """Weight of the evidence for a tool that has no examples."""
 CLOSED = 0.25
@@ -173,9 +174,12 @@ def likeness(
             concepts.get(own, frozenset()) & groups for own in mine
         ):
             both += value * LIKE
-    # Only the words known to some tool say how much of the clause is not covered.
+    # Words that no tool knows are most likely values.
     norm = math.sqrt(sum((catalogue.idf(w) * v) ** 2 for w, v in theirs.items()))
     own = math.sqrt(
-        sum((catalogue.idf(w) * v) ** 2 for w, v in mine.items() if w in catalogue.rarity)
+        sum(
+            (catalogue.idf(w) * v * (1.0 if w in catalogue.rarity else UNKNOWN)) ** 2
+            for w, v in mine.items()
+        )
     )
     return min(both / (norm * own), 1.0) if norm and own else 0.0

@@ -1,0 +1,92 @@
+"""A file that a person attaches flows in; the object a command works with flows out.
+
+Rule B61: what a person gives enters the same store as what commands answer. A picture,
+a table or a text by the file's ending; where the library for it is not installed, and
+for any other file, its text or its bytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from pathlib import Path
+from typing import Any
+
+from neuraxis.errors import ConfigError
+
+MOST_BYTES = 200_000_000
+MOST_PIXELS = 64_000_000
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+
+
+def read_attachment(path: Path) -> Any:
+    """The object that a file is.
+
+    Raises:
+        ConfigError: it is not there, too large, or broken.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(
+                f"{path} has {path.stat().st_size} bytes; at most {MOST_BYTES} can be "
+                "attached"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be attached: {error.strerror or error}"
+        ) from error
+    ending = path.suffix.casefold()
+    try:
+        if ending in _PICTURES:
+            return _picture(data)
+        if ending in (".csv", ".tsv", ".parquet"):
+            return _table(data, ending)
+    except ImportError:
+        pass  # the text, or the bytes, are still of use
+    except (OSError, ValueError, ArithmeticError) as error:
+        first = str(error).partition("\n")[0]
+        raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data
+
+
+def _picture(data: bytes) -> Any:
+    image: Any = importlib.import_module("PIL.Image")
+    try:
+        picture = image.open(io.BytesIO(data))
+        width, height = picture.size
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{width}x{height} pixels, at most {MOST_PIXELS}")
+        return picture.copy()
+    except (
+        image.DecompressionBombError,
+        image.DecompressionBombWarning,
+        SyntaxError,
+    ) as error:
+        raise ValueError(str(error)) from None
+
+
+def _table(data: bytes, ending: str) -> Any:
+    polars: Any = importlib.import_module("polars")
+    source = io.BytesIO(data)
+    try:
+        if ending == ".parquet":
+            return polars.read_parquet(source)
+        separator = "\t" if ending == ".tsv" else _separator(data)
+        return polars.read_csv(
+            source,
+            separator=separator,
+            try_parse_dates=True,
+            infer_schema_length=10_000,
+        )
+    except polars.exceptions.PolarsError as error:
+        raise ValueError(str(error)) from None
+
+
+def _separator(data: bytes) -> str:
+    """The separator that stands most often in the first line."""
+    first = data[:65_536].partition(b"\n")[0].decode("utf-8", "replace")
+    return max((",", ";", "\t", "|"), key=first.count)

@@ -1,0 +1,189 @@
+"""A text for a person with `<|asset://…|>` in it flows in; one they can read flows out.
+
+Rule B62: a picture is saved into the workspace and shown as a Markdown picture, a table
+becomes a Markdown table of its first rows, a text is put in as it is. What is put in is
+never read for references again. A reference that leads nowhere stays as it was written.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from neuraxis.assets.describe import describe
+from neuraxis.assets.sayable import sayable
+from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.references import AssetRef, parse_embedded
+
+ROWS = 20
+COLUMNS = 12
+CELL = 80
+TEXT = 20_000
+"""Characters of a text that are put in; a longer one is saved as a file."""
+MOST = 50
+"""Objects in one text; more are left as references."""
+
+Save = Callable[[str, bytes], str]
+"""Writes a file of that name into the workspace; gives its path there."""
+
+
+class CannotBeShown(Exception):
+    """The object has no form in a text, or its file could not be written."""
+
+
+def embed(text: str, store: AssetStore, save: Save) -> str:
+    """The text with each reference replaced by the object in a readable form.
+
+    `save` may raise `CannotBeShown`; the object is then told in words.
+    """
+    parts: list[str] = []
+    at = 0
+    for start, end, ref in parse_embedded(text)[:MOST]:
+        try:
+            value = store.resolve(ref)
+        except ReferenceLost:
+            continue
+        parts += [text[at:start], _shown(_of_root(value, ref), ref, save)]
+        at = end
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def _of_root(value: Any, ref: AssetRef) -> Any:
+    """What a whole asset is about: what was answered, or what a person gave."""
+    if ref.field_path and ref.field_path != ("content",):
+        return value
+    inside = value if ref.field_path else value["content"]
+    if isinstance(inside, dict) and set(cast("dict[str, Any]", inside)) == {
+        "command",
+        "response",
+    }:
+        return cast("dict[str, Any]", inside)["response"]
+    return inside
+
+
+def _shown(value: Any, ref: AssetRef, save: Save) -> str:
+    try:
+        if isinstance(value, str):
+            return _text(value, ref, save)
+        table = _rows_of(value)
+        if table is not None:
+            return _table(*table)
+        if _is_picture(value):
+            return _picture(value, ref, save)
+    except CannotBeShown:
+        pass
+    can_be_said, said = sayable(value)
+    if not can_be_said:
+        told = describe(value)
+        return told if isinstance(told, str) else json.dumps(told)
+    if isinstance(said, dict | list):
+        text = json.dumps(said, ensure_ascii=False, indent=2)
+        return f"\n```json\n{_cut(text, TEXT)}\n```\n"
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+
+
+def _name(ref: AssetRef, ending: str) -> str:
+    """A file's name from the reference: the same object has the same file."""
+    path = ref.field_path
+    parts = [ref.asset_id, *(path[2:] if path[:2] == ("content", "response") else path)]
+    plain = "-".join(
+        "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in str(one))
+        for one in parts
+    )
+    return f"shown/{plain[:80]}.{ending}"
+
+
+def _text(value: str, ref: AssetRef, save: Save) -> str:
+    if len(value) <= TEXT:
+        return value
+    path = save(_name(ref, "txt"), value.encode("utf-8", "replace"))
+    return f"{value[:TEXT]}…\n\n[{len(value)} characters, the whole text]({path})"
+
+
+def _is_picture(value: Any) -> bool:
+    size = getattr(value, "size", None)
+    return (
+        isinstance(getattr(value, "mode", None), str)
+        and isinstance(size, tuple)
+        and callable(getattr(value, "save", None))
+    )
+
+
+def _picture(value: Any, ref: AssetRef, save: Save) -> str:
+    sink = io.BytesIO()
+    plain = value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    try:
+        (value if plain else value.convert("RGB")).save(sink, "PNG")
+    except (OSError, ValueError) as error:
+        raise CannotBeShown from error
+    path = save(_name(ref, "png"), sink.getvalue())
+    width, height = value.size
+    return f"![{ref.asset_id}, {width}x{height}]({path})"
+
+
+def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
+    """Names, first rows and number of rows of a table; None: it is none.
+
+    Read by duck type: nothing is imported for it.
+    """
+    package = type(value).__module__.partition(".")[0]
+    if package == "polars" and hasattr(value, "iter_rows"):
+        return list(value.columns), value.head(ROWS).rows(), value.height
+    if package == "pandas" and hasattr(value, "itertuples"):
+        rows = list(value.head(ROWS).itertuples(index=False, name=None))
+        return [str(name) for name in value.columns], rows, len(value)
+    if package == "pyarrow" and hasattr(value, "to_pylist"):
+        names = cast("list[str]", getattr(value, "column_names", []))
+        first = value.slice(0, ROWS).to_pylist() if names else []
+        found: list[Sequence[Any]] = [tuple(row.values()) for row in first]
+        return (names, found, value.num_rows) if names else None
+    return _json_rows(value) if isinstance(value, list) else None
+
+
+def _json_rows(given: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
+    """A list of objects that all have the same fields is a table too."""
+    items = cast("list[Any]", given)
+    if not items or not all(isinstance(item, dict) for item in items):
+        return None
+    rows = cast("list[dict[str, Any]]", items)
+    names = list(rows[0])
+    if not names or any(list(row) != names for row in rows):
+        return None
+    return names, [tuple(row.values()) for row in rows[:ROWS]], len(rows)
+
+
+def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
+    shown = names[:COLUMNS]
+    lines = [
+        _row([_cell(name) for name in shown]),
+        _row(["---"] * len(shown)),
+        *(_row([_cell(value) for value in row[:COLUMNS]]) for row in rows),
+    ]
+    left: list[str] = []
+    if total > len(rows):
+        left.append(f"{total - len(rows)} more rows")
+    if len(names) > len(shown):
+        left.append(f"{len(names) - len(shown)} more columns")
+    more = f"\n({', '.join(left)})\n" if left else ""
+    return "\n\n" + "\n".join(lines) + "\n" + more
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    can_be_said, said = sayable(value)
+    told = said if can_be_said else describe(value)
+    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return _cut(plain, CELL)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,127 @@
+"""A stored value flows in; its lines flow out, one at a time, never a copy of it all.
+
+A text has its own lines; a list or a table has one line of JSON for each item or row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from neuraxis.assets.describe import describe
+from neuraxis.assets.sayable import sayable
+from neuraxis.builtin.tables.frames import frame_of
+from neuraxis.builtin.tables.views import cell
+from neuraxis.errors import CommandError
+from neuraxis.sentences import type_name
+from neuraxis.specs import Json
+
+_SLICE = 1000
+TABLES = ("polars", "pandas", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line; `position` is where it begins in its text, -1: it is made of JSON."""
+
+    text: str
+    position: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a value."""
+
+    total: int
+    since: Callable[[int], Iterator[Line]]
+    """The lines from the one of that index on, counted from 0."""
+
+
+def lines_of(value: Any) -> Lines:
+    """The lines of a text, a list, a mapping, a table or an array.
+
+    Raises:
+        CommandError: the value has none (a picture, a number).
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        value = decoded(cast("bytes", value))
+    if isinstance(value, str):
+        text = value
+        total = text.count("\n") + (not text.endswith("\n") and bool(text))
+        return Lines(total, lambda first: _of_text(text, first))
+    if isinstance(value, Mapping):
+        pairs = list(cast("Mapping[Any, Any]", value).items())
+        return Lines(
+            len(pairs),
+            lambda first: (
+                Line(f"{json.dumps(str(key), ensure_ascii=False)}: {said(item)}")
+                for key, item in pairs[first:]
+            ),
+        )
+    if is_table(value):
+        frame = frame_of(value)
+        return Lines(frame.height, lambda first: _of_table(frame, first))
+    if isinstance(value, list | tuple) or getattr(value, "shape", ()):
+        items = cast("list[Any]", value)
+        return Lines(
+            len(items),
+            lambda first: (
+                Line(said(items[index])) for index in range(first, len(items))
+            ),
+        )
+    raise CommandError(
+        f"A {type_name(value)} has no lines: {describe(value)}. A command that works "
+        "with it takes it by its reference."
+    )
+
+
+def decoded(value: bytes) -> str:
+    """Bytes, or what holds some, as text.
+
+    Raises:
+        CommandError: they are none.
+    """
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"The bytes are no text in UTF-8 (byte {error.start} is none)."
+        ) from None
+
+
+def is_table(value: Any) -> bool:
+    """Whether this is a data frame of a library we know; nothing is imported."""
+    cls = cast("type[Any]", type(value))
+    package = cls.__module__.partition(".")[0]
+    return package in TABLES and cls.__name__ in ("DataFrame", "Table")
+
+
+def said(item: Any) -> str:
+    """An item as JSON on one line."""
+    item = item.tolist() if hasattr(item, "tolist") else item
+    can_be_said, told = sayable(item)
+    value: Json = told if can_be_said else describe(item)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _of_text(text: str, first: int) -> Iterator[Line]:
+    at = 0
+    for _ in range(first):
+        found = text.find("\n", at)
+        if found < 0:
+            return
+        at = found + 1
+    while at < len(text):
+        end = text.find("\n", at)
+        stop = len(text) if end < 0 else end
+        yield Line(text[at:stop].removesuffix("\r"), at)
+        at = stop + 1
+
+
+def _of_table(frame: Any, first: int) -> Iterator[Line]:
+    for start in range(first, frame.height, _SLICE):
+        for row in frame.slice(start, _SLICE).iter_rows(named=True):
+            shown = {name: cell(value) for name, value in row.items()}
+            yield Line(json.dumps(shown, ensure_ascii=False))

@@ -1,0 +1,183 @@
+"""A kept object back into view, a page at a time: lines, characters, rows, matches.
+
+Each command gets the object itself through an asset reference and gives JSON that is
+small enough to be said. Lines are counted from 1, as in an editor; rows, items and
+characters from 0, as in a reference's path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from neuraxis.assets.describe import describe, size_of, size_text
+from neuraxis.builtin.assets import grep
+from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
+from neuraxis.builtin.tables.frames import frame_of
+from neuraxis.builtin.tables.views import CHARACTERS, cell, fitting, paged, rows_of
+from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
+from neuraxis.specs import Json
+
+LINE = 2_000
+"""Characters of one line; the rest is read with `asset_text`."""
+MATCH = 300
+"""Characters of a line that is shown for a match."""
+KEYS = 50
+
+
+def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
+    """Some lines of a text, or items of a list as JSON, one a line."""
+    lines = lines_of(_opened(asset))
+    _check_start(start - 1, lines)
+    told: list[Json] = []
+    cut: list[Json] = []
+    used = 0
+    for number, line in enumerate(lines.since(start - 1), start):
+        text = line.text[:LINE]
+        used += len(text) + 3
+        if number >= start + count or (told and used > CHARACTERS):
+            break
+        told.append(text)
+        if len(line.text) > LINE:
+            cut.append({"line": number, "characters": len(line.text)})
+            if line.position >= 0:
+                cut[-1]["position"] = line.position
+    view: dict[str, Json] = {"lines": told, "total_lines": lines.total}
+    if cut:
+        view["cut"] = cut
+    if start - 1 + len(told) < lines.total:
+        view["next_start"] = start + len(told)
+    return view
+
+
+def _check_start(index: int, lines: Lines) -> None:
+    if index and index >= lines.total:
+        raise CommandError(
+            f"There are {lines.total} lines; there is no line {index + 1}."
+        )
+
+
+def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]:
+    """Some characters of a text; of another value, of its JSON."""
+    value = _opened(asset)
+    if isinstance(value, bytes | bytearray | memoryview):
+        value = decoded(cast("bytes", value))
+    text = value if isinstance(value, str) else said(value)
+    if start and start >= len(text):
+        raise CommandError(
+            f"The text has {len(text)} characters, counted from 0; there is none at "
+            f"{start}."
+        )
+    part = text[start : start + min(count, CHARACTERS)]
+    view: dict[str, Json] = {"text": part}
+    return paged(view, start, len(part), len(text), "total_characters")
+
+
+def asset_grep(
+    asset: Any,
+    pattern: str,
+    context: Context,
+    most: int = 20,
+    start: int = 1,
+    ignore_case: bool = False,
+) -> dict[str, Json]:
+    """The lines, items or rows that a regular expression finds."""
+    lines = lines_of(_opened(asset))
+    _check_start(start - 1, lines)
+    fits = grep.matcher(pattern, ignore_case)
+    found: list[Json] = []
+    used = 0
+    view: dict[str, Json] = {"matches": found, "total_lines": lines.total}
+    search = grep.matching(lines.since(start - 1), fits, context.cancelled)
+    for index, line in search:
+        text, at = grep.window(line.text, fits, MATCH)
+        used += len(text) + 40
+        if len(found) >= most or (found and used > CHARACTERS):
+            view["next_start"] = start + index
+            break
+        match: dict[str, Json] = {"line": start + index, "text": text}
+        if line.position >= 0 and len(line.text) > MATCH:
+            match["position"] = line.position + at
+        found.append(match)
+    return view
+
+
+def asset_rows(
+    asset: Any, start: int = 0, count: int = 20, columns: list[str] | None = None
+) -> dict[str, Json]:
+    """Some rows of a table, items of a list, or rows of an array."""
+    value = _opened(asset)
+    if is_table(value):
+        return rows_of(frame_of(value), start, count, columns)
+    if isinstance(value, str | bytes) or not hasattr(value, "__getitem__"):
+        raise CommandError(f"Expected a table, a list or an array: {describe(value)}.")
+    if isinstance(value, Mapping):
+        raise CommandError(
+            "Expected a table, a list or an array, got an object; refer to one of its "
+            f"fields: {', '.join(map(str, list(cast('dict[str, Any]', value))[:20]))}."
+        )
+    items = cast("Sequence[Any]", value)
+    if start and start >= len(items):
+        raise CommandError(
+            f"There are {len(items)} rows, counted from 0; there is no row {start}."
+        )
+    shown = fitting(_item(item, columns) for item in items[start : start + count])
+    return paged({"rows": shown}, start, len(shown), len(items), "total_rows")
+
+
+def _item(item: Any, columns: list[str] | None) -> Json:
+    if columns and isinstance(item, dict):
+        row = cast("dict[str, Any]", item)
+        return {name: cell(row.get(name)) for name in columns}
+    if isinstance(item, dict):
+        return {str(key): cell(value) for key, value in item.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if getattr(item, "ndim", 0) > 1:
+        return describe(item)
+    return cell(item.tolist() if hasattr(item, "tolist") else item)
+
+
+def describe_asset(asset: Any) -> dict[str, Json]:
+    """What an object is: its kind, its size, what is in it."""
+    value = _opened(asset)
+    told: dict[str, Json] = {"is": describe(value), "size": size_text(size_of(value))}
+    if isinstance(value, str):
+        told["characters"] = len(value)
+        told["lines"] = lines_of(value).total
+    elif isinstance(value, Mapping):
+        fields = cast("Mapping[Any, Any]", value)
+        told["fields"] = {
+            str(key)[:80]: describe(item) for key, item in list(fields.items())[:KEYS]
+        }
+        if len(fields) > KEYS:
+            told["more_fields"] = len(fields) - KEYS
+    elif isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        told["items"] = len(items)
+        told["first"] = [describe(item) for item in items[:3]]
+    elif is_table(value):
+        frame = frame_of(value)
+        told["rows"] = frame.height
+        schema = list(frame.schema.items())
+        told["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
+        if len(schema) > KEYS:
+            told["more_columns"] = [name for name, _ in schema[KEYS : KEYS + 100]]
+    return told
+
+
+def list_assets(context: Context, start: int = 0) -> dict[str, Json]:
+    """All objects that are kept in this session, the oldest first."""
+    every = context.assets()
+    shown = fitting(every[start:])
+    return paged({"assets": shown}, start, len(shown), len(every), "total_assets")
+
+
+def _opened(asset: Any) -> Any:
+    """The object; of a whole asset, what its command answered or the person gave."""
+    value = asset
+    for name, keys in (("content", {"content"}), ("response", {"command", "response"})):
+        inside = cast("dict[str, Any]", value)
+        if not isinstance(value, dict) or set(inside) != keys:
+            break
+        value = inside[name]
+    return value

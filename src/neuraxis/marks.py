@@ -1,0 +1,109 @@
+"""A parameter schema flows in; what it says of trust flows out: its marks.
+
+A manifest says on a parameter `trusted_only: true` (who, where, what code: it must come
+from the user or a trusted command), `sends_out: true` (a stranger sees what stands
+here, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`,
+`write` or `run` (its text is the path of a file in the workspace).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+
+FileUse = Literal["read", "write", "run"]
+FILE_USES: tuple[FileUse, ...] = ("read", "write", "run")
+
+FLAGS: Mapping[str, str] = {
+    "trusted_only": "x-trusted-only",
+    "sends_out": "x-sends-out",
+    "secret_ok": "x-secret-ok",
+}
+"""Word of a manifest -> word of our schemas, for those that are true or absent."""
+FILE_WORD, FILE_KEY = "names_file", "x-names-file"
+
+ANY = "*"
+"""Stands for any index or key in the place of a mark."""
+_DEEPEST = 12
+_NODES = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Places of a command's arguments that are special; a place covers all below."""
+
+    trusted_only: tuple[Path, ...] = ()
+    sends_out: tuple[Path, ...] = ()
+    secret_ok: tuple[Path, ...] = ()
+    files: tuple[tuple[Path, FileUse], ...] = ()
+
+    def file_use(self, path: Path) -> FileUse | None:
+        """How the file is used that the text at this path names."""
+        return next((use for place, use in self.files if covers(place, path)), None)
+
+
+NO_MARKS = Marks()
+
+
+def covers(place: Path, path: Path) -> bool:
+    """Whether a mark at `place` holds for what stands at `path`."""
+    return len(place) <= len(path) and all(
+        mark in (part, ANY) for mark, part in zip(place, path, strict=False)
+    )
+
+
+def covered(places: tuple[Path, ...], path: Path) -> bool:
+    """Whether one of the marks holds for what stands at `path`."""
+    return any(covers(place, path) for place in places)
+
+
+def marks_of(schema: Mapping[str, Json]) -> Marks:
+    """Every mark in a parameter schema, and where it stands."""
+    found: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
+    files: list[tuple[Path, FileUse]] = []
+    for path, node in _nodes(schema):
+        for key, places in found.items():
+            if node.get(key) is True:
+                places.append(path)
+        use = node.get(FILE_KEY)
+        if use in FILE_USES:
+            files.append((path, use))
+    if not files and not any(found.values()):
+        return NO_MARKS
+    secret = tuple(found["x-secret-ok"])
+    return Marks(
+        # whoever may name a secret chooses which one is used
+        trusted_only=(*found["x-trusted-only"], *secret),
+        sends_out=tuple(found["x-sends-out"]),
+        secret_ok=secret,
+        files=tuple(files),
+    )
+
+
+def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Every sub-schema with the place it is for; one that contains itself ends."""
+    definitions: Mapping[str, Json] = schema.get("$defs") or {}
+    waiting: list[tuple[Path, Json, int]] = [((), schema, 0)]
+    seen = 0
+    while waiting and seen < _NODES:
+        path, given, depth = waiting.pop()
+        if not isinstance(given, Mapping) or depth > _DEEPEST:
+            continue
+        seen += 1
+        node = cast("Mapping[str, Any]", given)
+        yield path, node
+        if isinstance(ref := node.get("$ref"), str):
+            body = definitions.get(ref.rpartition("/")[2])
+            waiting.append((path, body, depth + 1))
+        for name, part in (node.get("properties") or {}).items():
+            waiting.append(((*path, name), part, depth + 1))
+        for key in ("items", "additionalProperties"):
+            waiting.append(((*path, ANY), node.get(key), depth + 1))
+        for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            below = (*path, ANY) if key == "prefixItems" else path
+            for part in node.get(key) or ():
+                waiting.append((below, part, depth + 1))

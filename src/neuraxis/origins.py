@@ -1,0 +1,392 @@
+"""Where values came from: which command answered them, and whether strangers did.
+
+Results, files and the user's words flow in; for the arguments of a call the label of
+each value flows out. A label is the set of origins a value was made from; an empty one
+means: the user's words, the model's own before it read anything foreign, or commands
+that only answer from their arguments.
+
+A reference is followed exactly. What a model writes itself after it was shown foreign
+text cannot be followed: it counts as made from all that it was shown, unless it stands
+in the user's own words or in a trusted result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as File
+from typing import Literal
+
+from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
+from neuraxis.marks import Marks, marks_of
+from neuraxis.messages import Path
+from neuraxis.plan import Loop, Step
+from neuraxis.plan_references import ITEM
+from neuraxis.references import AssetRef, walk
+from neuraxis.specs import CommandSpec, Json
+from neuraxis.wording import Wording, leaves
+
+IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
+"""Files that a script may load as code without naming them."""
+_FILES = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One source: the command `source` in the call `call`.
+
+    `open_world`: strangers may have written what it gave. `private`: it gave what is
+    the user's own (files, mail), which is not for strangers.
+    """
+
+    source: str
+    call: str = ""
+    open_world: bool = False
+    private: bool = False
+
+
+Label = frozenset[Origin]
+OWN: Label = frozenset()
+"""The label of the user's words, and of what the model wrote before it read others'."""
+
+
+def is_foreign(label: Label) -> bool:
+    """Whether strangers had a part in it."""
+    return any(origin.open_world for origin in label)
+
+
+def is_private(label: Label) -> bool:
+    """Whether something of the user's own is in it."""
+    return any(origin.private for origin in label)
+
+
+How = Literal["literal", "reference", "text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """One value of a call that did not come from the user or the model alone.
+
+    `how`: written by the model itself, a whole reference, or a text with references
+    in it. `quoted`: it stands word for word in something the model was shown.
+    """
+
+    path: Path
+    value: Json
+    label: Label
+    how: How = "literal"
+    quoted: bool = False
+
+
+Answers = Callable[[], Iterable[tuple[str, Json]]]
+"""Gives the answers that were said, each with its call's id."""
+
+
+@dataclass(slots=True)
+class Origins:
+    """What one session knows of where its values came from."""
+
+    results: dict[str, Label] = field(default_factory=dict[str, Label])
+    """By call id; a call that is not here answered from its arguments alone."""
+    files: dict[str, Label] = field(default_factory=dict[str, Label])
+    """By path in the workspace; a file that is not here is the user's, or trusted."""
+    read: Label = OWN
+    """All that the model was shown of strangers' words."""
+    read_private: bool = False
+    words: list[str] = field(default_factory=list[str])
+    """What the user said, all of it."""
+    own_files: set[str] = field(default_factory=set[str])
+    """Paths that calls of this session wrote."""
+    _marks: dict[str, tuple[CommandSpec, Marks]] = field(
+        default_factory=dict[str, tuple[CommandSpec, Marks]]
+    )
+
+    def marks(self, target: str, spec: CommandSpec) -> Marks:
+        """The marks of a command's parameters, read once."""
+        known = self._marks.get(target)
+        if known is None or known[0] is not spec:
+            known = self._marks[target] = (spec, marks_of(spec.parameters))
+        return known[1]
+
+    def said(self, text: str) -> None:
+        """The user said something."""
+        self.words.append(text)
+
+    def told(self, call_ids: Iterable[str]) -> None:
+        """The model is shown these results (or how they failed)."""
+        for call_id in call_ids:
+            label = self.results.get(call_id)
+            if label:
+                self.read |= frozenset(o for o in label if o.open_world)
+                self.read_private = self.read_private or is_private(label)
+
+    # --- what a call's values came from ----------------------------------------
+
+    def trace(
+        self, step: Step, arguments: Json, marks: Marks, answers: Answers
+    ) -> tuple[Traced, ...]:
+        """Every value of a call that has a label, with the label.
+
+        Args:
+            step: as checked, references unresolved.
+            arguments: with the references resolved.
+            marks: of the command.
+            answers: what was said to the model, to look literals up in.
+        """
+        found: list[Traced] = []
+        placed: set[Path] = set()
+        for binding in step.bindings:
+            placed.add(binding.path)
+            refs = binding.template.refs
+            label = OWN.union(*(self._label(ref, step) for ref in refs))
+            if not binding.template.whole and self.read:
+                label |= self.read  # the words around it are the model's
+            if label:
+                found.append(
+                    Traced(
+                        path=binding.path,
+                        value=walk(arguments, binding.path),
+                        label=label,
+                        how="reference" if binding.template.whole else "text",
+                    )
+                )
+        for path, ref in step.asset_refs:
+            placed.add(path)
+            if label := self._label(ref, step):
+                found.append(
+                    Traced(
+                        path=path,
+                        value=walk(arguments, path),
+                        label=label,
+                        how="reference",
+                    )
+                )
+        if self.read:
+            found += self._literals(step.arguments, placed, answers)
+        if marks.files and self.files:
+            found += self._contents(arguments, marks)
+        return tuple(found)
+
+    def _label(self, ref: AssetRef, step: Step) -> Label:
+        """The label of what a reference leads to."""
+        if step.item is not None and ref.asset_id == ITEM:
+            return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
+        return self.results.get(ref.asset_id, OWN)
+
+    def loops(self, step: Step, loop: Loop) -> None:
+        """A step is about to be done for each item of a list."""
+        refs = [ref for binding in loop.bindings for ref in binding.template.refs]
+        refs += [ref for _, ref in loop.asset_refs]
+        label = OWN.union(*(self._label(ref, step) for ref in refs))
+        if self.read and not refs:
+            label |= self.read  # the model wrote the list itself
+        if label:
+            self.results[f"{step.call.id}.{ITEM}"] = label
+
+    def _literals(
+        self, arguments: Json, placed: set[Path], answers: Answers
+    ) -> Iterable[Traced]:
+        """What the model wrote itself and nobody it may trust said before."""
+        wording: Wording | None = None
+        for path, value in leaves(arguments):
+            if path in placed or any(path[: len(at)] == at for at in placed):
+                continue
+            if wording is None:
+                wording = self._wording(answers)
+            if wording.trusted(value):
+                continue
+            yield Traced(
+                path=path, value=value, label=self.read, quoted=wording.seen(value)
+            )
+
+    def _wording(self, answers: Answers) -> Wording:
+        said = [(call_id in self.foreign_calls(), value) for call_id, value in answers()]
+        return Wording(
+            trusted=[*self.words, *(value for foreign, value in said if not foreign)],
+            seen=[value for foreign, value in said if foreign],
+        )
+
+    def foreign_calls(self) -> frozenset[str]:
+        """Ids of the calls whose results strangers had a part in."""
+        return frozenset(key for key, label in self.results.items() if is_foreign(label))
+
+    def _contents(self, arguments: Json, marks: Marks) -> Iterable[Traced]:
+        """The files that arguments name, where strangers had a part in them."""
+        for path, value in leaves(arguments):
+            use = marks.file_use(path)
+            if use in ("read", "run") and isinstance(value, str):
+                label = self.of_file(value, run=use == "run")
+                if label:
+                    yield Traced(path=path, value=value, label=label, how="reference")
+
+    def of_file(self, path: str, *, run: bool = False) -> Label:
+        """The label of a file, or of all in a folder; `run`: with what it may load."""
+        own = normal(path)
+        inside = "" if own == "." else own + "/"
+        return OWN.union(
+            *(
+                label
+                for name, label in self.files.items()
+                if name == own
+                or name.startswith(inside)
+                or (run and name.lower().endswith(IMPORTED))
+            )
+        )
+
+    def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
+        """The label of what a call will answer and write; kept before it runs."""
+        call_id, effects = step.call.id, step.command.spec.effects
+        label = OWN.union(*(item.label for item in traced))
+        if effects.open_world or effects.kind == "read":
+            own = Origin(
+                source=target,
+                call=call_id,
+                open_world=effects.open_world,
+                private=not effects.open_world,
+            )
+            label |= {own}
+        if self.files and _runs_files(self._marks.get(target)):
+            label = label.union(*self.files.values())  # a script may read them all
+        if label:
+            self.results[call_id] = label
+            if step.item is not None:
+                whole = step.item.part_of
+                self.results[whole] = self.results.get(whole, OWN) | label
+        return label
+
+    # --- files -----------------------------------------------------------------
+
+    def wrote(self, path: str, label: Label) -> None:
+        """A call wrote a file of the workspace; it replaces what was known of it."""
+        name = normal(path)
+        self.own_files.add(name)
+        if is_foreign(label):
+            self.files[name] = label
+        else:
+            self.files.pop(name, None)
+
+    def may_create(self, workspace: File, path: Json) -> bool:
+        """Whether writing here can harm nothing of the user's: a new, plain name."""
+        if not isinstance(path, str) or not path or "\\" in path:
+            return False
+        name = normal(path)
+        parts = name.split("/")
+        if path.startswith(("/", "~")) or any(part.startswith(".") for part in parts):
+            return False
+        return name in self.own_files or not os.path.lexists(workspace / name)
+
+    # --- going on later --------------------------------------------------------
+
+    def replay(self, events: Iterable[Event | Unknown]) -> None:
+        """Take up what an earlier part of this session knew.
+
+        A call that never told its end may have written any file that it names.
+        """
+        running: dict[str, CallStarted] = {}
+        for event in events:
+            match event:
+                case MessageSent(sender="user"):
+                    self.said(event.content)
+                case CallStarted():
+                    running[event.id] = event
+                    if label := from_told(event.origins):
+                        self.results[event.id] = label
+                        if event.part_of:
+                            whole = self.results.get(event.part_of, OWN)
+                            self.results[event.part_of] = whole | label
+                case CallFinished():
+                    running.pop(event.id, None)
+                    for path in event.wrote:
+                        self.wrote(path, self.results.get(event.id, OWN))
+                case _:
+                    pass
+        for call_id, event in running.items():
+            label = self.results.get(call_id, OWN)
+            for _, value in leaves(event.arguments):
+                if is_foreign(label) and isinstance(value, str) and len(value) < 300:
+                    self.files[normal(value)] = label
+        self.told(self.results)
+
+
+def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:
+    return known is not None and any(use == "run" for _, use in known[1].files)
+
+
+def normal(path: str) -> str:
+    """A path of the workspace in its one spelling."""
+    return os.path.normpath(path.strip().replace("\\", "/")).removeprefix("./")
+
+
+def to_tell(label: Label) -> tuple[Json, ...]:
+    """A label as JSON, for the journal."""
+    return tuple(
+        {
+            "source": origin.source,
+            "call": origin.call,
+            "open_world": origin.open_world,
+            "private": origin.private,
+        }
+        for origin in sorted(label, key=lambda origin: (origin.source, origin.call))
+    )
+
+
+def from_told(told: Iterable[Json]) -> Label:
+    """The label that `to_tell` wrote; what cannot be read counts as foreign."""
+    found: set[Origin] = set()
+    for item in told:
+        entry: dict[str, Json] = item if isinstance(item, dict) else {}
+        found.add(
+            Origin(
+                source=str(entry.get("source", "unknown")),
+                call=str(entry.get("call", "")),
+                open_world=entry.get("open_world") is not False,
+                private=entry.get("private") is True,
+            )
+        )
+    return frozenset(found)
+
+
+def describe(label: Label) -> str:
+    """A label in words, for a person: `fetch_url.fetch (a1), files.read_file (a2)`."""
+    named = [
+        f"{origin.source} ({origin.call})" if origin.call else origin.source
+        for origin in sorted(label, key=lambda origin: (origin.source, origin.call))
+        if origin.open_world or not is_foreign(label)
+    ]
+    more = len(named) - 3
+    return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def describe_traced(item: Traced) -> str:
+    """Where one value came from, in words."""
+    source = describe(item.label)
+    if item.how == "literal":
+        return f"written by the model after it read {source}"
+    return f"made of {source}" if item.how == "text" else f"from {source}"
+
+
+Snapshot = dict[str, tuple[int, int]]
+
+
+def snapshot(workspace: File) -> Snapshot:
+    """Every file of the workspace with its last change, to see what a script wrote."""
+    found: Snapshot = {}
+    for folder, _, names in os.walk(workspace):
+        for name in names:
+            if len(found) >= _FILES:
+                return found
+            full = os.path.join(folder, name)
+            try:
+                state = os.lstat(full)
+            except OSError:
+                continue
+            key = os.path.relpath(full, workspace).replace(os.sep, "/")
+            found[key] = (state.st_ctime_ns, state.st_size)
+    return found
+
+
+def changed(workspace: File, before: Snapshot) -> tuple[str, ...]:
+    """Files that are new or other than they were."""
+    after = snapshot(workspace)
+    return tuple(name for name, state in after.items() if before.get(name) != state)

@@ -1,0 +1,123 @@
+"""Whether a value stands in what somebody said: texts and a value in, yes or no out.
+
+A model that has read foreign text may still use the user's own words. A value counts as
+theirs where it stands in them whole, between the ends of words: `page.md` of "write it
+to page.md", `Ada` of "mail Ada", but not `da`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+
+LONGEST = 2_000
+"""A longer text is never looked up: nobody says one by chance."""
+_MOST = 2_000_000
+_SPACE = re.compile(r"\s+")
+_SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Every plain value in a value, and the keys of its mappings, with their paths."""
+    stack: list[tuple[Path, Any]] = [(path, value)]
+    while stack:
+        at, item = stack.pop()
+        if isinstance(item, dict):
+            for key, part in cast("dict[Any, Any]", item).items():
+                if at:  # a key below the parameters themselves is data too
+                    yield (*at, str(key)), str(key)
+                stack.append(((*at, str(key)), part))
+        elif isinstance(item, list | tuple):
+            parts = cast("Sequence[Any]", item)
+            stack += [((*at, index), part) for index, part in enumerate(parts)]
+        elif item is None or isinstance(item, str | int | float):
+            yield at, item
+
+
+class Wording:
+    """Texts to look values up in; read when they are first needed.
+
+    Args:
+        trusted: what the user and trusted commands said.
+        seen: what others said.
+    """
+
+    def __init__(self, trusted: Iterable[Json], seen: Iterable[Json]) -> None:
+        self._given = (list(trusted), list(seen))
+        self._texts: list[str | None] = [None, None]
+
+    def trusted(self, value: Json) -> bool:
+        """Whether the value says nothing, or stands in the trusted texts."""
+        if value is None or isinstance(value, bool) or value == "":
+            return True
+        return self._stands(value, 0)
+
+    def seen(self, value: Json) -> bool:
+        """Whether the value stands in what others said."""
+        return self._stands(value, 1)
+
+    def _stands(self, value: Json, which: int) -> bool:
+        if isinstance(value, str) and len(value) > LONGEST:
+            return False
+        text = self._texts[which]
+        if text is None:
+            text = self._texts[which] = _text(self._given[which])
+        return any(_within(form, text) for form in _forms(value))
+
+
+def _text(values: Iterable[Json]) -> str:
+    parts: list[str] = []
+    size = 0
+    for value in values:
+        for _, leaf in leaves(value):
+            if isinstance(leaf, bool) or leaf is None:
+                continue
+            part = fold(str(leaf))
+            size += len(part)
+            if size > _MOST:
+                break
+            parts.append(part)
+    return "\n".join(parts)
+
+
+def fold(text: str) -> str:
+    """The text without what nobody means: case and the amount of space."""
+    return _SPACE.sub(" ", text).strip().casefold()
+
+
+def _forms(value: Json) -> Iterator[str]:
+    """The ways in which a value may have been said."""
+    if isinstance(value, float) and value.is_integer():
+        yield str(int(value))
+    text = fold(str(value))
+    yield text
+    if isinstance(value, str):
+        bare = _SCHEME.sub("", text).rstrip("/").removeprefix("./")
+        if bare and bare != text:
+            yield bare
+    elif isinstance(value, float):
+        yield f"{value:.2f}"
+
+
+def _within(needle: str, text: str) -> bool:
+    """Whether the needle stands in the text, from one end of a word to another."""
+    if not needle:
+        return False
+    start = text.find(needle)
+    while start >= 0:
+        end = start + len(needle)
+        before = text[start - 1] if start else " "
+        after = text[end] if end < len(text) else " "
+        if not (_joins(before, needle[0]) or _joins(after, needle[-1])):
+            return True
+        start = text.find(needle, start + 1)
+    return False
+
+
+def _joins(outside: str, inside: str) -> bool:
+    """Whether two characters are of one word."""
+    return (outside.isalnum() or outside == "_") and (inside.isalnum() or inside == "_")
