@@ -92,6 +92,8 @@ class CallStarted:
     effects: str = "once"
     shown: Json = None
     """A short form of the resolved arguments, for people."""
+    origins: tuple[Json, ...] = ()
+    """Where its answer will have come from: {source, call, open_world, private}."""
     part_of: str = ""
     """The id of the step with `for_each` that this call does one item of."""
 
@@ -125,6 +127,8 @@ class CallFinished:
     """{code, message, …} of the CallError."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    wrote: tuple[str, ...] = ()
+    """Files of the workspace that it wrote, relative to it."""
     part_of: str = ""
     """The id of the step with `for_each` that this call does one item of."""
 
@@ -148,6 +152,9 @@ class ApprovalAsked:
     call: Json
     reason: str
     digest: str = ""
+    """Of the exact call; the answer is for no other."""
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where each argument came from, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +164,7 @@ class ApprovalAnswered:
     id: str
     allowed: bool
     by: str = "user"
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

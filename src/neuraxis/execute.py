@@ -18,7 +18,7 @@ from neuraxis import sentences
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.engines import TimeLimitReached
-from neuraxis.errors import CommandError, MissingExtra
+from neuraxis.errors import CommandError, MissingExtra, StorageError
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -122,10 +122,15 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             if seen is None and spec.effects.kind in _CHANGING:
                 usage.seen.clear()  # earlier calls may answer differently now
             usage.seen[key] = (1 if seen is None else seen[0] + 1, result)
-    except asyncio.CancelledError:
-        error = sentences.cancelled(call.target)
-        finished(_failure(call, command, error, started), runtime, step)
-        raise
+    except asyncio.CancelledError as raised:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            error = sentences.cancelled(call.target)
+            finished(_failure(call, command, error, started), runtime, step)
+            raise
+        # nobody stopped it: the command's own tasks were cancelled
+        error = sentences.crashed(call.target, "CancelledError", "")
+        result = _failure(call, command, error, started, raised)
     except Refused as refused:
         result = _failure(call, command, refused.error, started)
     except TimeLimitReached:
@@ -134,6 +139,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
     except (CommandError, MissingExtra) as told:
         error = sentences.failed(call.target, str(told))
         result = _failure(call, command, error, started, told)
+    except StorageError:
+        raise  # the journal or the assets cannot be written: nothing more is run
     except Exception as raised:  # noqa: BLE001 - foreign code may raise anything
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)

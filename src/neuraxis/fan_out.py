@@ -102,6 +102,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
             effects=spec.effects.kind,
         )
     )
+    runtime.origins.loops(step, loop)
     try:
         steps = _item_steps(step, loop, runtime)
         results = await run_overlapping(

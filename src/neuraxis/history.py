@@ -67,6 +67,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                     values[event.id] = (event.id, event.command, event.value)
             case AssetStored():
                 assets.append(event)
+                highest = max(highest, _number(event.id))  # what a person attached
             case _:
                 pass
     if running:

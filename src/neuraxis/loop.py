@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neuraxis import sentences
+from neuraxis.assets.embed import CannotBeShown, embed
+from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines import Engine
@@ -41,11 +43,14 @@ from neuraxis.messages import (
     Usage,
 )
 from neuraxis.models import Model, complete
+from neuraxis.origins import Origins
 from neuraxis.plan import Plan, build
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import Policy
 from neuraxis.runtime import Approve, Budget, OnError, Runtime
+from neuraxis.sandbox.files import FileRefused, write_bytes
 from neuraxis.schedule import run_plan
+from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -87,6 +92,9 @@ class Parts:
     prompt: Callable[[Sequence[Message]], Prompt]
     allow_hosts: tuple[str, ...] = ()
     approve: Approve | None = None
+    origins: Origins = field(default_factory=Origins)
+    approvals: Approvals = field(default_factory=Approvals)
+    secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
     raise_failures: bool = False
@@ -126,6 +134,7 @@ async def converse(
     cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
+    parts.origins.said(text)
     history.append(Message(role="user", content=parts.dialect.request(text)))
     runtime = runtime_of(parts, state, emit, cancelled)
     try:
@@ -210,6 +219,9 @@ def runtime_of(
         allowed_hosts=parts.allow_hosts,
         wrote=state.files.append,
         approve=parts.approve,
+        origins=parts.origins,
+        approvals=parts.approvals,
+        secrets=parts.secrets,
         strict=parts.strict,
         on_error=parts.on_error,
     )
@@ -234,10 +246,11 @@ async def _turns(
                 tool_calls=completion.tool_calls,
             )
         )
-        for said in reply.texts:
+        texts = [_readable(said, parts, state) for said in reply.texts]
+        for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
-            state.texts = list(reply.texts)
+            state.texts = texts
             return
         if reply.errors:
             emit(_unread(reply))
@@ -315,6 +328,20 @@ def _with_assets(history: Sequence[Message], assets: AssetStore) -> Sequence[Mes
     return [*history[:-1], replace(last, content=f"{last.content}\n\n{listed}")]
 
 
+def _readable(text: str, parts: Parts, state: _State) -> str:
+    """What is said to a person, with the objects it refers to put in (rule B62)."""
+
+    def save(name: str, data: bytes) -> str:
+        try:
+            written = write_bytes(parts.workspace, name, data)
+        except FileRefused as error:
+            raise CannotBeShown(str(error)) from error
+        state.files.append(written)
+        return written
+
+    return embed(text, parts.assets, save) if "<|" in text else text
+
+
 def _unread(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
@@ -347,6 +374,7 @@ def _tell(
     emit: Callable[[Event], None],
 ) -> None:
     """Put the results where the model reads them, in one message (rule C25)."""
+    parts.origins.told(result.call.id for result in results)
     for message in parts.dialect.answer(results):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))

@@ -19,7 +19,8 @@ from pathlib import Path as File
 from typing import Literal, cast, get_args
 
 from neuraxis.errors import ConfigError
-from neuraxis.marks import NO_MARKS, Marks, covered
+from neuraxis.marks import NO_MARKS, Marks, covered, covers
+from neuraxis.messages import Path
 from neuraxis.origins import Origins, Traced, describe, describe_traced, is_foreign
 from neuraxis.origins import is_private
 from neuraxis.sentences import path_text
@@ -101,7 +102,7 @@ class Policy:
         if found is not None:
             return found
         if self.default == "by_origin":
-            return by_origin(spec, facts)
+            return by_origin(spec, arguments, facts)
         return Decision(verdict=self.default, reason="no rule allows it")
 
 
@@ -127,7 +128,7 @@ def _matches(
     )
 
 
-def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
+def by_origin(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
     """The default: what foreign words may do, and what they need a person's yes for."""
     if spec.effects.kind == "none":
         return _ALLOWED
@@ -140,13 +141,14 @@ def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
                 if covered(facts.marks.trusted_only, item.path):
                     return _ask(item, "a value that it takes from the user only")
         return _ALLOWED
-    return _with_effect(spec, facts)
+    return _with_effect(spec, arguments, facts)
 
 
-def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
+def _with_effect(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
     marks, origins = facts.marks, facts.origins
     places = marks.trusted_only
-    silent = not places and not marks.sends_out and spec.effects.destructive
+    # a command that says nothing of its parameters takes trusted values in all
+    silent = not places and spec.effects.destructive
     for item in facts.traced:
         if not is_foreign(item.label):
             continue
@@ -162,7 +164,7 @@ def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
         if marks.file_use(item.path) == "run":
             return _ask(item, "code that strangers had a part in")
         return _ask(item, "a value that it takes from the user only")
-    if origins.read and spec.effects.destructive and not _is_aimed(facts):
+    if origins.read and spec.effects.destructive and not _is_aimed(arguments, places):
         return Decision(
             verdict="ask",
             reason="the model chose it after it read "
@@ -171,9 +173,12 @@ def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
     return _ALLOWED
 
 
-def _is_aimed(facts: Facts) -> bool:
-    """Whether the call has a value that says who or where, to be judged by it."""
-    return facts.aimed
+def _is_aimed(arguments: Json, places: Sequence[Path]) -> bool:
+    """Whether the call says who or where, so that it could be judged by that."""
+    return any(
+        not places or any(covers(place, path) for place in places)
+        for path, _ in leaves(arguments)
+    )
 
 
 def _carries_away(item: Traced, facts: Facts) -> bool:

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.messages import Result
+from neuraxis.origins import Origins
 from neuraxis.policy import Policy
+from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
@@ -42,6 +45,8 @@ class Usage:
 
     steps: int = 0
     by_tool: dict[str, int] = field(default_factory=dict[str, int])
+    refusals: int = 0
+    """How often a person said no."""
     seen: dict[str, tuple[int, Result]] = field(
         default_factory=dict[str, tuple[int, Result]]
     )
@@ -65,6 +70,9 @@ class Runtime:
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     approve: Approve | None = None
+    origins: Origins = field(default_factory=Origins)
+    approvals: Approvals = field(default_factory=Approvals)
+    secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
     slots: dict[str, asyncio.Semaphore] = field(

@@ -19,12 +19,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any, get_args
 
+from neuraxis.assets.attachments import read_attachment
+from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.inprocess import InProcess
 from neuraxis.errors import ConfigError
 from neuraxis.events import (
     NOT_STORED,
+    AssetStored,
     CallStarted,
     Event,
     SessionFinished,
@@ -37,8 +40,11 @@ from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Registry
-from neuraxis.policy import EVERYTHING, Policy
+from neuraxis.origins import Origins
+from neuraxis.policy import DEFAULT, Policy
 from neuraxis.runtime import Approve, Budget, OnError
+from neuraxis.sentences import type_name
+from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings, load
 
 Watch = Callable[[Event], None]
@@ -89,8 +95,10 @@ class Session:
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
-        policy: what may run; default: everything.
+        policy: what may run; default: `policy.DEFAULT`, which holds back what
+            foreign words would do (docs/security.md).
         approve: asked where the policy says `ask`; None: nobody can be asked.
+        yes_to: patterns of `plugin.command` that need not be asked about.
         allow_hosts: inside addresses that requests may reach, as `host:port`.
         strict: take what the protocol documents say and nothing else.
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
@@ -118,6 +126,7 @@ class Session:
         budget: Budget | None = None,
         policy: Policy | None = None,
         approve: Approve | None = None,
+        yes_to: Sequence[str] = (),
         allow_hosts: Sequence[str] = (),
         strict: bool = False,
         on_error: OnError = "fail_fast",
@@ -157,6 +166,8 @@ class Session:
             folder=None if asset_folder is None else Path(asset_folder) / self.id
         )
         self.history: list[Message] = []
+        self.origins = Origins()
+        self.approvals = Approvals(yes_to=tuple(yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
@@ -169,7 +180,7 @@ class Session:
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=policy or EVERYTHING,
+            policy=policy or DEFAULT,
             budget=budget or Budget(),
             settings=self.settings,
             workspace=self.workspace,
@@ -177,6 +188,9 @@ class Session:
             prompt=self.prompt,
             allow_hosts=tuple(allow_hosts),
             approve=approve,
+            origins=self.origins,
+            approvals=self.approvals,
+            secrets=Secrets(),
             strict=strict,
             on_error=on_error,
             raise_failures=on_failure == "raise",
@@ -195,7 +209,9 @@ class Session:
                 f"session {self.id!r} is not in the journal; "
                 "`neuraxis sessions ls` lists those that are"
             )
-        past = history_of([entry.event for entry in entries], self.dialect)
+        events = [entry.event for entry in entries]
+        past = history_of(events, self.dialect)
+        self.origins.replay(events)
         self.history = list(past.messages)
         for _ in range(past.calls):
             next(self._numbers)
@@ -237,6 +253,30 @@ class Session:
             return await converse(text, self._parts, self.history, self._emit)
         finally:
             self._watch = None
+
+    def attach(self, value: Any, description: str = "") -> str:
+        """Keep an object that the person gives; its id, for references (rule B61).
+
+        Args:
+            value: any object, or the `Path` of a file: a picture, a table (CSV,
+                Parquet) or a text is kept as such, any other file as its bytes.
+            description: told to the model; default: the file's name.
+
+        Raises:
+            ConfigError: the file cannot be read as what its ending says.
+        """
+        if isinstance(value, Path):
+            description = description or value.name
+            value = read_attachment(value)
+        if not self._announced:
+            self._announce()
+        asset_id = self._next_id()
+        kept = self.assets.attach(asset_id, value, description)
+        kind = type_name(kept.value)
+        self._emit(
+            AssetStored(id=asset_id, kind=kind, meta=kept.meta, bytes=kept.bytes)
+        )
+        return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
         """Run one call that no model wrote; checked like any other."""

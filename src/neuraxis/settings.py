@@ -109,6 +109,8 @@ def load(
                 )
         found.update(own)
     for name, text in env.items():
+        if name.startswith("NEURAXIS_SECRET_"):
+            continue  # a secret's value is no setting (neuraxis.secrets reads it)
         if name.startswith("NEURAXIS_") and name != "NEURAXIS_HOME":
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
             found[key] = Setting(value=text, source=f"environment variable {name}")

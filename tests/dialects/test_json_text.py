@@ -226,6 +226,15 @@ def test_what_models_write_is_read_where_it_can_mean_one_thing(
         '{"a": "x" "y"}',
         '{"a": "x" if y else "z"}',
         '{"a": "x"; "b": "y"}',
+        '{"a": "x", "b: "y", "c": "z"}',
+        '{"a": "x", ""b": "y"}',
+        '{"a": ""x", "b": "y"}',
+        '{"a": "x"", "b": "y"}',
+        '{"a": "x\\\\"y", "b": 1}',
+        '["a", "b, "c"]',
+        '["a", b", "c"]',
+        '["a", "b", c"]',
+        "{a: 1 b: 2}",
         '{"a": "x,\n "b": "y"}',
         '{"a": "{"b": 1}", "c": 2}',
         '{"a": "b "c" d": 1}',
@@ -430,3 +439,30 @@ def test_members_behind_a_closing_bracket_are_not_dropped() -> None:
     for text in ('{"a": 1}, "b": 2}', '{"a": 1} "b" "c"}', '[{"a": 1}, "b": 2}]'):
         assert find(text).fault is not None
     assert find('{"a": 1}, "b" and so on').fault is None
+
+
+def test_what_lost_its_bracket_is_not_searched_for_smaller_objects() -> None:
+    """The value of a member is no value of its own."""
+    for text in (
+        '"name": "order", "arguments": {"n": 2}}',
+        '{name": "order", "arguments": {"n": 2}}',
+        "name': 'order', 'arguments': {'n': 2}}",
+    ):
+        assert find(text).values == ()
+        assert find(text).fault is not None
+
+
+def test_no_single_slip_gives_another_call() -> None:
+    """Each bracket, comma, colon and quote of a call dropped or doubled in turn."""
+    call = {"name": "order", "arguments": {"to": "Anna Berg", "n": 2, "tags": ["a"]}}
+    for text in (json.dumps(call), json.dumps(call, indent=1), repr(call)):
+        for place, char in enumerate(text):
+            if char not in "\"',:{}[]":
+                continue
+            for slip in (
+                text[:place] + text[place + 1 :],
+                text[:place] + char + text[place:],
+            ):
+                found = find(slip)
+                if found.fault is None and found.values:
+                    assert [item.value for item in found.values] in ([call], [[call]])

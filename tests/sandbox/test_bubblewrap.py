@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuraxis.sandbox import bubblewrap, chain, interpreter
-from neuraxis.sandbox.limits import CannotStart, Job, Limits
+from neuraxis.sandbox.limits import HERE, CannotStart, Job, Limits
 
 
 def _fake(folder: Path, mode: int = 0o755) -> Path:
@@ -75,7 +75,7 @@ def test_one_that_is_too_old_is_refused(tmp_path: Path) -> None:
 
 def _job(workspace: Path, roots: tuple[Path, ...] = ()) -> Job:
     return Job(
-        argv=("python", "{workspace}/s.py"),
+        argv=("python", HERE + "/s.py"),
         roots=roots,
         workspace=workspace,
         limits=Limits(),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuraxis.sandbox import docker, interpreter, seatbelt
-from neuraxis.sandbox.limits import CannotStart, Job, Limits
+from neuraxis.sandbox.limits import HERE, CannotStart, Job, Limits
 
 
 def test_windows_can_import_it() -> None:
@@ -39,7 +39,7 @@ def test_windows_can_import_it() -> None:
 
 def _job(workspace: Path, *, network: bool = False) -> Job:
     return Job(
-        argv=(interpreter.python(), "{workspace}/s.py"),
+        argv=(interpreter.python(), HERE + "/s.py"),
         roots=(Path("/opt/python"),),
         workspace=workspace,
         limits=Limits(),

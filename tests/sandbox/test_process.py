@@ -59,6 +59,17 @@ def test_a_script_runs_in_its_workspace(tmp_path: Path, kind: str) -> None:
     assert made.stat().st_uid == os.geteuid()
 
 
+def test_arguments_arrive_as_they_are(tmp_path: Path, kind: str) -> None:
+    """Also odd ones; what no command line can hold is refused."""
+    odd = ["", " ", "--", "-c", "{workspace}", "$HOME", "a\nb", "ž🐍", "x" * 5000]
+    outcome = _run(tmp_path, "import sys; print(ascii(sys.argv[1:]))", kind, args=odd)
+    assert outcome.stdout == ascii(odd) + "\n"
+    for bad in ("a\0b", "\ud800"):
+        refused = _run(tmp_path, "print(1)", kind, args=[bad])
+        assert "a character that no argument can" in refused.reason
+    assert run_python("\ud800.py", workspace=tmp_path).sandbox == "none: refused"
+
+
 def test_a_failing_script_tells_its_exit_code(tmp_path: Path, kind: str) -> None:
     """A traceback is the script's own matter: no reason of ours."""
     outcome = _run(tmp_path, "1 / 0", kind)

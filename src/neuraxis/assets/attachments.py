@@ -75,7 +75,7 @@ def _table(data: bytes, ending: str) -> Any:
     try:
         if ending == ".parquet":
             return polars.read_parquet(source)
-        separator = "\t" if ending == ".tsv" else _separator(data)
+        separator = "\t" if ending == ".tsv" else separator_of(data)
         return polars.read_csv(
             source,
             separator=separator,
@@ -86,7 +86,7 @@ def _table(data: bytes, ending: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _separator(data: bytes) -> str:
-    """The separator that stands most often in the first line."""
+def separator_of(data: bytes) -> str:
+    """What stands between the cells of a CSV: most often in its first line."""
     first = data[:65_536].partition(b"\n")[0].decode("utf-8", "replace")
     return max((",", ";", "\t", "|"), key=first.count)

@@ -55,13 +55,9 @@ def _of_root(value: Any, ref: AssetRef) -> Any:
     """What a whole asset is about: what was answered, or what a person gave."""
     if ref.field_path and ref.field_path != ("content",):
         return value
-    inside = value if ref.field_path else value["content"]
-    if isinstance(inside, dict) and set(cast("dict[str, Any]", inside)) == {
-        "command",
-        "response",
-    }:
-        return cast("dict[str, Any]", inside)["response"]
-    return inside
+    inside: Any = value if ref.field_path else value["content"]
+    fields: dict[str, Any] = inside if type(inside) is dict else {}
+    return fields["response"] if set(fields) == {"command", "response"} else inside
 
 
 def _shown(value: Any, ref: AssetRef, save: Save) -> str:
@@ -137,8 +133,8 @@ def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
         return [str(name) for name in value.columns], rows, len(value)
     if package == "pyarrow" and hasattr(value, "to_pylist"):
         names = cast("list[str]", getattr(value, "column_names", []))
-        first = value.slice(0, ROWS).to_pylist() if names else []
-        found: list[Sequence[Any]] = [tuple(row.values()) for row in first]
+        first = cast("list[dict[str, Any]]", value.slice(0, ROWS).to_pylist())
+        found: list[Sequence[Any]] = [tuple(row.values()) for row in first if names]
         return (names, found, value.num_rows) if names else None
     return _json_rows(value) if isinstance(value, list) else None
 

@@ -23,7 +23,9 @@ from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.assets.describe import (
+    BUDGET,
     TOTAL_BUDGET,
+    describe,
     line_of,
     meta_of,
     size_of,
@@ -157,18 +159,22 @@ class AssetStore:
     def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
         """Keep an object that the person gave (rule B61); it is always an asset."""
         root = {"content": value}
+        _freeze(value)
+        told: dict[str, Json] = (
+            {"description": description[:120]} if description else {}
+        )
+        budget = BUDGET - len(json.dumps(told, ensure_ascii=False))
         asset = _Asset(
             root=root,
-            meta=meta_of(asset_id, root),
-            line={"asset_id": asset_id, "description": description},
+            meta={**meta_of(asset_id, root, budget=budget), **told},
+            line={"asset_id": asset_id, "content": str(describe(value))[:120], **told},
             bytes=size_of(value),
         )
-        if description:
-            asset.meta["description"] = description[:200]
         self._assets[asset_id] = asset
         self._held += asset.bytes
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
+            self._make_room()
         return Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
 
     def restore(self, asset_id: str, meta: dict[str, Json], size: int) -> None:

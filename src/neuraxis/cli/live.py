@@ -7,6 +7,7 @@ finished step is one plain line.
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, cast
 
@@ -35,9 +36,17 @@ _LINES = 12
 
 
 class Live:
-    """Call it with each event; `close` it at the end."""
+    """Call it with each event; `close` it at the end.
 
-    def __init__(self) -> None:
+    Args:
+        aloud: say the model's prose on standard output as it comes.
+    """
+
+    def __init__(self, *, aloud: bool = False) -> None:
+        self._aloud = aloud
+        self._heard = ""
+        self.said = ""
+        """What was said on standard output of the last reply."""
         self._console = console()
         self._status: Status | None = None
         self._running: dict[str, tuple[str, float]] = {}
@@ -50,9 +59,12 @@ class Live:
         match event:
             case ModelStarted():
                 self._written = 0
+                self._heard = self.said = ""
                 self._spin(f"{event.model} is thinking")
             case ModelChunk():
                 self._written += len(event.text) + len(event.reasoning)
+                if self._speak(event.text):
+                    return
                 tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
                 self._spin(f"the model writes ({self._written} characters) {tail}")
             case ModelFinished():
@@ -76,6 +88,19 @@ class Live:
                 self._stop()
             case _:
                 pass
+
+    def _speak(self, text: str) -> bool:
+        """Say prose as it comes; a reply that begins like a block is not prose."""
+        self._heard += text
+        begun = self._heard.lstrip()
+        if not self._aloud or not begun or begun[0] in "<[{`":
+            return False
+        new = inert(begun)[len(self.said) :]
+        self._stop()
+        self.said += new
+        sys.stdout.write(new)
+        sys.stdout.flush()
+        return True
 
     def _plan(self, event: PlanChecked) -> None:
         for problem in event.problems:

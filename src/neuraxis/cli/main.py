@@ -74,6 +74,12 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         _say(f"the system refused: {error}")
         code = 5
+    except Exception as error:  # noqa: BLE001 - the last place before a traceback
+        _say(
+            f"a fault in neuraxis itself: {type(error).__name__}: {error}. Run it "
+            "again with NEURAXIS_TRACEBACK=1 and report what it shows"
+        )
+        code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +38,11 @@ EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
 )
 @click.option("-s", "--session", "session_id", help="Go on with this session.")
 @click.option("-q", "--quiet", is_flag=True, help="The answer only.")
+@click.option(
+    "--attach",
+    multiple=True,
+    help="A file that the model may use: a picture, a table, a text.",
+)
 @click.option("--record", help="Keep the model's replies in a file, to replay them.")
 def run(
     request: str | None,
@@ -45,6 +51,7 @@ def run(
     session_id: str | None,
     quiet: bool,
     record: str | None,
+    attach: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Answer REQUEST (or standard input), calling plugins where it takes some.
@@ -60,6 +67,8 @@ def run(
         session_id = latest_session(journal_path(settings_of(choices)))
     session = open_session(choices, session_id, record, quiet or as_json)
     with session:
+        for path in attach:
+            session.attach(Path(path))
         answer = ask(session, text, as_json=as_json, quiet=quiet)
     return EXIT.get(answer.outcome, 1)
 
@@ -83,8 +92,6 @@ def open_session(
     ensure_weights(name, quiet=quiet)
     model: Any = None
     if record is not None:
-        from pathlib import Path
-
         from neuraxis.models import find_model
         from neuraxis.models.recorder import Recorder
 
@@ -108,15 +115,16 @@ def ask(
         return answer
     if quiet:
         answer = _drive(session, request, None)
-    else:
-        from neuraxis.cli.live import Live
+        show_answer(session, answer, quiet=True)
+        return answer
+    from neuraxis.cli.live import Live
 
-        live = Live()
-        try:
-            answer = _drive(session, request, live)
-        finally:
-            live.close()
-    show_answer(session, answer, quiet=quiet)
+    live = Live(aloud=sys.stdout.isatty())
+    try:
+        answer = _drive(session, request, live)
+    finally:
+        live.close()
+    show_answer(session, answer, quiet=False, said=live.said)
     return answer
 
 
@@ -145,12 +153,18 @@ def _json_line(event: Event) -> None:
     click.echo(json.dumps(to_json(event), ensure_ascii=False, default=str))
 
 
-def show_answer(session: Session, answer: Answer, *, quiet: bool) -> None:
-    """The answer on standard output; files and what failed on standard error."""
+def show_answer(
+    session: Session, answer: Answer, *, quiet: bool, said: str = ""
+) -> None:
+    """The answer on standard output; files and what failed on standard error.
+
+    What was `said` while it came is not said again.
+    """
     from neuraxis.cli.terminal import inert
 
-    if answer.text:
-        click.echo(inert(answer.text))
+    text = inert(answer.text)
+    if text:
+        click.echo(text[len(said) :] if text.startswith(said) else f"\n{text}")
     if answer.error:
         click.echo(f"neuraxis: {inert(answer.error)}", err=True)
     if not quiet:

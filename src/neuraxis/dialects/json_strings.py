@@ -23,6 +23,7 @@ _ESCAPES = re.compile(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
 _HALF = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"[\s\ufeff\u200b]*")
 _COLON = re.compile(r"\s*:")
+_COMMA_BEFORE = re.compile(r",\s*\Z")
 _COMMA_OR_COLON = re.compile(r"\s*[,:]")
 _CLOSERS = re.compile(r"[\s\]}]*")
 # A comment after a string counts as one only if it holds no quotes; else the
@@ -206,7 +207,11 @@ def _refuse_quote(
         raise broken(text, cursor + 1, 'expected ":" after the key')
     in_list = bool(open_brackets) and open_brackets[-1] == "["
     unclear = _COMMA_OR_COLON if in_list else _COLON
-    if text[cursor - 1] == "\\" or unclear.match(text, cursor + 1):
+    if (
+        text[cursor - 1] == "\\"
+        or unclear.match(text, cursor + 1)
+        or (in_list and _COMMA_BEFORE.search(text, max(0, cursor - 100), cursor))
+    ):
         raise broken(
             text,
             cursor,

@@ -19,7 +19,7 @@ from typing import Any
 
 from neuraxis.sandbox import interpreter, seccomp
 from neuraxis.sandbox.landlock import launcher, reachable, rlimits
-from neuraxis.sandbox.limits import GUARDED, CannotStart, Job, Launch, environment
+from neuraxis.sandbox.limits import GUARDED, HERE, CannotStart, Job, Launch, environment
 
 WORKSPACE = "/workspace"
 OLDEST = (0, 5)
@@ -169,7 +169,7 @@ def arguments(
 def _limited(job: Job, env: dict[str, str]) -> list[str]:
     """The command under limits; set inside, where tasks are counted a namespace."""
     limits = {**rlimits(job.limits), "NPROC": [job.limits.processes] * 2}
-    command = [part.replace("{workspace}", WORKSPACE) for part in job.argv]
+    command = [part.replace(HERE, WORKSPACE) for part in job.argv]
     if os.path.exists(_LIMITER):
         options = [
             f"--{name.lower()}={soft}:{hard}" for name, (soft, hard) in limits.items()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from neuraxis.sandbox import interpreter
-from neuraxis.sandbox.limits import CannotStart, Job, Launch, environment
+from neuraxis.sandbox.limits import HERE, CannotStart, Job, Launch, environment
 
 IMAGE = "python:3-slim"
 """Unless `NEURAXIS_SANDBOX_IMAGE` names another."""
@@ -49,7 +49,7 @@ def prepare(job: Job) -> Launch:
     for key, value in environment(_WORKSPACE).items():
         if key != "PATH":
             options += ["--env", f"{key}={value}"]
-    command = [part.replace("{workspace}", _WORKSPACE) for part in job.argv]
+    command = [part.replace(HERE, _WORKSPACE) for part in job.argv]
     if command[0] == interpreter.python():
         command[0] = "python3"
     image = os.environ.get("NEURAXIS_SANDBOX_IMAGE") or IMAGE

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis.sandbox import seccomp, watchdog
-from neuraxis.sandbox.limits import MIB, CannotStart, Job, Launch, Limits, environment
+from neuraxis.sandbox.limits import (
+    HERE,
+    MIB,
+    CannotStart,
+    Job,
+    Launch,
+    Limits,
+    environment,
+)
 
 _CREATE_RULESET, _VERSION = 444, 1
 LEAST_ABI = 1
@@ -95,7 +103,7 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
         "status": report,
         "supervise": True,
         "cwd": str(job.workspace),
-        "argv": [part.replace("{workspace}", str(job.workspace)) for part in job.argv],
+        "argv": [part.replace(HERE, str(job.workspace)) for part in job.argv],
         "env": env,
         **plan,
     }

@@ -14,6 +14,8 @@ MIB = 1024 * 1024
 GUARDED = (".git", ".ssh", "neuraxis.toml")
 """Names at the top of a workspace that no script may change or make: what stands in
 them is obeyed by programs outside the sandbox."""
+HERE = "\0"
+"""Stands for the workspace in a command; no argument can hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class Job:
     """What to run, with every path real and absolute."""
 
     argv: tuple[str, ...]
-    """The command; `{workspace}` stands for the folder as the script will see it."""
+    """The command; `HERE` stands for the folder as the script will see it."""
     roots: tuple[Path, ...]
     """Folders of the interpreter, readable inside."""
     workspace: Path

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from neuraxis.sandbox import chain, guarded, interpreter, running, staging, watchdog
 from neuraxis.sandbox.limits import (
+    HERE,
     MIB,
     CannotStart,
     Job,
@@ -76,9 +77,10 @@ def run_python(
         kind = chain.choose(mode, allow_none=allow_none, uid=sandbox_uid)
         root = Path(os.path.realpath(workspace))
         check_script(root, script)
+        check_arguments(args)
         with ExitStack() as stack:
             job = Job(
-                argv=(*_python(), "{workspace}/" + str(PurePosixPath(script)), *args),
+                argv=(*_python(), HERE + "/" + str(PurePosixPath(script)), *args),
                 roots=() if kind == "none" else interpreter.roots(),
                 workspace=root,
                 limits=limits,
@@ -113,7 +115,7 @@ def check_script(workspace: Path, script: str) -> None:
         CannotStart: it is not.
     """
     parts = PurePosixPath(script).parts
-    if not parts or "\0" in script or script.startswith("/") or ".." in parts:
+    if not parts or not _writable(script) or script.startswith("/") or ".." in parts:
         raise CannotStart(
             f"{script!r} is no path inside the workspace; expected a relative path of "
             "a Python file"
@@ -139,6 +141,27 @@ def check_script(workspace: Path, script: str) -> None:
         raise CannotStart(f"{script!r} is no regular file")
     if entry.st_size > SCRIPT_BYTES:
         raise CannotStart(f"{script!r} is larger than {SCRIPT_BYTES // MIB} MiB")
+
+
+def check_arguments(args: Sequence[str]) -> None:
+    """See that a command line can hold the arguments.
+
+    Raises:
+        CannotStart: it cannot.
+    """
+    for arg in args:
+        if not _writable(arg):
+            raise CannotStart(
+                f"the argument {arg[:40]!r} holds a character that no argument can "
+                "(NUL, or half of a surrogate pair)"
+            )
+
+
+def _writable(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from neuraxis.sandbox.landlock import supervised
-from neuraxis.sandbox.limits import CannotStart, Job, Launch
+from neuraxis.sandbox.limits import HERE, CannotStart, Job, Launch
 
 PROGRAM = "/usr/bin/sandbox-exec"
 _SYSTEM = (
@@ -73,7 +73,7 @@ def prepare(job: Job) -> Launch:
     for root in job.roots:
         if root == job.workspace or job.workspace in root.parents:
             raise CannotStart(f"the Python interpreter ({root}) lies in the workspace")
-    argv = [part.replace("{workspace}", str(job.workspace)) for part in job.argv]
+    argv = [part.replace(HERE, str(job.workspace)) for part in job.argv]
     plan: dict[str, Any] = {"argv": [PROGRAM, "-p", profile(job), *argv]}
     if job.uid is not None:
         plan["uid"] = job.uid

@@ -174,10 +174,10 @@ def list_assets(context: Context, start: int = 0) -> dict[str, Json]:
 
 def _opened(asset: Any) -> Any:
     """The object; of a whole asset, what its command answered or the person gave."""
-    value = asset
-    for name, keys in (("content", {"content"}), ("response", {"command", "response"})):
-        inside = cast("dict[str, Any]", value)
-        if not isinstance(value, dict) or set(inside) != keys:
-            break
-        value = inside[name]
-    return value
+    return _inside(_inside(asset, "content"), "response", "command")
+
+
+def _inside(value: Any, name: str, *others: str) -> Any:
+    """The field of that name, where the value has it and the others, and no more."""
+    fields: dict[str, Any] = value if type(value) is dict else {}
+    return fields[name] if set(fields) == {name, *others} else value

@@ -11,13 +11,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from neuraxis.assets.attachments import separator_of
 from neuraxis.builtin.extras import needed
 from neuraxis.errors import CommandError
 from neuraxis.sentences import nearest, type_name
 
 MOST_ROWS = 20_000_000
 """Rows of a table that is read or joined: a small file may unpack to more."""
-_SEPARATORS = (",", ";", "\t", "|")
 
 
 def library() -> Any:
@@ -90,7 +90,8 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
             case ".csv" | ".tsv" | ".txt":
                 frame = polars.read_csv(
                     source,
-                    separator=separator or _separator(data, ending),
+                    separator=separator
+                    or ("\t" if ending == ".tsv" else separator_of(data)),
                     try_parse_dates=True,
                     infer_schema_length=10_000,
                     n_rows=most + 1,
@@ -109,14 +110,6 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
     if frame.height > most:
         raise CommandError(f"The table has more than {most} rows; split the file.")
     return frame
-
-
-def _separator(data: bytes, ending: str) -> str:
-    """The separator that stands most often in the first line."""
-    if ending == ".tsv":
-        return "\t"
-    first = data[:65_536].partition(b"\n")[0].decode("utf-8", "replace")
-    return max(_SEPARATORS, key=first.count)
 
 
 def written(frame: Any, ending: str) -> bytes:

@@ -216,8 +216,12 @@ def _before(messages: Sequence[Message], known: Catalogue) -> tuple[Step, ...]:
 
 def _written(drafted: Drafted, prompt: Prompt) -> str:
     calls = [
-        Call(id=f"call_{number}", plugin=None, command=step.tool.name,
-             arguments=dict(step.arguments))
+        Call(
+            id=f"call_{number}",
+            plugin=None,
+            command=step.tool.name,
+            arguments=dict(step.arguments),
+        )
         for number, step in enumerate(drafted.steps, 1)
     ]
     if prompt.write is not None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuraxis.models.local.catalogue import Catalogue, Slot, Tool
-from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
+from neuraxis.models.local.tokens import Clause
 
 NEAR = 0.75
 """Likeness from which an example's contents are taken for the clause's."""
@@ -99,7 +99,9 @@ def _matter(clause: Clause, language: Language) -> frozenset[str]:
 
 def printed(clause: Clause, language: Language) -> str | None:
     """What a program is asked to show, word for word."""
-    quoted = [span.value for span in clause.spans if span.quoted and not span.kinds & {"path"}]
+    quoted = [
+        span.value for span in clause.spans if span.quoted and not span.kinds & {"path"}
+    ]
     if quoted:
         return quoted[0]
     words = "|".join(re.escape(word) for word in language.words("print_words"))
@@ -174,12 +176,15 @@ async def written_program(
 
 
 _SHOTS: Sequence[tuple[str, str]] = (
-    ("Write a python script that prints the numbers from 1 to 3",
-     "for number in range(1, 4):\n    print(number)"),
-    ("Create a program with a function that adds two numbers",
-     "def add(a, b):\n    return a + b\n\n\nprint(add(2, 3))"),
-    ("Write code that shows the length of the word tree",
-     "print(len('tree'))"),
+    (
+        "Write a python script that prints the numbers from 1 to 3",
+        "for number in range(1, 4):\n    print(number)",
+    ),
+    (
+        "Create a program with a function that adds two numbers",
+        "def add(a, b):\n    return a + b\n\n\nprint(add(2, 3))",
+    ),
+    ("Write code that shows the length of the word tree", "print(len('tree'))"),
 )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from neuraxis.models.local.catalogue import Slot, Tool, resolved, type_of
+from neuraxis.models.local.catalogue import Slot, Tool
+from neuraxis.models.local.kinds import resolved, type_of
 from neuraxis.models.local.language import Language, split_words
 from neuraxis.specs import Json
 
@@ -37,9 +38,7 @@ class Field:
 
     def expression(self, now: int, index: int | None = None) -> str:
         """The reference as the step number `now` writes it."""
-        root = (
-            "previous_result" if self.step == now - 1 else f"results[{self.step}]"
-        )
+        root = "previous_result" if self.step == now - 1 else f"results[{self.step}]"
         key = f"['{self.name}']" if self.name is not None else ""
         place = f"[{index}]" if index is not None else ""
         return f"{{{{ {root}{key}{place} }}}}"

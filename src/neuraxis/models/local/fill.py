@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from neuraxis.models.local import candidates as propose
-from neuraxis.models.local.candidates import Candidate
+from neuraxis.models.local.candidates import candidates
 from neuraxis.models.local.catalogue import Tool
-from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.language import Language
+from neuraxis.models.local.reading import OPTIONAL, Candidate, Reader
+from neuraxis.models.local.tokens import Clause
 from neuraxis.specs import Json
 
 BEAM = 24
@@ -43,13 +43,13 @@ def fill(
     tool: Tool, clause: Clause, steps: Sequence[Step], language: Language
 ) -> Filling:
     """The best values for the tool's parameters."""
-    reader = propose.Reader.of(tool, clause, steps, language)
+    reader = Reader.of(tool, clause, steps, language)
     ordered = sorted(tool.slots, key=lambda slot: not slot.required)
     beam: list[tuple[float, dict[str, Candidate], frozenset[int]]] = [
         (0.0, {}, frozenset())
     ]
     for slot in ordered:
-        options = reader.candidates(slot)
+        options = candidates(reader, slot)
         grown: list[tuple[float, dict[str, Candidate], frozenset[int]]] = []
         for score, taken, used in beam:
             grown.append((score - (1.0 if slot.required else 0.0), taken, used))
@@ -57,7 +57,7 @@ def fill(
                 if option.tokens & used:
                     continue
                 gain = option.score + (1.0 if slot.required else 0.0)
-                if not slot.required and option.score < propose.OPTIONAL:
+                if not slot.required and option.score < OPTIONAL:
                     continue
                 grown.append(
                     (score + gain, {**taken, slot.name: option}, used | option.tokens)
@@ -75,9 +75,7 @@ def fill(
             if slot.name in taken
         },
         missing=tuple(
-            slot.name
-            for slot in tool.slots
-            if slot.required and slot.name not in taken
+            slot.name for slot in tool.slots if slot.required and slot.name not in taken
         ),
         score=score - reader.cost(used),
         left=left,

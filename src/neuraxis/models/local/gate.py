@@ -11,9 +11,9 @@ import re
 from functools import cache
 
 from neuraxis.models.local.catalogue import Catalogue, Tool
-from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language, load
 from neuraxis.models.local.retrieval import Match
+from neuraxis.models.local.tokens import Clause
 
 LEAST = 0.3
 """Score below which a tool is not meant."""
@@ -78,7 +78,9 @@ def open_question(
         plain = any(
             not [w for w in s.words if not w.startswith("<")] for s in tool.samples
         )
-        about = re.sub(str(language.rules.get("about") or "$^"), "", clause.text, flags=re.I)
+        about = re.sub(
+            str(language.rules.get("about") or "$^"), "", clause.text, flags=re.I
+        )
         if plain and about and len(about.split()) < 6:
             return tool, {slot.name: about}
         if slot.kind == "query" and "=search" in tool.heads and "=web" in tool.weights:

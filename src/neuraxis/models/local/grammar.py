@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from neuraxis.models.local import values
 from neuraxis.models.local.catalogue import Slot, Tool
-from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
+from neuraxis.models.local.tokens import Clause
 from neuraxis.specs import Json
 
 SHOTS = 2

@@ -8,34 +8,32 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from neuraxis.models.local import chains, clauses, contents, gate, grammar, retrieval
-from neuraxis.models.local.candidates import SPANNED, Reader
-from neuraxis.models.local.catalogue import FREE, Catalogue, Tool
-from neuraxis.models.local.tokens import Clause
+from neuraxis.models.local import (
+    chains,
+    clauses,
+    contents,
+    gate,
+    grammar,
+    making,
+    retrieval,
+)
+from neuraxis.models.local.candidates import candidates
+from neuraxis.models.local.catalogue import Catalogue, Tool
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.fill import Filling, fill
+from neuraxis.models.local.kinds import FREE
+from neuraxis.models.local.reading import SPANNED, Reader
 from neuraxis.models.local.runner import Writer
+from neuraxis.models.local.tokens import Clause, clause
+from neuraxis.models.local.work import Choice, Work
 from neuraxis.specs import Json
 
 TRIED = 6
 """Tools whose parameters are tried for a clause."""
 CERTAIN = 0.02
 """A lead over the next tool from which the model is not asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A tool for a clause, with its parameters."""
-
-    match: retrieval.Match
-    filling: Filling
-    score: float
-
-    @property
-    def tool(self) -> Tool:
-        return self.match.tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +46,6 @@ class Drafted:
     """Clauses that are not done: their text, and what is missing ("" = no tool)."""
     talk: tuple[str, ...] = ()
     """Clauses that are only talk."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
-    """A plan in the making."""
-
-    catalogue: Catalogue
-    writer: Writer | None
-    before: tuple[Step, ...] = ()
-    """Steps of earlier messages: only their values can be carried."""
-    steps: list[Step] = field(default_factory=list[Step])
-    unnamed: set[int] = field(default_factory=set[int])
-    """Steps whose file name was made up here."""
-    notes: list[str] = field(default_factory=list[str])
 
 
 async def plan(
@@ -86,14 +70,19 @@ async def plan(
             continue
         options = choices(part, catalogue, work.steps or list(work.before))
         if following and any(_names_missing(following[0], o) for o in options):
-            joined = tokens.clause(f"{part.text}, {following[0].text}", language)
+            joined = clause(f"{part.text}, {following[0].text}", language)
             better = choices(joined, catalogue, work.steps or list(work.before))
-            if better and not better[0].filling.missing and (
-                _names_missing(following[0], next(
-                    o for o in options if o.tool is better[0].tool
-                ))
-                if any(o.tool is better[0].tool for o in options)
-                else False
+            if (
+                better
+                and not better[0].filling.missing
+                and (
+                    _names_missing(
+                        following[0],
+                        next(o for o in options if o.tool is better[0].tool),
+                    )
+                    if any(o.tool is better[0].tool for o in options)
+                    else False
+                )
             ):
                 part, options = joined, better
                 number += 1
@@ -136,22 +125,27 @@ def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
         ]
         if values and not matter and found and found[-1].head in language.verbs:
             verb = found[-1].tokens[0].text
-            part = tokens.clause(f"{verb} {part.text}", language)
+            part = clause(f"{verb} {part.text}", language)
         found.append(part)
     return found
 
 
 def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
     best = options[0]
-    return gate.is_wanted(part, best.match, best.score, work.catalogue, whole=bool(
-        best.filling.arguments) and not best.filling.missing)
+    return gate.is_wanted(
+        part,
+        best.match,
+        best.score,
+        work.catalogue,
+        whole=bool(best.filling.arguments) and not best.filling.missing,
+    )
 
 
 def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
     """ "Who won? Search for it": the pronoun is the question before."""
     language = work.catalogue.language
     if talk and not work.steps and _is_bare(part, work):
-        return tokens.clause(f"{part.tokens[0].text} {talk.pop()}", language)
+        return clause(f"{part.tokens[0].text} {talk.pop()}", language)
     return part
 
 
@@ -174,9 +168,7 @@ def _names_missing(following: Clause, choice: Choice) -> bool:
     )
 
 
-async def _asked(
-    part: Clause, options: list[Choice], work: Work
-) -> list[Choice]:
+async def _asked(part: Clause, options: list[Choice], work: Work) -> list[Choice]:
     """The choices with the model's one first, where rules do not settle it."""
     assert work.writer is not None
     close = [o for o in options[:3] if options[0].score - o.score < CERTAIN]
@@ -193,7 +185,7 @@ async def _asked(
     for option in close:
         reader = Reader.of(option.tool, part, work.steps, language)
         found[option.tool.name] = {
-            slot.name: [c.value for c in reader.candidates(slot) if c.kind == "text"]
+            slot.name: [c.value for c in candidates(reader, slot) if c.kind == "text"]
             for slot in option.tool.slots
             if slot.kind in SPANNED or slot.kind in ("enum", "boolean", "datetime")
         }
@@ -225,18 +217,16 @@ def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
             tail = parts[number + 1]
             body = tail.text.partition(" ")[2]
             if body:
-                found.append(tokens.clause(f"{part.text} {body}", language))
+                found.append(clause(f"{part.text} {body}", language))
                 pronoun = language.words("pronouns")[0]
                 verb = tail.text.partition(" ")[0]
-                parts[number + 1] = tokens.clause(f"{verb} {pronoun}", language)
+                parts[number + 1] = clause(f"{verb} {pronoun}", language)
                 continue
         found.append(part)
     return found
 
 
-def choices(
-    part: Clause, catalogue: Catalogue, steps: Sequence[Step]
-) -> list[Choice]:
+def choices(part: Clause, catalogue: Catalogue, steps: Sequence[Step]) -> list[Choice]:
     """The best few tools for a clause, with their parameters, the best first."""
     found: list[Choice] = []
     new = not any("path" in span.kinds for span in part.spans)
@@ -260,7 +250,7 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
     that of a program written first.
     """
     writes = any(slot.kind == "content" for slot in tool.slots)
-    starts = runs and chains.runs_programs(tool)
+    starts = runs and making.runs_programs(tool)
     value = 0.0
     for name in filling.missing:
         kind = tool.slot(name).kind
@@ -278,4 +268,3 @@ def fitness(tool: Tool, filling: Filling, *, runs: bool = False) -> float:
     if taken:
         value += 0.12 * max(-1.5, min(1.0, sum(taken) / len(taken) - 0.9))
     return value
-

@@ -6,14 +6,11 @@ becomes the path that an earlier step was given.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from neuraxis.models.local import earlier
-from neuraxis.models.local.catalogue import Slot, type_of
+from neuraxis.models.local.catalogue import Slot
+from neuraxis.models.local.kinds import type_of
 from neuraxis.models.local.language import split_words
-
-if TYPE_CHECKING:
-    from neuraxis.models.local.candidates import Candidate, Reader
+from neuraxis.models.local.reading import Candidate, Reader
 
 POINTING = frozenset(
     {"content", "text", "query", "url", "identifier", "title", "list", "email", "enum"}
@@ -124,8 +121,6 @@ def _result(
     words: list[str],
     ordinal: int | None,
 ) -> list[Candidate]:
-    from neuraxis.models.local.candidates import Candidate
-
     field = earlier.pick(reader.steps, words, slot, reader.language)
     if field is None:
         return []
@@ -157,8 +152,6 @@ def _result(
 def _file(
     reader: Reader, slot: Slot, first: int, last: int, words: list[str]
 ) -> list[Candidate]:
-    from neuraxis.models.local.candidates import Candidate
-
     language = reader.language
     meant = {language.fold(word) for word in language.words("file_words")}
     if not set(words) & meant:
@@ -180,8 +173,6 @@ def _file(
 
 
 def _silent_file(reader: Reader, slot: Slot) -> list[Candidate]:
-    from neuraxis.models.local.candidates import Candidate
-
     value = earlier.carried(reader.steps, slot)
     if value is None:
         return []
@@ -191,8 +182,6 @@ def _silent_file(reader: Reader, slot: Slot) -> list[Candidate]:
 def _carried(
     reader: Reader, slot: Slot, first: int, last: int, words: list[str]
 ) -> list[Candidate]:
-    from neuraxis.models.local.candidates import Candidate
-
     if slot.kind not in CARRIED:
         return []
     value = earlier.carried(reader.steps, slot)

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuraxis.models.local.catalogue import Catalogue, Sample, Tool
-from neuraxis.models.local.tokens import Clause
 from neuraxis.models.local.language import Language
+from neuraxis.models.local.tokens import Clause
 
 LIKE = 0.7
 """What a word of like meaning counts, where the same word counts 1."""

@@ -56,7 +56,10 @@ class Clause:
         return next((token.fold for token in self.tokens if token.fold), "")
 
 
-_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W\d_]+/[^\W\d_]+|[^\W_]+(?:['’\-_][^\W_]+)*|[^\w\s]|_", re.UNICODE)
+_TOKEN = re.compile(
+    r"(?:[^\W\d_]\.){2,}|[^\W\d_]+/[^\W\d_]+|[^\W_]+(?:['’\-_][^\W_]+)*|[^\w\s]|_",
+    re.UNICODE,
+)
 
 
 def clause(text: str, language: Language) -> Clause:
@@ -68,11 +71,10 @@ def clause(text: str, language: Language) -> Clause:
 
 def strip_polite(text: str, language: Language) -> str:
     """The text without "please", "can you", "I want to" and the like at its start."""
-    patterns = _polite(language.code)
     changed = True
     while changed:
         changed = False
-        for pattern in patterns:
+        for pattern in patterns(language.code, "polite"):
             if (match := pattern.match(text)) and match.end() < len(text):
                 text = text[match.end() :].lstrip()
                 changed = True
@@ -88,11 +90,6 @@ def patterns(code: str, key: str) -> tuple[re.Pattern[str], ...]:
     found = load(code).rules.get(key) or ()
     listed = [found] if isinstance(found, str) else list(found)
     return tuple(re.compile(item, re.IGNORECASE | re.DOTALL) for item in listed)
-
-
-@cache
-def _polite(code: str) -> tuple[re.Pattern[str], ...]:
-    return patterns(code, "polite")
 
 
 _PARTS = re.compile(r".+(?=['’]s$)|['’]s$", re.IGNORECASE | re.DOTALL)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from neuraxis.models.local.catalogue import Slot, type_of
+from neuraxis.models.local.catalogue import Slot
+from neuraxis.models.local.kinds import type_of
 from neuraxis.models.local.language import Language, split_words
 from neuraxis.specs import Json
 
@@ -215,7 +216,9 @@ def moment(text: str, slot: Slot, language: Language) -> str:
     day = to_date(text, language) or datetime.date.today().isoformat()  # noqa: DTZ011
     hour = to_clock(text, language)
     joint = "T" if not shown or "T" in shown[0] else " "
-    seconds = ":00" if form == "date-time" or any(v.count(":") > 1 for v in shown) else ""
+    seconds = (
+        ":00" if form == "date-time" or any(v.count(":") > 1 for v in shown) else ""
+    )
     return f"{day}{joint}{hour or '09:00'}{seconds}"
 
 

@@ -1,0 +1,153 @@
+"""What a request leaves open: names of files and their contents, made here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from neuraxis.models.local import contents, retrieval
+from neuraxis.models.local.catalogue import Slot, Tool
+from neuraxis.models.local.earlier import Step
+from neuraxis.models.local.language import Language
+from neuraxis.models.local.tokens import Clause
+from neuraxis.models.local.work import Choice, Work
+from neuraxis.specs import Json
+
+
+async def write_first(
+    part: Clause, place: Slot, arguments: dict[str, Json], work: Work
+) -> None:
+    """A file that does not exist yet is written before it is used."""
+    language = work.catalogue.language
+    if not contents.is_code_wish(part, "", language):
+        return
+    writer = next(
+        (
+            tool
+            for tool in work.catalogue.tools
+            if {"path", "content"} <= {slot.kind for slot in tool.slots}
+            and all(s.kind in ("path", "content") for s in tool.slots if s.required)
+        ),
+        None,
+    )
+    if writer is None:
+        return
+    where = next(slot for slot in writer.slots if slot.kind == "path")
+    content = next(slot for slot in writer.slots if slot.kind == "content")
+    path = default_path(part, where, (), work, code=True)
+    made = await program(part, writer, content, work)
+    work.steps.append(
+        Step(tool=writer, arguments={where.name: path, content.name: made.text})
+    )
+    work.notes.append(f"{part.text!r}: {writer.name} first ({made.source})")
+    arguments[place.name] = path
+
+
+async def program(part: Clause, tool: Tool, slot: Slot, work: Work) -> contents.Made:
+    """A program for what the clause asks."""
+    language = work.catalogue.language
+    return (
+        contents.small_program(part, language)
+        or contents.example(part, tool, slot, work.catalogue, code=True)
+        or _printing(part, language)
+        or await contents.written_program(part, work.writer, language)
+    )
+
+
+def _printing(part: Clause, language: Language) -> contents.Made | None:
+    if any(span.quoted and "path" not in span.kinds for span in part.spans):
+        return contents.Made(
+            text=contents.literal_program(part, language), source="rule"
+        )
+    return None
+
+
+async def content(
+    part: Clause,
+    choice: Choice,
+    slot: Slot,
+    arguments: dict[str, Json],
+    path: str,
+    following: Sequence[Clause],
+    work: Work,
+) -> None:
+    language = work.catalogue.language
+    given = arguments.get(slot.name)
+    if isinstance(given, str) and given.startswith("{{"):
+        return
+    runs_next = path.endswith(".py") and _is_used_next(following, work)
+    if isinstance(given, str) and contents.is_program(given) and (path.endswith(".py")):
+        return
+    if contents.is_code_wish(part, path, language):
+        made = await program(part, choice.tool, slot, work)
+    elif runs_next:
+        made = contents.Made(
+            text=contents.literal_program(part, language), source="literal"
+        )
+    elif _is_made_up(part, language):
+        made = await contents.written_text(part, work.writer)
+    else:
+        made = None
+    if made is not None:
+        arguments[slot.name] = made.text
+        work.notes.append(f"{part.text!r}: {slot.name} by {made.source}")
+
+
+def _is_used_next(following: Sequence[Clause], work: Work) -> bool:
+    if not following:
+        return False
+    best = retrieval.rank(following[0], work.catalogue)[0].tool
+    return any(slot.kind == "path" and ".py" in _endings(slot) for slot in best.slots)
+
+
+def _is_made_up(part: Clause, language: Language) -> bool:
+    genres = set(language.words("genres"))
+    return bool(genres & {token.low for token in part.tokens}) and not any(
+        span.quoted and "path" not in span.kinds for span in part.spans
+    )
+
+
+def _endings(slot: Slot) -> set[str]:
+    return {
+        PurePosixPath(value).suffix
+        for value in slot.values
+        if isinstance(value, str) and PurePosixPath(value).suffix
+    }
+
+
+def default_path(
+    part: Clause,
+    slot: Slot,
+    following: Sequence[Clause],
+    work: Work,
+    *,
+    code: bool,
+) -> str:
+    """A file name where the request gives none: from the examples, by file type."""
+    language = work.catalogue.language
+    types = language.table("file_types")
+    said = [types[token.low] for token in part.tokens if token.low in types]
+    ending = f".{said[-1]}" if said else ""
+    if not ending and (code or _is_used_next(following, work)):
+        ending = ".py"
+    shown = [value for value in slot.values if isinstance(value, str) and value]
+    taken = {str(value) for step in work.steps for value in step.arguments.values()}
+    for value in shown:
+        if (not ending or value.endswith(ending)) and value not in taken:
+            return value
+    stem = PurePosixPath(shown[0]).stem if shown and not ending else ""
+    stem = stem or str(language.rules.get("default_stem", "output"))
+    name = f"{stem}{ending or '.txt'}"
+    number = 2
+    while name in taken:
+        name = f"{stem}{number}{ending or '.txt'}"
+        number += 1
+    return name
+
+
+def runs_programs(tool: Tool) -> bool:
+    """Whether the tool takes a program's path and nothing to put there."""
+    return not any(slot.kind == "content" for slot in tool.slots) and any(
+        slot.kind == "path" and slot.required and ".py" in _endings(slot)
+        for slot in tool.slots
+    )

@@ -1,0 +1,59 @@
+"""One clause that wants the same call for several values: the arguments of each."""
+
+from __future__ import annotations
+
+import re
+
+from neuraxis.models.local.catalogue import Slot
+from neuraxis.models.local.fill import Filling
+from neuraxis.models.local.language import Language
+from neuraxis.models.local.tokens import Clause
+from neuraxis.models.local.work import Choice
+from neuraxis.specs import Json
+
+
+def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, Json]]:
+    """ "Fetch a and b": the arguments of a call for each."""
+    filling = choice.filling
+    for slot in choice.tool.slots:
+        value = filling.arguments.get(slot.name)
+        if slot.kind in ("url", "path", "email"):
+            more = [
+                span.value
+                for index in filling.left
+                if (span := part.tokens[index].span) and slot.kind in span.kinds
+            ]
+            if more and filling.taken.get(slot.name) and isinstance(value, str):
+                said = {s.value: s.start for s in part.spans}
+                values = sorted([value, *more], key=lambda text: said.get(text, 0))
+                return [{**filling.arguments, slot.name: text} for text in values]
+        elif slot.kind in ("place", "identifier") and isinstance(value, str):
+            joined = "|".join(
+                re.escape(word) for word in language.words("coordination")
+            )
+            parts = re.split(rf",\s*(?:(?:{joined})\s+)?|\s+(?:{joined})\s+", value)
+            if len(parts) > 1 and all(text[:1].isupper() for text in parts):
+                return [{**filling.arguments, slot.name: text} for text in parts]
+            if more := _likewise(part, filling, slot, language):
+                return [
+                    {**filling.arguments, slot.name: text} for text in (value, *more)
+                ]
+    return []
+
+
+def _likewise(
+    part: Clause, filling: Filling, slot: Slot, language: Language
+) -> list[str]:
+    """ "in Tokyo and in London": values left over behind the same small word."""
+    taken = sorted(filling.taken[slot.name].tokens)
+    lead = part.tokens[taken[0]].low
+    joined = (",", *language.words("coordination"))
+    found: list[str] = []
+    for index in filling.left:
+        before = [part.tokens[i].low for i in range(max(0, index - 2), index)]
+        if part.tokens[index].text[:1].isupper() and (
+            (before[-1:] == [lead] and before[0] in joined)
+            or (before and before[-1] in joined)
+        ):
+            found.append(part.tokens[index].text)
+    return found
