@@ -24,7 +24,7 @@ from neuraxis.overlap import run_in_order
 from neuraxis.plan import Plan, build
 from neuraxis.plugins.function import plugin_from
 from neuraxis.plugins.registry import Registry
-from neuraxis.policy import Policy, Rule
+from neuraxis.policy import EVERYTHING, Policy, Rule
 from neuraxis.runtime import Budget, Runtime
 from neuraxis.schedule import run_plan
 from neuraxis.settings import Settings
@@ -87,7 +87,7 @@ def runtime(emit: Callable[[Event], None] = lambda _: None, **options: Any) -> R
         **{
             "assets": AssetStore(),
             "engine": InProcess(),
-            "policy": Policy(),
+            "policy": EVERYTHING,
             "emit": emit,
             "workspace": Path(),
             "settings": Settings(),
@@ -337,15 +337,17 @@ async def test_cancelling_a_plan_leaves_nothing_behind() -> None:
     plan = planned([call(n, "waits") for n in range(3)], known)
     before = asyncio.all_tasks()
     started: list[str] = []
+    all_started = asyncio.Event()
 
     def emit(event: Event) -> None:
         _ends(ends)(event)
         if isinstance(event, CallStarted):
             started.append(event.id)
+            if len(started) == 3:
+                all_started.set()
 
     task = asyncio.create_task(run_plan(plan, runtime(emit)))
-    while len(started) < 3:
-        await asyncio.sleep(0.01)
+    await all_started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -385,7 +387,8 @@ async def test_a_person_is_asked_in_order_and_only_about_what_will_run() -> None
         at_once -= 1
         return event.id != "a1"
 
-    policy = Policy(rules=[Rule(verdict="ask", target="world.read")])
+    rules = [Rule(verdict="ask", target="world.read")]
+    policy = Policy(rules=rules, default="allow")
     world = World()
     plan = planned([call(n, "read") for n in range(4)], registry(world))
     watched = runtime(policy=policy, approve=approve)

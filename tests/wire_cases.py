@@ -66,6 +66,8 @@ def expected(case: Case) -> Case:
             "arguments": item.get("arguments", {}),
             "name": item.get("name"),
             "literal": item.get("literal", False),
+            "for_each": item.get("for_each"),
+            "max_items": item.get("max_items"),
         }
         for number, item in enumerate(case.get("calls", []), 1)
     ]
@@ -85,6 +87,8 @@ def _call(call: Call) -> Case:
         "arguments": call.arguments,
         "name": call.name,
         "literal": call.literal,
+        "for_each": call.for_each,
+        "max_items": call.max_items,
     }
 
 

@@ -66,7 +66,9 @@ def _object(value: Any) -> Json:
     """What stands for an object that JSON cannot say: nothing else is like it."""
     if isinstance(value, bytes | bytearray):
         return {"bytes": hashlib.sha256(value).hexdigest()}
-    return {"object": f"{type(value).__module__}.{type(value).__qualname__}#{id(value)}"}
+    return {
+        "object": f"{type(value).__module__}.{type(value).__qualname__}#{id(value)}"
+    }
 
 
 @dataclass(slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class CallStarted:
     shown: Json = None
     """A short form of the resolved arguments, for people."""
     origins: tuple[Json, ...] = ()
-    """Where its answer will have come from: {source, call, open_world, private}."""
+    """Where its answer will have come from: {source, open_world, private}."""
     part_of: str = ""
     """The id of the step with `for_each` that this call does one item of."""
 

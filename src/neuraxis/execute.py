@@ -10,45 +10,40 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.assets.describe import size_of
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.assets.store import Kept, ReferenceLost
+from neuraxis.deciding import Refused, decide, shown
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra, StorageError
 from neuraxis.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
     AssetStored,
     CallFinished,
     CallProgress,
     CallStarted,
 )
 from neuraxis.messages import Call, CallError, Path, Result
+from neuraxis.origins import Label
 from neuraxis.plan import Step, is_left_out
 from neuraxis.plan_references import ITEM
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
-from neuraxis.policy import EVERYTHING
+from neuraxis.policy import DEFAULT
 from neuraxis.references import AssetRef, ReferenceFailure, evaluate, fill
-from neuraxis.runtime import Runtime
+from neuraxis.runtime import Linked, Runtime, Unheard
 from neuraxis.specs import Json
 
 _CHANGING = frozenset({"idempotent", "once"})
+_LARGE = 10_000
+"""Bytes of arguments that are compared by their references, not written out."""
 
 
-class Refused(Exception):
-    """A step is not run; `error` is what the model is told."""
-
-    def __init__(self, error: CallError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-async def run_step(step: Step, runtime: Runtime) -> Result:
+async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see below
     """Resolve, decide, run and keep one step; never raises for what it does.
 
     This is on the way of every call, so the common way stands here in one piece: a
@@ -63,7 +58,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         code = command.run or _no_code
         if step.bindings or step.asset_refs:
             arguments = resolve_arguments(step, runtime)
-            key = _same(tool, arguments)
+            key = _same(tool, arguments, step)
         else:
             key = f"{tool} {arguments!r}"
             code = command.exact or code
@@ -74,12 +69,18 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             raise Refused(_exhausted(tool, runtime))
         seen = usage.seen.get(key)
         if seen is not None and seen[0] >= budget.repeats:
-            result = _again(seen[1], call, seen[0] + 1)
-            if step.item is None:  # a later step may refer to it by its own id
-                runtime.assets.keep(call.id, spec.name, result.value)
+            result = _again(seen[1], step, seen[0] + 1, runtime)
         else:
-            if runtime.policy is not EVERYTHING:
-                await _decide(call, command, arguments, runtime)
+            origins = runtime.origins
+            if (
+                origins.quiet
+                and runtime.policy is DEFAULT
+                and arguments is step.arguments
+                and step.item is None
+            ):
+                label = origins.answers_plainly(tool, call.id, spec)
+            else:
+                label = await decide(step, arguments, runtime)
             runtime.emit(
                 CallStarted(
                     id=call.id,
@@ -89,18 +90,28 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
                     arguments=call.arguments,
                     effects=spec.effects.kind,
                     shown=None if arguments is call.arguments else shown(arguments),
-                    part_of=step.item.part_of if step.item is not None else "",
+                    part_of=step.part_of,
+                    origins=origins.told_as(label) if label else (),
                 )
             )
+            passed = arguments
+            if "secret://" in key:
+                passed, code = _with_secrets(step, command, arguments, runtime)
             value = await runtime.engine.run(
                 code,
-                *_passed(call, command, arguments, runtime)
+                *_passed(call, command, passed, label, runtime)
                 if command.context_name or command.takes_value
-                else ((), cast("dict[str, Any]", arguments), _Unheard(runtime)),
+                else (
+                    (),
+                    cast("dict[str, Any]", passed),
+                    Unheard(runtime.cancelled),
+                ),
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,
             )
+            if runtime.secrets.active:
+                value = runtime.secrets.scrub(value)
             kept = (
                 runtime.assets.keep(call.id, spec.name, value)
                 if step.item is None
@@ -126,25 +137,25 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             error = sentences.cancelled(call.target)
-            finished(_failure(call, command, error, started), runtime, step)
+            finished(_failure(call, command, error, started, runtime), runtime, step)
             raise
         # nobody stopped it: the command's own tasks were cancelled
         error = sentences.crashed(call.target, "CancelledError", "")
-        result = _failure(call, command, error, started, raised)
+        result = _failure(call, command, error, started, runtime, raised)
     except Refused as refused:
-        result = _failure(call, command, refused.error, started)
+        result = _failure(call, command, refused.error, started, runtime)
     except TimeLimitReached:
         error = sentences.timed_out(call.target, spec.time_limit or runtime.time_limit)
-        result = _failure(call, command, error, started)
+        result = _failure(call, command, error, started, runtime)
     except (CommandError, MissingExtra) as told:
         error = sentences.failed(call.target, str(told))
-        result = _failure(call, command, error, started, told)
+        result = _failure(call, command, error, started, runtime, told)
     except StorageError:
         raise  # the journal or the assets cannot be written: nothing more is run
     except Exception as raised:  # noqa: BLE001 - foreign code may raise anything
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)
-        result = _failure(call, command, error, started, raised)
+        result = _failure(call, command, error, started, runtime, raised)
     finished(result, runtime, step)
     return result
 
@@ -201,8 +212,13 @@ def _exhausted(tool: str, runtime: Runtime) -> CallError:
     return sentences.budget_exhausted(f"calls of {tool}", budget.steps_per_tool)
 
 
-def _same(tool: str, arguments: Json) -> str:
+def _same(tool: str, arguments: Json, step: Step) -> str:
     """What two calls with the same resolved arguments have in common."""
+    if size_of(arguments) > _LARGE:
+        # what is stored never changes, so the same references mean the same values
+        refs = [binding.template.refs for binding in step.bindings]
+        item = None if step.item is None else (step.item.part_of, step.item.index)
+        return f"{tool} {step.arguments!r} {refs!r} {item}"
     try:
         return f"{tool} {json.dumps(arguments)}"
     except (TypeError, ValueError):
@@ -210,36 +226,23 @@ def _same(tool: str, arguments: Json) -> str:
         return f"{tool} {id(arguments)} {time.perf_counter_ns()}"
 
 
-def _again(earlier: Result, call: Call, times: int) -> Result:
+def _again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
+    call = step.call
     warning = sentences.repeated_call(call.target, times).message
+    if step.item is None:  # a later step may refer to it by its own id
+        runtime.assets.keep(call.id, step.command.spec.name, earlier.value)
+    runtime.origins.same(call.id, earlier.call.id)
     return replace(earlier, call=call, warnings=(warning,), seconds=0.0)
 
 
-async def _decide(
-    call: Call, command: Command, arguments: Json, runtime: Runtime
-) -> None:
-    decision = runtime.policy.decide(command.plugin.name, command.spec, arguments)
-    if decision.verdict == "allow":
-        return
-    if decision.verdict == "deny" or runtime.approve is None:
-        reason = decision.reason
-        if decision.verdict == "ask":
-            reason += ", it needs a person's yes, and nobody can be asked"
-        raise Refused(sentences.denied(call.target, reason))
-    asked = ApprovalAsked(
-        id=call.id,
-        call={
-            "plugin": command.plugin.name,
-            "command": command.spec.name,
-            "arguments": shown(arguments),
-        },
-        reason=decision.reason,
-    )
-    runtime.emit(asked)
-    allowed = await runtime.approve(asked)
-    runtime.emit(ApprovalAnswered(id=call.id, allowed=allowed))
-    if not allowed:
-        raise Refused(sentences.denied(call.target, "the user said no"))
+def _with_secrets(
+    step: Step, command: Command, arguments: Json, runtime: Runtime
+) -> tuple[Json, Callable[..., Any]]:
+    """The arguments with the values of the secrets they name, and what takes them."""
+    target = f"{command.plugin.name}.{command.spec.name}"
+    places = runtime.origins.marks(target, command.spec).secret_ok
+    filled = runtime.secrets.arguments(arguments, step.arguments, places)
+    return filled, command.run or _no_code
 
 
 def _no_code(*_: Any, **__: Any) -> Any:
@@ -247,7 +250,7 @@ def _no_code(*_: Any, **__: Any) -> Any:
 
 
 def _passed(
-    call: Call, command: Command, arguments: Json, runtime: Runtime
+    call: Call, command: Command, arguments: Json, label: Label, runtime: Runtime
 ) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event]:
     """Arguments by position, by name, and what tells the command to stop."""
     bare = command.takes_value
@@ -255,46 +258,27 @@ def _passed(
     positional = (arguments,) if bare and not left_out else ()
     named: dict[str, Any] = {} if bare else dict(arguments)
     if not command.context_name:
-        return positional, named, _Unheard(runtime)
-    cancelled = _Linked(runtime.cancelled)
+        return positional, named, Unheard(runtime.cancelled)
+    cancelled = Linked(runtime.cancelled)
+
+    def wrote(path: str) -> None:
+        runtime.origins.wrote(path, label, call.id)
+        runtime.wrote(path)
+
     named[command.context_name] = Context(
         call_id=call.id,
         workspace=runtime.workspace,
         settings=runtime.settings,
-        config=command.plugin.config,
+        config=runtime.secrets.config(command.plugin.config),
         progress=lambda text, part=None: runtime.emit(
-            CallProgress(id=call.id, message=text, fraction=part)
+            CallProgress(id=call.id, message=runtime.secrets.scrub(text), fraction=part)
         ),
         cancelled=cancelled,
         allowed_hosts=runtime.allowed_hosts,
-        wrote=runtime.wrote,
+        wrote=wrote,
         assets=runtime.assets.listing,
     )
     return positional, named, cancelled
-
-
-class _Unheard(threading.Event):
-    """For a command that cannot hear it: its time limit must not stop the others."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._run = runtime.cancelled  # and nothing of Event's own: this is cheap
-
-    def is_set(self) -> bool:
-        return self._run.is_set()
-
-    def set(self) -> None:
-        """Nobody hears it."""
-
-
-class _Linked(threading.Event):
-    """Set for one call by its time limit, or for all by the run."""
-
-    def __init__(self, run: threading.Event) -> None:
-        super().__init__()
-        self._run = run
-
-    def is_set(self) -> bool:
-        return self._run.is_set() or super().is_set()
 
 
 def _looked_at(
@@ -343,8 +327,11 @@ def _failure(
     command: Command,
     error: CallError,
     started: float,
+    runtime: Runtime,
     raised: BaseException | None = None,
 ) -> Result:
+    if runtime.secrets.active:
+        error = replace(error, message=runtime.secrets.scrub(error.message))
     return Result(
         call=call,
         status="failed",
@@ -358,9 +345,9 @@ def _failure(
 
 def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:
     """Tell the journal how a step, or one item of it, ended."""
-    call = result.call
-    value, item = result.value, None if step is None else step.item
-    if item is not None:
+    call, value = result.call, result.value
+    part_of = "" if step is None else step.part_of
+    if part_of:
         _, value = sayable(value)  # the object itself is kept with the whole list
     runtime.emit(
         CallFinished(
@@ -374,23 +361,9 @@ def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None
             error=None if result.error is None else sentences.error_json(result.error),
             warnings=result.warnings,
             seconds=result.seconds,
-            part_of="" if item is None else item.part_of,
+            part_of=part_of,
+            wrote=runtime.origins.ended(call.id, runtime.workspace)
+            if runtime.origins.written
+            else (),
         )
     )
-
-
-def shown(arguments: Json) -> Json:
-    """A short form of resolved arguments for people: no object, no long text."""
-    if isinstance(arguments, dict):
-        named = cast("dict[str, Json]", arguments)
-        return {key: shown(value) for key, value in named.items()}
-    if isinstance(arguments, str):
-        cut = len(arguments) - 500
-        return arguments if cut <= 0 else f"{arguments[:500]}… (+{cut} characters)"
-    if arguments is None or isinstance(arguments, bool | int | float):
-        return arguments
-    if isinstance(arguments, list):
-        items = cast("list[Json]", arguments)
-        told = [shown(item) for item in items[:10]]
-        return told if len(items) <= 10 else [*told, f"… ({len(items)} items)"]
-    return f"<{sentences.type_name(arguments)}>"

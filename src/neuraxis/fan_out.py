@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from neuraxis import sentences
@@ -21,7 +22,6 @@ from neuraxis.messages import CallError, Result
 from neuraxis.overlap import run_overlapping
 from neuraxis.plan import Item, Loop, Plan, Step, waits_for
 from neuraxis.plan_loops import wrong_items
-from neuraxis.policy import EVERYTHING
 from neuraxis.references import ReferenceFailure
 from neuraxis.runtime import Runtime
 
@@ -44,12 +44,17 @@ def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
 
 
 def is_asked_about(step: Step, runtime: Runtime) -> bool:
-    """Whether a person may be asked; then only about a step that is sure to run."""
-    if runtime.policy is EVERYTHING:
-        return False
-    command = step.command
-    decided = runtime.policy.decide(command.plugin.name, command.spec, step.arguments)
-    return decided.verdict == "ask"
+    """Whether a rule may ask a person; then only about a step that is sure to run."""
+    policy, spec = runtime.policy, step.command.spec
+    if not policy.rules:
+        return policy.default == "ask"
+    target = f"{step.command.plugin.name}.{spec.name}"
+    return policy.default == "ask" or any(
+        rule.verdict == "ask"
+        and (not rule.effects or spec.effects.kind in rule.effects)
+        and fnmatchcase(target, rule.target)
+        for rule in policy.rules
+    )
 
 
 # --- one call ------------------------------------------------------------------

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neuraxis import sentences
-from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.approvals import Approvals
+from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines import Engine

@@ -99,7 +99,8 @@ def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]
         if isinstance(ref := node.get("$ref"), str):
             body = definitions.get(ref.rpartition("/")[2])
             waiting.append((path, body, depth + 1))
-        for name, part in (node.get("properties") or {}).items():
+        properties: Mapping[str, Json] = node.get("properties") or {}
+        for name, part in properties.items():
             waiting.append(((*path, name), part, depth + 1))
         for key in ("items", "additionalProperties"):
             waiting.append(((*path, ANY), node.get(key), depth + 1))

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
-from typing import Literal
+from typing import Literal, cast
 
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
 from neuraxis.marks import Marks, marks_of
@@ -34,14 +34,13 @@ _FILES = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """One source: the command `source` in the call `call`.
+    """One source: the command `source`.
 
     `open_world`: strangers may have written what it gave. `private`: it gave what is
     the user's own (files, mail), which is not for strangers.
     """
 
     source: str
-    call: str = ""
     open_world: bool = False
     private: bool = False
 
@@ -79,6 +78,8 @@ class Traced:
     quoted: bool = False
 
 
+Snapshot = dict[str, tuple[int, int]]
+"""Files of a workspace with the time of their last change and their size."""
 Answers = Callable[[], Iterable[tuple[str, Json]]]
 """Gives the answers that were said, each with its call's id."""
 
@@ -98,6 +99,16 @@ class Origins:
     """What the user said, all of it."""
     own_files: set[str] = field(default_factory=set[str])
     """Paths that calls of this session wrote."""
+    quiet: bool = True
+    """Nothing foreign was read or written yet: what a model writes is its own."""
+    written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Files that each running call wrote."""
+    watched: dict[str, Snapshot] = field(default_factory=dict[str, Snapshot])
+    """The workspace before each running script that may have foreign words in it."""
+    _own: dict[str, Label] = field(default_factory=dict[str, Label])
+    _told: dict[Label, tuple[Json, ...]] = field(
+        default_factory=dict[Label, tuple[Json, ...]]
+    )
     _marks: dict[str, tuple[CommandSpec, Marks]] = field(
         default_factory=dict[str, tuple[CommandSpec, Marks]]
     )
@@ -120,6 +131,10 @@ class Origins:
             if label:
                 self.read |= frozenset(o for o in label if o.open_world)
                 self.read_private = self.read_private or is_private(label)
+        self._look()
+
+    def _look(self) -> None:
+        self.quiet = not self.read and not self.files
 
     # --- what a call's values came from ----------------------------------------
 
@@ -201,7 +216,9 @@ class Origins:
             )
 
     def _wording(self, answers: Answers) -> Wording:
-        said = [(call_id in self.foreign_calls(), value) for call_id, value in answers()]
+        said = [
+            (call_id in self.foreign_calls(), value) for call_id, value in answers()
+        ]
         return Wording(
             trusted=[*self.words, *(value for foreign, value in said if not foreign)],
             seen=[value for foreign, value in said if foreign],
@@ -209,7 +226,9 @@ class Origins:
 
     def foreign_calls(self) -> frozenset[str]:
         """Ids of the calls whose results strangers had a part in."""
-        return frozenset(key for key, label in self.results.items() if is_foreign(label))
+        return frozenset(
+            key for key, label in self.results.items() if is_foreign(label)
+        )
 
     def _contents(self, arguments: Json, marks: Marks) -> Iterable[Traced]:
         """The files that arguments name, where strangers had a part in them."""
@@ -236,16 +255,9 @@ class Origins:
 
     def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
         """The label of what a call will answer and write; kept before it runs."""
-        call_id, effects = step.call.id, step.command.spec.effects
-        label = OWN.union(*(item.label for item in traced))
-        if effects.open_world or effects.kind == "read":
-            own = Origin(
-                source=target,
-                call=call_id,
-                open_world=effects.open_world,
-                private=not effects.open_world,
-            )
-            label |= {own}
+        call_id = step.call.id
+        own = self.answers_plainly(target, call_id, step.command.spec)
+        label = own.union(*(item.label for item in traced))
         if self.files and _runs_files(self._marks.get(target)):
             label = label.union(*self.files.values())  # a script may read them all
         if label:
@@ -255,16 +267,61 @@ class Origins:
                 self.results[whole] = self.results.get(whole, OWN) | label
         return label
 
+    def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
+        """As `answers`, where no argument has a label: on the way of every call."""
+        label = self._own.get(target)
+        if label is None:
+            effects = spec.effects
+            label = OWN
+            if effects.declared and (effects.open_world or effects.kind == "read"):
+                label = frozenset(
+                    (
+                        Origin(
+                            source=target,
+                            open_world=effects.open_world,
+                            private=not effects.open_world,
+                        ),
+                    )
+                )
+            self._own[target] = label
+        if label:
+            self.results[call_id] = label
+        return label
+
+    def same(self, call_id: str, earlier: str) -> None:
+        """A call is answered with the result of an earlier one."""
+        if label := self.results.get(earlier):
+            self.results[call_id] = label
+
+    def told_as(self, label: Label) -> tuple[Json, ...]:
+        """A label as JSON, for the journal."""
+        told = self._told.get(label)
+        if told is None:
+            told = self._told[label] = to_tell(label)
+        return told
+
     # --- files -----------------------------------------------------------------
 
-    def wrote(self, path: str, label: Label) -> None:
+    def wrote(self, path: str, label: Label, call_id: str = "") -> None:
         """A call wrote a file of the workspace; it replaces what was known of it."""
         name = normal(path)
+        if call_id:
+            self.written.setdefault(call_id, []).append(path)
         self.own_files.add(name)
         if is_foreign(label):
             self.files[name] = label
         else:
             self.files.pop(name, None)
+        self._look()
+
+    def ended(self, call_id: str, workspace: File) -> tuple[str, ...]:
+        """A call has ended: the files it wrote, those of its script among them."""
+        before = self.watched.pop(call_id, None)
+        if before is not None:
+            label = self.results.get(call_id, OWN)
+            for path in changed(workspace, before):
+                self.wrote(path, label, call_id)
+        return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
     def may_create(self, workspace: File, path: Json) -> bool:
         """Whether writing here can harm nothing of the user's: a new, plain name."""
@@ -306,7 +363,7 @@ class Origins:
             for _, value in leaves(event.arguments):
                 if is_foreign(label) and isinstance(value, str) and len(value) < 300:
                     self.files[normal(value)] = label
-        self.told(self.results)
+        self.told(tuple(self.results))
 
 
 def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:
@@ -323,11 +380,10 @@ def to_tell(label: Label) -> tuple[Json, ...]:
     return tuple(
         {
             "source": origin.source,
-            "call": origin.call,
             "open_world": origin.open_world,
             "private": origin.private,
         }
-        for origin in sorted(label, key=lambda origin: (origin.source, origin.call))
+        for origin in sorted(label, key=lambda origin: origin.source)
     )
 
 
@@ -335,11 +391,10 @@ def from_told(told: Iterable[Json]) -> Label:
     """The label that `to_tell` wrote; what cannot be read counts as foreign."""
     found: set[Origin] = set()
     for item in told:
-        entry: dict[str, Json] = item if isinstance(item, dict) else {}
+        entry = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
         found.add(
             Origin(
                 source=str(entry.get("source", "unknown")),
-                call=str(entry.get("call", "")),
                 open_world=entry.get("open_world") is not False,
                 private=entry.get("private") is True,
             )
@@ -348,10 +403,10 @@ def from_told(told: Iterable[Json]) -> Label:
 
 
 def describe(label: Label) -> str:
-    """A label in words, for a person: `fetch_url.fetch (a1), files.read_file (a2)`."""
+    """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
     named = [
-        f"{origin.source} ({origin.call})" if origin.call else origin.source
-        for origin in sorted(label, key=lambda origin: (origin.source, origin.call))
+        origin.source
+        for origin in sorted(label, key=lambda origin: origin.source)
         if origin.open_world or not is_foreign(label)
     ]
     more = len(named) - 3
@@ -364,9 +419,6 @@ def describe_traced(item: Traced) -> str:
     if item.how == "literal":
         return f"written by the model after it read {source}"
     return f"made of {source}" if item.how == "text" else f"from {source}"
-
-
-Snapshot = dict[str, tuple[int, int]]
 
 
 def snapshot(workspace: File) -> Snapshot:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from neuraxis import sentences
-from neuraxis.events import CallFinished, Event
+from neuraxis.events import ApprovalAsked, CallFinished, Event
 from neuraxis.execute import finished
 from neuraxis.messages import Result
 from neuraxis.plan import Step
-from neuraxis.runtime import Runtime
+from neuraxis.runtime import Approve, Runtime
 
 RunOne = Callable[[Step, Runtime], Coroutine[Any, Any, Result]]
 
@@ -105,7 +105,12 @@ class _Overlap:
             for other in self.waits[step.call.id]:
                 self.holds[self.place[other]].append(here)
         self.ready = [here for here, count in enumerate(self.left) if not count]
-        gated = replace(self.runtime, emit=self._emit)
+        asks = self.runtime.approve
+        gated = replace(
+            self.runtime,
+            emit=self._emit,
+            approve=None if asks is None else _one_by_one(asks),
+        )
         try:
             self._start(gated)
             while self.tasks:
@@ -195,6 +200,17 @@ class _Overlap:
             if result.status != "done":
                 failed[step.call.id] = step
         return results
+
+
+def _one_by_one(approve: Approve) -> Approve:
+    """A person is asked one thing at a time."""
+    lock = asyncio.Lock()
+
+    async def ask(asked: ApprovalAsked) -> bool:
+        async with lock:
+            return await approve(asked)
+
+    return ask
 
 
 def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:

@@ -56,6 +56,11 @@ class Step:
     item: Item | None = None
     """The step is one of those, made while the plan runs."""
 
+    @property
+    def part_of(self) -> str:
+        """The id of the call with `for_each` that the step is one item of, or ""."""
+        return "" if self.item is None else self.item.part_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

@@ -21,8 +21,14 @@ from typing import Literal, cast, get_args
 from neuraxis.errors import ConfigError
 from neuraxis.marks import NO_MARKS, Marks, covered, covers
 from neuraxis.messages import Path
-from neuraxis.origins import Origins, Traced, describe, describe_traced, is_foreign
-from neuraxis.origins import is_private
+from neuraxis.origins import (
+    Origins,
+    Traced,
+    describe,
+    describe_traced,
+    is_foreign,
+    is_private,
+)
 from neuraxis.sentences import path_text
 from neuraxis.specs import CommandSpec, EffectKind, Json
 from neuraxis.wording import leaves
@@ -137,9 +143,12 @@ def by_origin(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
             return _ask(item, "an address that could carry away what is private")
     if spec.effects.readonly:
         for item in facts.traced:
-            if item.how == "literal" and is_foreign(item.label):
-                if covered(facts.marks.trusted_only, item.path):
-                    return _ask(item, "a value that it takes from the user only")
+            if (
+                item.how == "literal"
+                and is_foreign(item.label)
+                and covered(facts.marks.trusted_only, item.path)
+            ):
+                return _ask(item, "a value that it takes from the user only")
         return _ALLOWED
     return _with_effect(spec, arguments, facts)
 

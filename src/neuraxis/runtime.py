@@ -79,3 +79,29 @@ class Runtime:
         default_factory=dict[str, asyncio.Semaphore]
     )
     """What holds back the commands that say how many calls may run at once."""
+
+
+class Unheard(threading.Event):
+    """For a command that cannot hear it: its time limit must not stop the others."""
+
+    def __init__(self, run: threading.Event) -> None:
+        self._run = run  # and nothing of Event's own: this is cheap
+
+    def is_set(self) -> bool:
+        """Whether the whole run was stopped."""
+        return self._run.is_set()
+
+    def set(self) -> None:
+        """Nobody hears it."""
+
+
+class Linked(threading.Event):
+    """Set for one call by its time limit, or for all by the run."""
+
+    def __init__(self, run: threading.Event) -> None:
+        super().__init__()
+        self._run = run
+
+    def is_set(self) -> bool:
+        """Whether this call, or the whole run, was stopped."""
+        return self._run.is_set() or super().is_set()

@@ -48,23 +48,30 @@ class Secrets:
 
     folder: File | None = None
     environ: Mapping[str, str] | None = None
+    active: bool = False
+    """Whether a value was given to a command in this session."""
     _forms: dict[str, str] = field(default_factory=dict[str, str])
     """Every form of a value that was given out, and what stands for it."""
 
     def __repr__(self) -> str:
         return f"Secrets({sorted(set(self._forms.values()))})"
 
-    def arguments(self, arguments: Json, places: tuple[Path, ...]) -> Json:
+    def arguments(
+        self, arguments: Json, written: Json, places: tuple[Path, ...]
+    ) -> Json:
         """The arguments with values where `secret://NAME` stands and may stand.
+
+        Args:
+            arguments: with their references resolved.
+            written: as they were written: what a reference led to names no secret.
+            places: where a secret may be named.
 
         Raises:
             NoSecret: there is none of that name.
         """
-        if not places:
-            return arguments
         found: dict[Path, Any] = {
             path: self.value(match[1])
-            for path, text in leaves(arguments)
+            for path, text in leaves(written)
             if isinstance(text, str)
             and covered(places, path)
             and (match := _NAME.fullmatch(text))
@@ -104,6 +111,7 @@ class Secrets:
             raise NoSecret(f"the secret {name} is shorter than {SHORTEST} characters")
         for form in _forms(value):
             self._forms[form] = SCHEME + name
+        self.active = True
         return value
 
     def _file(self, name: str) -> File:
@@ -123,11 +131,6 @@ class Secrets:
                     f"run: chmod 600 {file}"
                 )
             return stream.read(100_000).rstrip("\r\n")
-
-    @property
-    def given_out(self) -> bool:
-        """Whether a value was given to a command in this session."""
-        return bool(self._forms)
 
     def scrub(self, value: Any) -> Any:
         """The value with names in the places of secrets; the same if there is none.

@@ -19,8 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, get_args
 
-from neuraxis.assets.attachments import read_attachment
 from neuraxis.approvals import Approvals
+from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.inprocess import InProcess
@@ -38,13 +38,13 @@ from neuraxis.journal import Journal, open_journal
 from neuraxis.loop import Answer, Parts, converse, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
+from neuraxis.origins import Origins
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Registry
-from neuraxis.origins import Origins
 from neuraxis.policy import DEFAULT, Policy
 from neuraxis.runtime import Approve, Budget, OnError
-from neuraxis.sentences import type_name
 from neuraxis.secrets import Secrets
+from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
 
 Watch = Callable[[Event], None]
@@ -226,11 +226,17 @@ class Session:
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request from code that is not async; `watch` sees each event."""
-        return asyncio.run(self._run_and_close(text, watch))
+        # asyncio writes what its main task returned as a text that it throws away
+        # (in looking up the handler of Ctrl-C): seconds, where that is a large object
+        answers: list[Answer] = []
+        asyncio.run(self._run_and_close(text, watch, answers))
+        return answers[0]
 
-    async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
+    async def _run_and_close(
+        self, text: str, watch: Watch | None, answers: list[Answer]
+    ) -> None:
         try:
-            return await self.drive(text, watch)
+            answers.append(await self.drive(text, watch))
         finally:
             await self.model.close()  # its connections belong to this loop
 

@@ -29,6 +29,9 @@ class Effects:
     kind: EffectKind = "once"
     destructive: bool = True
     open_world: bool = True
+    declared: bool = field(default=False, compare=False)
+    """Whether the author said `destructive` or `open_world`: where nothing is said,
+    an answer is not taken for strangers' words (see `neuraxis.origins`)."""
 
     @property
     def readonly(self) -> bool:

@@ -174,19 +174,23 @@ def test_what_is_written_is_read_again(
     """`decode(write(calls))` gives the same calls, whatever the values hold."""
     objects = st.dictionaries(st.text(max_size=6), values, max_size=4)
     call = st.builds(
-        lambda plugin, command, arguments, step, literal: Call(
+        lambda plugin, command, arguments, step, literal, loop, most: Call(
             id="",
             plugin=plugin,
             command=command,
             arguments=arguments,
             name=step,
             literal=literal,
+            for_each=loop,
+            max_items=most,
         ),
         names,
         names,
         objects if name == "envelope_v1" else objects | values,
         st.none() | names,
         st.booleans(),
+        st.none() | st.text(max_size=5) | st.lists(values, max_size=2),
+        st.none() | st.integers(1, 9),
     )
     calls = data.draw(st.lists(call, min_size=1, max_size=3))
     dialect = Envelope(name=name, strict=strict)

@@ -106,18 +106,22 @@ keys = st.text(min_size=1, max_size=8) | st.sampled_from(
 )
 calls = st.lists(
     st.builds(
-        lambda command, arguments, name, literal: Call(
+        lambda command, arguments, name, literal, loop, most: Call(
             id="",
             plugin=None,
             command=command,
             arguments=arguments,
             name=name,
             literal=literal,
+            for_each=loop,
+            max_items=most,
         ),
         st.text(min_size=1, max_size=10).map(str.strip).filter(bool),
         st.dictionaries(keys, values, max_size=4) | values,
         st.none() | st.text(min_size=1, max_size=5),
         st.booleans(),
+        st.none() | st.text(max_size=5) | st.lists(values, max_size=2),
+        st.none() | st.integers(1, 9),
     ),
     min_size=1,
     max_size=3,
@@ -135,7 +139,7 @@ def test_what_is_written_is_read_again(
     strict: bool, known: tuple[str, ...] | None, written: list[Call]
 ) -> None:
     """`decode(write(calls))` gives the same calls, whatever the values hold."""
-    names = None if known is None or strict else lambda tool: known
+    names = None if known is None else lambda tool: known
     intents = Intents(strict=strict, parameter_names=names)
     reply = intents.decode(Completion(text=intents.write(written)), next_id=lambda: "")
     assert reply.errors == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,23 @@ def test_copies_of_killed_processes_are_removed(
         with staging.staged(workspace, None, Limits()) as second:
             assert first.exists()
             assert second.exists()
+
+
+def test_removing_a_folder_spares_what_was_left_out(workspace: Path) -> None:
+    """And what came into it meanwhile."""
+    with staging.staged(workspace, None, Limits(), ["sub/deep"]) as copy:
+        (workspace / "sub" / "theirs.txt").write_text("x", encoding="utf-8")
+        shutil.rmtree(copy / "sub")
+        (copy / "sub").write_text("a file now", encoding="utf-8")
+    assert _tree(workspace) == {
+        "a.txt": "a.txt",
+        "sub/b.txt": "sub/b.txt",
+        "sub/deep/c.txt": "sub/deep/c.txt",
+        "sub/theirs.txt": "x",
+    }
+    with staging.staged(workspace, None, Limits(), ["sub/deep"]) as copy:
+        shutil.rmtree(copy / "sub")
+    assert sorted(_tree(workspace)) == ["a.txt", "sub/deep/c.txt"]
 
 
 def test_guarded_names_stay_out(workspace: Path) -> None:

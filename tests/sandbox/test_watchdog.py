@@ -24,8 +24,12 @@ TREE = (
 )
 
 
-def test_a_tree_is_summed_and_killed() -> None:
-    """Memory and tasks of a child count; killing reaches it."""
+@pytest.mark.parametrize("source", ["/proc", "/no-proc-here"])
+def test_a_tree_is_summed_and_killed(
+    monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """Memory and tasks of a child count; killing reaches it; also by `ps` (macOS)."""
+    monkeypatch.setattr(watchdog, "_PROC", source)
     process = subprocess.Popen([sys.executable, "-c", TREE], stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout:

@@ -216,6 +216,12 @@ class AssetStore:
         """Whether a reference to this id could be resolved."""
         return asset_id in self._assets or asset_id in self._said
 
+    def said(self) -> Sequence[tuple[str, Any]]:
+        """The answers that were said inline, each with its call's id."""
+        return tuple(
+            (key, root["content"]["response"]) for key, root in self._said.items()
+        )
+
     @property
     def ids(self) -> Sequence[str]:
         """The ids of the kept assets (not of the answers that were said)."""

@@ -121,14 +121,20 @@ class Live:
             told = " ".join(f"{key}={short(arguments[key])}" for key in arguments)
         else:
             told = short(given)
-        place = self._number.get(event.id, 1)
-        return f"{place}. {inert(event.tool)} {told}".rstrip()
+        return f"{self._place(event)} {inert(event.tool)} {told}".rstrip()
+
+    def _place(self, event: CallStarted | CallFinished) -> str:
+        """`2.`, or `2.14` for an item of the second step."""
+        if not event.part_of:
+            return f"{self._number.get(event.id, 1)}."
+        item = event.id.removeprefix(event.part_of)
+        return f"{self._number.get(event.part_of, 1)}{inert(item)}"
 
     def _running_text(self) -> str:
         return "  ".join(text for text, _ in self._running.values()) or "working"
 
     def _finished(self, event: CallFinished) -> None:
-        default = (f"{self._number.get(event.id, 1)}. {inert(event.tool)}", 0.0)
+        default = (f"{self._place(event)} {inert(event.tool)}", 0.0)
         text, _ = self._running.pop(event.id, default)
         mark, style = _MARKS[event.status]
         took = "" if event.status == "skipped" else f"  {seconds(event.seconds)}"

@@ -129,22 +129,25 @@ def ask(
 
 
 def _drive(session: Session, request: str, watch: Any) -> Answer:
-    async def go() -> Answer:
+    answers: list[Answer] = []  # not returned: asyncio would write it out as text
+
+    async def go() -> None:
         task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         if task is not None:
             # cancelling tells the running commands, which end their children
             loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            return await session.drive(request, watch)
+            answers.append(await session.drive(request, watch))
         finally:
             loop.remove_signal_handler(signal.SIGTERM)
             await session.model.close()
 
     try:
-        return asyncio.run(go())
+        asyncio.run(go())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    return answers[0]
 
 
 def _json_line(event: Event) -> None:

@@ -105,6 +105,10 @@ class Envelope:
             message["as"] = call.name
         if call.literal:
             message["$literal"] = True
+        if call.for_each is not None:
+            message["$for_each"] = call.for_each
+        if call.max_items is not None:
+            message["$max_items"] = call.max_items
         return message
 
     def encode(self, results: Sequence[Result]) -> str:

@@ -218,6 +218,14 @@ def _to_plugin(
         _refuse(reading, (*path, "content", "param"), "an object", arguments)
         return
     step: Json = message.get("as")
+    most: Json = message.get("$max_items")
+    if "$max_items" in message and (type(most) is not int or most < 1):
+        _refuse(reading, (*path, "$max_items"), "a whole number from 1", most)
+        return
+    loop: Json = message.get("$for_each")
+    if "$for_each" in message and not isinstance(loop, list | str | dict):
+        _refuse(reading, (*path, "$for_each"), "a list, or a reference to one", loop)
+        return
     reading.calls.append(
         Call(
             id="",
@@ -226,6 +234,8 @@ def _to_plugin(
             arguments=arguments,
             name=step if isinstance(step, str) and step else None,
             literal=message.get("$literal") is True,
+            for_each=cast("Json", loop),
+            max_items=most,
         )
     )
 

@@ -99,9 +99,8 @@ class Intents:
         calls = quick_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        if self._strict:
-            return read_strictly(text, next_id=next_id)
-        return read_reply(text, next_id=next_id, parameter_names=self._parameter_names)
+        read = read_strictly if self._strict else read_reply
+        return read(text, next_id=next_id, parameter_names=self._parameter_names)
 
     def write(self, calls: Sequence[Call]) -> str:
         """The block that makes these calls."""

@@ -124,7 +124,7 @@ def _from_flat(
             if not isinstance(value, list | str | dict):
                 expected = "a list, or a reference to one"
                 return _refuse(reading, (*path, key), expected, value)
-            for_each = value
+            for_each = cast("Json", value)
         elif key == "$max_items":
             if type(value) is not int or value < 1:
                 return _refuse(reading, (*path, key), "a whole number from 1", value)

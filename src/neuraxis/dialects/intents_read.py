@@ -85,7 +85,12 @@ def read_reply(
     )
 
 
-def read_strictly(text: str, *, next_id: Callable[[], str]) -> Reply:
+def read_strictly(
+    text: str,
+    *,
+    next_id: Callable[[], str],
+    parameter_names: ParameterNames | None = None,
+) -> Reply:
     """The reply if it is exactly what the document asks for, or its first mistake."""
     body = text.strip()
     if START not in body and END not in body:
@@ -101,7 +106,11 @@ def read_strictly(text: str, *, next_id: Callable[[], str]) -> Reply:
     if not isinstance(intents, list):
         return _malformed("expected a JSON list between the markers.")
     reading = Reading(
-        parameter_names=None, next_id=next_id, lenient=False, notes={}, errors=[]
+        parameter_names=parameter_names,
+        next_id=next_id,
+        lenient=False,
+        notes={},
+        errors=[],
     )
     calls = read_calls(cast("list[Json]", intents), reading)
     return Reply(errors=tuple(reading.errors)) if reading.errors else Reply(calls=calls)

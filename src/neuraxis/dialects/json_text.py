@@ -37,7 +37,7 @@ _CALL_TAG = r"[\w-]{0,20}(?:tool|function)_?calls?"
 _FENCE_BEFORE = re.compile(rf"(?:```+[\w-]*|<{_CALL_TAG}>)\s*\Z", re.IGNORECASE)
 _FENCE_AFTER = re.compile(rf"\s*(?:```+(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s*,?\s*\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
-_MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|[{,]\s*\w+\s*:\s*\Z")
+_MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\s*\Z")
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 

@@ -7,6 +7,7 @@ told as a text, for whoever knows the place to say it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast, get_args
 
 from neuraxis import sentences
@@ -19,7 +20,7 @@ KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
 def parse_effects(value: Json) -> Effects | str:
     """The effects that a word or a mapping names, or what is wrong with it."""
     if isinstance(value, Effects):
-        return value
+        return replace(value, declared=True)
     given: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
     if not isinstance(value, str | dict):
         return f"effects: expected one of {_kinds()}, got {sentences.type_name(value)}"
@@ -40,7 +41,12 @@ def parse_effects(value: Json) -> Effects | str:
             return (
                 f"effects.{name}: expected true or false, got {sentences.quote(flag)}"
             )
-    return Effects(kind=kind, destructive=destructive, open_world=open_world)
+    return Effects(
+        kind=kind,
+        destructive=destructive,
+        open_world=open_world,
+        declared="destructive" in given or "open_world" in given,
+    )
 
 
 def _kinds() -> str:

@@ -75,6 +75,9 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
         )
     if spec.effects != Effects():
         effects = spec.effects
+        tree["effects"] = effects.kind
+    if spec.effects.declared:
+        effects = spec.effects
         tree["effects"] = {
             "kind": effects.kind,
             "destructive": effects.destructive,

@@ -31,10 +31,13 @@ def roots() -> tuple[Path, ...]:
         CannotStart: the interpreter lies where a script must not read everything.
     """
     found: list[Path] = []
-    for prefix in (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix):
+    prefixes = (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)
+    # This package too: a checkout of it may be the workspace, and it starts sandboxes.
+    package = Path(__file__).parent.parent
+    for prefix in (*prefixes, package):
         path = Path(os.path.abspath(prefix))
         for form in (path, Path(os.path.realpath(path))):
-            if not _inside(form, SYSTEM) and form not in found:
+            if not _inside(form, [*SYSTEM, *found]):
                 found.append(form)
     homes = {
         Path("/"),

@@ -167,14 +167,18 @@ def _writable(text: str) -> bool:
 def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
     """The job on a copy of its workspace, where the folder itself cannot be given."""
     root = os.geteuid() == 0
-    bare = kind in ("landlock", "seatbelt")
-    if not root and not (bare and guarded.present(job.workspace)):
-        return job
     inside = [
         str(folder.relative_to(job.workspace))
         for folder in job.roots
         if job.workspace in folder.parents
     ]
+    # Bubblewrap makes these read only in place, but a folder above one of them could
+    # still be renamed and made anew; the other kinds cannot make an exception at all.
+    nested = any("/" in path for path in inside)
+    bare = kind in ("landlock", "seatbelt")
+    kept = bool(inside) or bool(guarded.present(job.workspace))
+    if not root and not nested and not (bare and kept):
+        return job
     other = uid if root else None
     copy = staging.staged(job.workspace, other, job.limits, inside)
     return replace(job, workspace=stack.enter_context(copy), uid=other)

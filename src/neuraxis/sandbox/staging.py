@@ -223,7 +223,7 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
             except OSError as error:
                 state.lost.append(f"{path}{name}: {error}")
         for name in known.keys() - set(names):
-            _remove(workspace, name)
+            _remove(workspace, name, path, state)
     finally:
         os.close(copy)
         os.close(workspace)
@@ -267,15 +267,17 @@ def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> No
         raise
 
 
-def _remove(workspace: int, name: str) -> None:
-    """Remove what the script removed."""
+def _remove(workspace: int, name: str, path: str, state: _Copy) -> None:
+    """Remove what the script removed: only what had been copied for it."""
+    if path + name in state.left_out:
+        return
     with suppress(OSError):
         entry = os.stat(name, dir_fd=workspace, follow_symlinks=False)
         if stat.S_ISDIR(entry.st_mode):
             below = os.open(name, _FOLDER, dir_fd=workspace)
             try:
-                for inner in os.listdir(below):
-                    _remove(below, inner)
+                for inner in state.known.get(f"{path}{name}/", {}):
+                    _remove(below, inner, f"{path}{name}/", state)
             finally:
                 os.close(below)
             os.rmdir(name, dir_fd=workspace)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,10 +78,32 @@ def _all() -> dict[int, _Stat]:
     try:
         names = os.listdir(_PROC)
     except OSError:
-        return found
+        return _told_by_ps()
     for name in names:
         if name.isdigit() and (entry := _stat(int(name))) is not None:
             found[int(name)] = entry
+    return found
+
+
+def _told_by_ps() -> dict[int, _Stat]:
+    """Where there is no /proc (macOS); times and threads are not told."""
+    found: dict[int, _Stat] = {}
+    try:
+        text = subprocess.run(
+            ["/bin/ps", "-A", "-o", "pid=,ppid=,state=,rss="],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        ).stdout.decode("ascii", "replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return found
+    kib_a_page = os.sysconf("SC_PAGESIZE") // 1024
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 4 and words[0].isdigit():
+            pages = int(words[3]) // kib_a_page
+            found[int(words[0])] = _Stat(int(words[1]), words[2][0], 0, 1, pages)
     return found
 
 

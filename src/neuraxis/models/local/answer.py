@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Result
+from neuraxis.specs import Json
 
 LONGEST = 4000
 """Characters of one value that are said."""
@@ -34,14 +35,20 @@ def compose(results: Sequence[Result]) -> str:
     return "\n\n".join(said) or "Nothing was done."
 
 
+def refused(errors: Sequence[str]) -> str:
+    """The runtime did not take the plan: why, in its own words."""
+    return "I could not do that. " + " ".join(errors)
+
+
 def _name(result: Result) -> str:
     return result.call.target
 
 
 def _arguments(result: Result) -> str:
-    if not isinstance(result.call.arguments, dict):
+    written: object = result.call.arguments
+    if not isinstance(written, dict):
         return ""
-    given = cast("dict[str, Any]", result.call.arguments)
+    given = cast("dict[str, Any]", written)
     shown = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for value in given.values()
@@ -52,9 +59,13 @@ def _arguments(result: Result) -> str:
 
 def _is_used_later(result: Result, later: Sequence[Result]) -> bool:
     return any(
-        other.status == "done" and "{{" in json.dumps(other.call.arguments, default=str)
+        other.status == "done" and "{{" in _json(other.call.arguments)
         for other in later
     )
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, default=str)
 
 
 def _done(result: Result, *, brief: bool) -> str:
@@ -72,7 +83,7 @@ def _done(result: Result, *, brief: bool) -> str:
 def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, (str, int, float, bool, dict, list)):
-        kind = type(value).__name__
+        kind = type(cast("object", value)).__name__
         return f"The result ({kind}) is kept as asset {result.call.id}."
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -92,13 +103,17 @@ def _value(result: Result) -> str:
     return "" if value is None or value is True else _text(value)
 
 
+def _is_plain_list(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, (str, int, float)) for item in cast("list[Any]", value)
+    )
+
+
 def _text(value: Any) -> str:
     if isinstance(value, str):
         text = value.rstrip("\n")
-    elif isinstance(value, list) and all(
-        isinstance(item, (str, int, float)) for item in cast("list[Any]", value)
-    ):
-        text = "\n".join(str(item) for item in cast("list[Any]", value))
+    elif _is_plain_list(value):
+        text = "\n".join(str(item) for item in value)
     else:
         try:
             text = json.dumps(value, ensure_ascii=False, indent=2)

@@ -42,6 +42,7 @@ class Slot:
 
     @property
     def default(self) -> Json:
+        """The value that stands where none is given."""
         return self.schema.get("default")
 
 
@@ -74,6 +75,7 @@ class Tool:
     """Such words of other tools only."""
 
     def slot(self, name: str) -> Slot:
+        """The parameter of that name."""
         return next(slot for slot in self.slots if slot.name == name)
 
 
@@ -93,6 +95,7 @@ class Catalogue:
         return self.rarity.get(word, math.log(1 + len(self.tools)))
 
     def tool(self, name: str) -> Tool | None:
+        """The tool of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
@@ -110,7 +113,7 @@ def build(
                 command.tool_name or command.name
             )
             found.append((name, plugin, command))
-    taught = lessons([plugin for plugin in plugins], found, language)
+    taught = lessons(plugins, found, language)
     tools = tuple(
         _tool(name, plugin, command, taught.get(name, []), language)
         for name, plugin, command in found

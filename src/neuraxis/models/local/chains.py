@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuraxis.models.local import contents, earlier, making, retrieval, spreading
+from neuraxis.models.local import (
+    checking,
+    contents,
+    earlier,
+    making,
+    retrieval,
+    spreading,
+)
 from neuraxis.models.local.catalogue import Slot, Tool
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.fill import Filling, fill
@@ -64,7 +71,10 @@ async def add(
     ]:
         given = {**arguments, **values}
         ordered = {s.name: given[s.name] for s in tool.slots if s.name in given}
-        work.steps.append(Step(tool=tool, arguments=ordered))
+        step, wrong = checking.checked(Step(tool=tool, arguments=ordered))
+        if step is None:
+            return wrong
+        work.steps.append(step)
     work.notes.append(
         f"{part.text!r}: {tool.name}, rules and examples, score {choice.score:.2f}"
     )
@@ -72,7 +82,7 @@ async def add(
 
 
 def renames(part: Clause, work: Work) -> bool:
-    """ "Write a program …, save it as count.py": the name of the step before."""
+    """Name the step before: "write a program …, save it as count.py"."""
     last = len(work.steps) - 1
     language = work.catalogue.language
     paths = [span.value for span in part.spans if "path" in span.kinds]

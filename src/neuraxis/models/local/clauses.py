@@ -36,7 +36,7 @@ def _at_separators(text: str, language: Language) -> list[str]:
 
 
 def _in_order(text: str, language: Language) -> list[str]:
-    """ "After X, Y" is X then Y; "Y after X-ing" too; "before X, Y" is Y then X."""
+    """X, then Y, for "after X, Y" and "Y after X-ing"; Y, then X, for "before X, Y"."""
     for key, swap in (("after_first", False), ("before_first", True)):
         for pattern in patterns(language.code, key):
             if match := pattern.match(strip_polite(text, language)):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from neuraxis.models.local.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
 from neuraxis.models.local.tokens import Clause
+from neuraxis.specs import Json
 
 NEAR = 0.75
 """Likeness from which an example's contents are taken for the clause's."""
@@ -27,6 +28,8 @@ class Made:
 
     text: str
     source: str
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The example's arguments, where it is an example's."""
 
 
 def is_code_wish(clause: Clause, path: str, language: Language) -> bool:
@@ -67,7 +70,8 @@ def example(
     """The contents of the nearest example, if it is near enough."""
     language = catalogue.language
     found = _matter(clause, language)
-    best, most = None, NEAR
+    best: Made | None = None
+    most = NEAR
     for sample in tool.samples:
         value = sample.arguments.get(slot.name)
         if not isinstance(value, str) or "{{" in value:
@@ -77,10 +81,13 @@ def example(
         other = _matter(sample.clause, language)
         likeness = len(found & other) / max(1, len(found | other))
         if likeness >= most:
-            best, most = value, likeness
-    if best is None:
-        return None
-    return Made(text=best, source=f"example, likeness {most:.2f}")
+            most = likeness
+            best = Made(
+                text=value,
+                source=f"example, likeness {most:.2f}",
+                arguments=sample.arguments,
+            )
+    return best
 
 
 def _matter(clause: Clause, language: Language) -> frozenset[str]:

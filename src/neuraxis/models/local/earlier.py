@@ -118,13 +118,11 @@ def pick(
 
 def carried(steps: Sequence[Step], slot: Slot) -> Json | None:
     """The last value of the same name, or else of the same kind."""
-    for same in (
-        lambda other: other.name == slot.name,  # pyright: ignore
-        lambda other: other.kind == slot.kind,  # pyright: ignore
-    ):
+    for exact in (True, False):
         for step in reversed(steps):
             for other in step.tool.slots:
+                same = other.name == slot.name if exact else other.kind == slot.kind
                 value = step.arguments.get(other.name)
-                if same(other) and isinstance(value, str) and "{{" not in value:
+                if same and isinstance(value, str) and "{{" not in value:
                     return value
     return None

@@ -61,7 +61,7 @@ def is_wanted(
 def open_question(
     clause: Clause, catalogue: Catalogue
 ) -> tuple[Tool, dict[str, str]] | None:
-    """A question about the world, and the tool that takes questions, if there is one."""
+    """The tool that takes questions about the world, for such a question."""
     language = catalogue.language
     low = clause.text.casefold()
     asked = re.match(str(language.rules.get("wh") or "$^"), low)

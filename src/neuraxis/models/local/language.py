@@ -17,6 +17,7 @@ from typing import Any, cast
 import yaml
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*", re.UNICODE)
+_PACKAGE = "neuraxis.models.local"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -103,7 +104,7 @@ def load(code: str) -> Language:
 @cache
 def available() -> tuple[str, ...]:
     """Codes of the languages that have rules."""
-    folder = resources.files(__package__).joinpath("languages")
+    folder = resources.files(_PACKAGE).joinpath("languages")
     return tuple(
         sorted(
             item.name.removesuffix(".yaml")
@@ -127,7 +128,7 @@ def guess(text: str) -> Language:
 @cache
 def _load(code: str) -> Language:
     text = (
-        resources.files(__package__)
+        resources.files(_PACKAGE)
         .joinpath("languages", f"{code}.yaml")
         .read_text(encoding="utf-8")
     )

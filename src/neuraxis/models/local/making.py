@@ -71,6 +71,7 @@ async def content(
     following: Sequence[Clause],
     work: Work,
 ) -> None:
+    """Set the contents where the request asks for a program or a made-up text."""
     language = work.catalogue.language
     given = arguments.get(slot.name)
     if isinstance(given, str) and given.startswith("{{"):
@@ -122,21 +123,19 @@ def default_path(
     work: Work,
     *,
     code: bool,
+    near: str | None = None,
 ) -> str:
-    """A file name where the request gives none: from the examples, by file type."""
+    """A file name where the request gives none: of a near example, or by file type."""
     language = work.catalogue.language
     types = language.table("file_types")
     said = [types[token.low] for token in part.tokens if token.low in types]
     ending = f".{said[-1]}" if said else ""
     if not ending and (code or _is_used_next(following, work)):
         ending = ".py"
-    shown = [value for value in slot.values if isinstance(value, str) and value]
     taken = {str(value) for step in work.steps for value in step.arguments.values()}
-    for value in shown:
-        if (not ending or value.endswith(ending)) and value not in taken:
-            return value
-    stem = PurePosixPath(shown[0]).stem if shown and not ending else ""
-    stem = stem or str(language.rules.get("default_stem", "output"))
+    if near is not None and near.endswith(ending) and near not in taken:
+        return near
+    stem = str(language.rules.get("code_stem" if ending == ".py" else "default_stem"))
     name = f"{stem}{ending or '.txt'}"
     number = 2
     while name in taken:

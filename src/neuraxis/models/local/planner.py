@@ -113,7 +113,7 @@ async def plan(
 
 
 def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
-    """ "Run a.py and then b.py": a clause of values alone repeats the verb before."""
+    """Repeat the verb before a clause of values alone: "run a.py and then b.py"."""
     language = work.catalogue.language
     found: list[Clause] = []
     for part in parts:
@@ -142,7 +142,7 @@ def _wanted(part: Clause, options: Sequence[Choice], work: Work) -> bool:
 
 
 def _with_question(part: Clause, talk: list[str], work: Work) -> Clause:
-    """ "Who won? Search for it": the pronoun is the question before."""
+    """Put the question before for the pronoun: "Who won? Search for it"."""
     language = work.catalogue.language
     if talk and not work.steps and _is_bare(part, work):
         return clause(f"{part.tokens[0].text} {talk.pop()}", language)
@@ -208,7 +208,7 @@ async def _asked(part: Clause, options: list[Choice], work: Work) -> list[Choice
 
 
 def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
-    """ "create" | "run a script that …": the first verb shares the second's object."""
+    """Give a bare verb the object of the next: "create and run a script that …"."""
     language = work.catalogue.language
     found: list[Clause] = []
     for number, part in enumerate(parts):

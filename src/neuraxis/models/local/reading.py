@@ -55,6 +55,7 @@ class Reader:
     def of(
         cls, tool: Tool, clause: Clause, steps: Sequence[Step], language: Language
     ) -> Reader:
+        """A reader of a clause for a tool."""
         return cls(
             tool=tool,
             clause=clause,
@@ -64,8 +65,8 @@ class Reader:
         )
 
     @property
-    @property
     def tokens(self) -> tuple[Token, ...]:
+        """The clause's tokens."""
         return self.clause.tokens
 
     def left(self, used: frozenset[int]) -> tuple[int, ...]:
@@ -116,12 +117,15 @@ class Reader:
         return self.tokens[index].low, frozenset(between)
 
     def is_determiner(self, index: int) -> bool:
+        """See `Clause.is_determiner`."""
         return self.clause.is_determiner(index, self.language)
 
     def is_conjunction(self, index: int) -> bool:
+        """See `Clause.is_conjunction`."""
         return self.clause.is_conjunction(index, self.language)
 
     def is_boundary(self, index: int) -> bool:
+        """Whether a value may begin behind this token."""
         token = self.tokens[index]
         return (
             (not token.fold and token.span is None)
@@ -181,6 +185,7 @@ class Reader:
         return self.clause.text[self.tokens[first].start : self.tokens[last].end]
 
     def named(self, token: Token) -> bool:
+        """Whether the word names the tool or a parameter, and is no value."""
         return bool(token.fold) and (
             token.fold in self.tool.noun_words
             or self.told(token.fold)

@@ -12,7 +12,8 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -29,7 +30,7 @@ class Written:
     text: str
     complete: bool
     """False: the token limit or a stop event ended it."""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +50,13 @@ class Writer(Protocol):
 
     async def write(
         self, ask: Ask, on_text: Callable[[str], None] | None = None
-    ) -> Written: ...
+    ) -> Written:
+        """One completion; `on_text` gets its pieces."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give memory back."""
+        ...
 
 
 def default_threads() -> int:
@@ -141,10 +146,9 @@ class LlamaWriter:
         if self._server is not None:
             return self._server
         try:
-            import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
+            binding: Any = import_module("xllamacpp")
         except ImportError as error:
             raise MissingExtra("xllamacpp", "local", "The local model") from error
-        binding: Any = xllamacpp
         params = binding.CommonParams()
         params.model.path = str(self._path)
         params.n_ctx = CONTEXT
@@ -168,27 +172,31 @@ class LlamaWriter:
         return self._server
 
 
+def _choice(piece: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = cast("list[Mapping[str, Any]]", piece.get("choices") or [{}])
+    return choices[0]
+
+
 def _text(piece: Mapping[str, Any]) -> str:
-    choices = piece.get("choices") or ({},)
-    return choices[0].get("text") or ""
+    return str(_choice(piece).get("text") or "")
 
 
 def _join(pieces: Sequence[Mapping[str, Any]], *, stopped: bool) -> Written:
     reason = "length"
     usage = Usage()
     for piece in pieces:
-        if "choices" not in piece and (
-            problem := piece.get("error") or piece.get("message")
-        ):
+        problem = piece.get("error") or piece.get("message")
+        if "choices" not in piece and problem:
             raise ModelBroken(f"llama.cpp refused the request: {problem}")
-        choices = piece.get("choices") or ({},)
-        reason = choices[0].get("finish_reason") or reason
-        if found := piece.get("usage"):
-            details = found.get("prompt_tokens_details") or {}
+        reason = str(_choice(piece).get("finish_reason") or reason)
+        if found := cast("Mapping[str, Any] | None", piece.get("usage")):
+            details = cast(
+                "Mapping[str, Any]", found.get("prompt_tokens_details") or {}
+            )
             usage = Usage(
-                input_tokens=found.get("prompt_tokens", 0),
-                output_tokens=found.get("completion_tokens", 0),
-                cached_tokens=details.get("cached_tokens", 0),
+                input_tokens=int(found.get("prompt_tokens") or 0),
+                output_tokens=int(found.get("completion_tokens") or 0),
+                cached_tokens=int(details.get("cached_tokens") or 0),
             )
     return Written(
         text="".join(_text(piece) for piece in pieces),

@@ -79,6 +79,7 @@ class Span:
 
     @property
     def quoted(self) -> bool:
+        """Whether it stands in quotes."""
         return "quoted" in self.kinds
 
 

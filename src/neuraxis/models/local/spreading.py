@@ -13,7 +13,7 @@ from neuraxis.specs import Json
 
 
 def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, Json]]:
-    """ "Fetch a and b": the arguments of a call for each."""
+    """The arguments of a call for each: "fetch a and b"."""
     filling = choice.filling
     for slot in choice.tool.slots:
         value = filling.arguments.get(slot.name)
@@ -44,7 +44,7 @@ def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, J
 def _likewise(
     part: Clause, filling: Filling, slot: Slot, language: Language
 ) -> list[str]:
-    """ "in Tokyo and in London": values left over behind the same small word."""
+    """Values left over behind the same small word: "in Tokyo and in London"."""
     taken = sorted(filling.taken[slot.name].tokens)
     lead = part.tokens[taken[0]].low
     joined = (",", *language.words("coordination"))

@@ -1,7 +1,8 @@
-"""Candidates for free texts: pieces of a clause between the words that lead up to them."""
+"""Candidates for free texts: pieces of a clause between words that lead up to them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from neuraxis.models.local import values
@@ -11,6 +12,7 @@ from neuraxis.models.local.tokens import Token
 
 
 def candidates(reader: Reader, slot: Slot) -> list[Candidate]:
+    """All pieces of the clause that may be the parameter's value."""
     found = _runs(reader, slot) if slot.kind == "list" else []
     firsts = _starts(reader)
     if slot.kind == "query" and reader.body and _is_question(reader):
@@ -163,37 +165,35 @@ def _shape(reader: Reader, slot: Slot, first: int, last: int) -> float:
         if any(t.span is not None and t.span.quoted for t in inside):
             score -= 0.2 if slot.kind == "query" else 0.9
         score -= _naming(reader, inside)
-    if inside[0].low in language.determiners and slot.kind not in LONG:
-        score -= 0.35
-    if slot.kind not in LONG and span is None and reader.named(inside[0]):
-        score -= 0.3
-    if slot.kind not in LONG and span is None:
-        if inside[0].low in language.function_words and len(inside) > 1:
-            score -= 0.4 if not reader.is_determiner(first) else 0.0
-        if (
-            len(inside) > 1
-            and reader.named(inside[-1])
-            and (inside[-1].low not in slot.name_words)
-        ):
-            score -= 0.15
-    if slot.kind == "identifier" and span is None:
-        digits = len(inside) == 1 and any(c.isdigit() for c in inside[0].text)
-        score += 0.6 if digits else -0.1 * len(inside)
-    if (
-        slot.kind in LONG
-        and len(inside) > 1
-        and inside[0].fold
-        and (
-            inside[0].fold in reader.tool.noun_words or inside[0].low in slot.name_words
-        )
-    ):
-        score -= 0.2
+    if span is None:
+        score -= _edges(reader, slot, first, inside)
     if slot.kind in ("place", "person"):
         named = inside[0].text[:1].isupper()
         score += 0.4 if named else -0.25 if slot.kind == "person" else 0.0
     if span is None and all(token.low in language.function_words for token in inside):
         score -= 1.2
     return score
+
+
+def _edges(reader: Reader, slot: Slot, first: int, inside: Sequence[Token]) -> float:
+    """The cost of a first or last word that belongs to the sentence, not the value."""
+    cost = 0.0
+    head, end, several = inside[0], inside[-1], len(inside) > 1
+    if slot.kind in LONG:
+        own = head.fold in reader.tool.noun_words or head.low in slot.name_words
+        return 0.2 if several and head.fold and own else 0.0
+    if reader.is_determiner(first):
+        cost += 0.35
+    elif several and head.low in reader.language.function_words:
+        cost += 0.4
+    if reader.named(head):
+        cost += 0.3
+    if several and reader.named(end) and end.low not in slot.name_words:
+        cost += 0.15
+    if slot.kind == "identifier":
+        digits = not several and any(char.isdigit() for char in head.text)
+        cost -= 0.6 if digits else -0.1 * len(inside)
+    return cost
 
 
 def _naming(reader: Reader, inside: Sequence[Token]) -> float:
@@ -212,7 +212,7 @@ def _naming(reader: Reader, inside: Sequence[Token]) -> float:
         for slot in reader.tool.slots
         for low in (*slot.cues, *reader.language.table("cues").get(slot.kind, ()))
     }
-    for here, behind in zip(inside, inside[1:], strict=False):
+    for here, behind in itertools.pairwise(inside):
         if (
             here is not inside[-2]
             and reader.named(here)

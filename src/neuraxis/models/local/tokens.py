@@ -87,6 +87,7 @@ def strip_polite(text: str, language: Language) -> str:
 
 @cache
 def patterns(code: str, key: str) -> tuple[re.Pattern[str], ...]:
+    """The compiled patterns under a key of a language's file."""
     found = load(code).rules.get(key) or ()
     listed = [found] if isinstance(found, str) else list(found)
     return tuple(re.compile(item, re.IGNORECASE | re.DOTALL) for item in listed)

@@ -9,6 +9,7 @@ from neuraxis.models.local.tokens import Token
 
 
 def spans(reader: Reader, slot: Slot, kind: str) -> list[Candidate]:
+    """Spans of the kind that the parameter takes."""
     found: list[Candidate] = []
     order = 0
     like = [other.name for other in reader.tool.slots if other.kind == slot.kind]
@@ -78,6 +79,7 @@ def _own_words(reader: Reader, slot: Slot) -> frozenset[str]:
 
 
 def members(reader: Reader, slot: Slot) -> list[Candidate]:
+    """Members of the enum that the clause names."""
     found: list[Candidate] = []
     flat = [
         (index, part)
@@ -108,6 +110,7 @@ def _parts(reader: Reader, token: Token) -> list[str]:
 
 
 def switches(reader: Reader, slot: Slot) -> list[Candidate]:
+    """True or false, from words such as on, without, enabled."""
     found: list[Candidate] = []
     own = {
         word
@@ -129,6 +132,7 @@ def switches(reader: Reader, slot: Slot) -> list[Candidate]:
 
 
 def moments(reader: Reader, slot: Slot) -> list[Candidate]:
+    """Days and times of day that stand together."""
     places = [
         index
         for index, token in enumerate(reader.tokens)

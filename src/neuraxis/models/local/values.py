@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, cast
 
 from neuraxis.models.local.catalogue import Slot
 from neuraxis.models.local.kinds import type_of
@@ -92,8 +92,8 @@ def _list(text: str, slot: Slot, language: Language) -> Json | Nothing:
     joined = "|".join(re.escape(word) for word in language.words("coordination"))
     parts = re.split(rf"\s*(?:,|;)\s*(?:(?:{joined})\s+)?|\s+(?:{joined})\s+", text)
     items = [part.strip(" \"'`“”") for part in parts if part and part.strip()]
-    schema = slot.schema.get("items")
-    kind = type_of(schema) if isinstance(schema, dict) else ""
+    schema = cast("Mapping[str, Json]", slot.schema.get("items") or {})
+    kind = type_of(schema)
     if kind in ("integer", "number"):
         numbers: list[Json] = []
         for item in items:
@@ -103,9 +103,7 @@ def _list(text: str, slot: Slot, language: Language) -> Json | Nothing:
             value = float(found.group())
             numbers.append(int(value) if value == int(value) else value)
         return numbers or NOTHING
-    choices: Sequence[Json] = (
-        schema.get("enum") or () if isinstance(schema, dict) else ()
-    )
+    choices = cast("Sequence[Json]", schema.get("enum") or ())
     if choices:
         known = {str(choice).casefold(): choice for choice in choices}
         chosen = [known[item.casefold()] for item in items if item.casefold() in known]

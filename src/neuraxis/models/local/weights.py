@@ -46,6 +46,7 @@ class Weights:
 
     @property
     def file_name(self) -> str:
+        """What the file is called where it is kept."""
         return self.member.rpartition("/")[2]
 
     @property

@@ -21,6 +21,7 @@ class Choice:
 
     @property
     def tool(self) -> Tool:
+        """The tool that was chosen."""
         return self.match.tool
 
 

@@ -1,0 +1,381 @@
+"""Part B: protocol v2. The rules that no other test names, through a whole session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conformance.kit import (
+    DIALECTS,
+    call_text,
+    codes,
+    done,
+    folder,
+    message,
+    read,
+    reply_in,
+    talk,
+)
+from neuraxis import Session, command
+from neuraxis.dialects import find_dialect
+from neuraxis.messages import Call
+from neuraxis.plugins import parse_manifest
+from neuraxis.settings import Settings
+from neuraxis.testing import ScriptedModel
+
+
+class Bulb:
+    """What JSON cannot hold."""
+
+    def __init__(self, watts: int) -> None:
+        self.watts = watts
+
+
+GIVEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:  # pyright: ignore[reportUnusedFunction]
+    GIVEN.clear()
+
+
+@dataclass
+class Lamps:
+    """Makes lamps and looks at them."""
+
+    made: list[Bulb] = field(default_factory=list[Bulb])
+
+    @command
+    def make(self, watts: int = 60) -> dict[str, Any]:
+        """Make a bulb."""
+        self.made.append(Bulb(watts))
+        return {"bulb": self.made[-1], "label": "asset://a1/content"}
+
+    @command(effects="read")
+    def look(self, bulb: Bulb) -> dict[str, int]:
+        """Look at a bulb."""
+        GIVEN.append(bulb)
+        return {"watts": bulb.watts}
+
+    @command(effects="read", asset_refs=["text"])
+    def echo(self, text: str) -> dict[str, str]:
+        """Say it again."""
+        GIVEN.append(text)
+        return {"text": text}
+
+
+MANIFEST = """
+name: web
+info: {title: Web, description: Looks things up.}
+commands:
+  - command_name: search
+    description: Find pages.
+    parameter: {type: {query: {type: string, description: the words}}}
+  - command_name: nap
+    description: Wait.
+    parameter: {type: int}
+"""
+CODE = "def search(query):\n    return {'q': query}\ndef nap(n):\n    return n\n"
+
+
+# --- the prompt --------------------------------------------------------------
+
+
+def test_B1_the_plugins_stand_where_a_template_says(tmp_path: Path) -> None:
+    """Between the template's own headings, once; nothing else of it changes."""
+    template = tmp_path / "own.md"
+    template.write_text(
+        '{"a": 1}\n\n**Available Plugins:**\n\n{plugins}\n\n---\n\n'
+        "**Important Note:** {x}\n\n## Complex Data Type\n",
+        encoding="utf-8",
+    )
+    spec, _ = parse_manifest(MANIFEST.replace("Looks things up.", "'{plugins} {x}'"))
+    text = find_dialect("envelope_v2", template=template).prompt([spec], {})
+    before, _, rest = text.partition("**Available Plugins:**\n\n```yaml\n")
+    detail, _, after = rest.partition("\n```\n\n---\n\n")
+    assert before == '{"a": 1}\n\n'
+    assert yaml.safe_load(detail)["info"]["description"] == "{plugins} {x}"
+    assert after == "**Important Note:** {x}\n\n## Complex Data Type\n"
+
+
+def test_B3_the_prompt_says_when_a_plugin_is_better() -> None:
+    """Prompt text only: the runtime asks no model how sure it is."""
+    text = find_dialect("envelope_v2").prompt([], {})
+    assert "Call a plugin only when it does better than what you know" in text
+
+
+# --- messages ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [{}, {"content_type": "text/markdown"}])
+def test_B7_a_message_to_the_user_is_the_answer(more: dict[str, str]) -> None:
+    """Role user with any text, or bare text; both profiles."""
+    user = json.dumps({"receiver": {"role": "user"}, **more, "content": "**Hello**"})
+    for strict in (False, True):
+        assert talk([user], [], strict=strict).answer.text == "**Hello**"
+        assert talk(["Just hello."], [], strict=strict).answer.text == "Just hello."
+
+
+def test_B8_content_type_is_command() -> None:
+    """Missing: an error strictly, understood leniently. Another word: an error."""
+    bare = json.dumps(message("web", "search", {"query": "x"}, v1=True))
+    other = json.dumps(message("web", "search", {}) | {"content_type": "commands"})
+    assert codes(read("envelope_v2", bare, strict=True)) == ["malformed_reply"]
+    lenient = read("envelope_v2", bare)
+    assert [call.command for call in lenient.calls] == ["search"]
+    assert "no content_type" in lenient.notes
+    for strict in (False, True):
+        assert codes(read("envelope_v2", other, strict=strict)) == ["malformed_reply"]
+
+
+@pytest.mark.parametrize("role", ["Plugin", "function", "", None])
+def test_B9_the_role_is_plugin(role: Any) -> None:
+    """Any other role reaches no plugin."""
+    wrong = message("web", "search", {"query": "x"})
+    wrong["receiver"]["role"] = role
+    for strict in (False, True):
+        assert read("envelope_v2", json.dumps(wrong), strict=strict).calls == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "title", "resolved"),
+    [
+        ("c", "n", "t", "c"),
+        ("null", "n", "t", "n"),
+        ("# a comment", "null", "t", "t"),
+        ("''", "' '", "t", "t"),
+        ("c", "null", "null", "c"),
+    ],
+)
+def test_B10_three_places_of_a_name(
+    tmp_path: Path, config: str, name: str, title: str, resolved: str
+) -> None:
+    """The same order as in v1; the resolved name is shown and called by."""
+    text = MANIFEST.replace("name: web", f"name: {name}").replace("Web", title)
+    plug = folder(tmp_path, "p", f"{text}config:\n  name: {config}\n", CODE)
+    said = talk([call_text(resolved, "search", {"query": "x"}), "ok"], [plug])
+    assert said.values == [{"q": "x"}]
+    assert f"name: {resolved}\n" in said.model.prompts[0].messages[0].content
+
+
+def test_B11_only_listed_commands(tmp_path: Path) -> None:
+    """Code that the manifest does not list cannot be called."""
+    plug = folder(tmp_path, "p", MANIFEST, CODE + "def wipe():\n    1 / 0\n")
+    said = talk([call_text("web", "wipe", {}), "ok"], [plug])
+    assert said.codes == ["unknown_command"]
+    assert "search, nap" in said.told[0]
+
+
+def test_B12_param_is_an_object_or_the_plain_value(tmp_path: Path) -> None:
+    """The object of all parameters, or the bare value where the type is simple."""
+    plug = folder(tmp_path, "p", MANIFEST, CODE)
+    calls = [
+        message("web", "search", {"query": "x"}),
+        message("web", "nap", 3),
+    ]
+    assert talk([json.dumps(calls), "ok"], [plug]).values == [{"q": "x"}, 3]
+    for param in ("x", ["x"], 3):
+        said = talk([call_text("web", "search", param), "ok"], [plug])
+        assert said.codes == ["invalid_param"]
+
+
+def test_B13_no_id_in_a_receiver() -> None:
+    """Strictly an error of its own; never written by us in any message."""
+    wrong = message("web", "search", {"query": "x"})
+    wrong["receiver"]["id"] = "1"
+    strict = read("envelope_v2", json.dumps(wrong), strict=True)
+    assert codes(strict) == ["receiver_id_not_allowed"]
+    for strict in (False, True):
+        dialect = find_dialect("envelope_v2", strict=strict)
+        call = Call(id="a1", plugin="web", command="search")
+        for text in (dialect.write([call]), dialect.encode([done(1)])):
+            assert "id" not in json.loads(text)["receiver"]
+
+
+# --- the answer ----------------------------------------------------------------
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> dict[str, Any]:
+    """What the model reads after one call, in the strict profile."""
+    plug = folder(tmp_path, "p", MANIFEST, CODE)
+    said = talk([call_text("web", "search", {"query": "x"}), "ok"], [plug], strict=True)
+    return json.loads(said.told[0])
+
+
+def test_B21_the_sender_is_the_plugin(answered: dict[str, Any]) -> None:
+    """The one that the call was sent to."""
+    assert answered["sender"] == {"role": "plugin", "name": "web"}
+
+
+def test_B22_the_receiver_is_the_cerebrum(answered: dict[str, Any]) -> None:
+    """With its role and nothing else."""
+    assert answered["receiver"] == {"role": "cerebrum"}
+
+
+def test_B23_the_content_type_is_command(answered: dict[str, Any]) -> None:
+    """As in the call."""
+    assert answered["content_type"] == "command"
+
+
+def test_B24_the_command_is_the_one_sent(answered: dict[str, Any]) -> None:
+    """Beside the response and nothing else: no param comes back."""
+    assert answered["content"]["command"] == "search"
+    assert set(answered["content"]) == {"command", "response"}
+
+
+def test_B25_the_response_is_the_plugins(answered: dict[str, Any]) -> None:
+    """Unchanged."""
+    assert answered["content"]["response"] == {"q": "x"}
+
+
+VALUES = ["text", "", [], [1, "a", None], None, 0, 2.5, True, {}, {"a": {"b": [None]}}]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B27_any_json_survives_as_a_response(dialect: str, value: Any) -> None:
+    """Not only mappings; in every dialect."""
+
+    @command
+    def give() -> Any:
+        """Give it."""
+        return value
+
+    call = Call(id="a1", plugin="give", command="give")
+    reply = reply_in(dialect, [call], {("give", "give"): "give"})
+    said = talk([reply, "ok"], [give], dialect)
+    assert said.values == [value]
+    (last,) = [item for item in said.model.prompts[1].messages if item.results]
+    text = last.content.replace("<!-- RESULTS_START -->", "")
+    told = json.loads(text.replace("<!-- RESULTS_END -->", ""))
+    if dialect.startswith("envelope"):
+        response = told["content"]["response"]
+    else:
+        response = told.get("results", [told])[0]["response"]
+    assert response == value
+    assert type(response) is type(value)
+
+
+# --- assets --------------------------------------------------------------------
+
+PATH = ["content", "response", "bulb"]
+REFERENCES = [
+    {"asset_id": "a1", "field_path": PATH},
+    "asset://a1/content/response/bulb",
+]
+
+
+@pytest.mark.parametrize("written", REFERENCES, ids=["object", "url"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B42_B43_the_command_gets_the_object(dialect: str, written: Any) -> None:
+    """The runtime reads the asset before the call; it is the very same object."""
+    lamps = Lamps()
+    tools = {("Lamps", name): name for name in ("make", "look", "echo")}
+    make = Call(id="a1", plugin="Lamps", command="make", arguments={"watts": 40})
+    look = Call(id="a2", plugin="Lamps", command="look", arguments={"bulb": written})
+    replies = [reply_in(dialect, [item], tools) for item in (make, look)]
+    said = talk([*replies, "ok"], [lamps], dialect)
+    assert said.values[1] == {"watts": 40}
+    assert GIVEN == lamps.made
+    assert GIVEN[0] is lamps.made[0]
+
+
+def test_B42_the_wrong_type_behind_a_reference_is_told() -> None:
+    """With what was expected and what is there."""
+    text = call_text("Lamps", "look", {"bulb": "asset://a1/content/response/label"})
+    said = talk([call_text("Lamps", "make", {}), text, "ok"], [Lamps()])
+    assert said.errors == ["invalid_asset_type"]
+    assert "Bulb" in said.told[1]
+    assert "string" in said.told[1]
+
+
+def test_B44_a_reference_where_none_is_taken(tmp_path: Path) -> None:
+    """In both forms; nothing runs."""
+    plug = folder(tmp_path, "p", MANIFEST, CODE)
+    for written in ({"asset_id": "a1"}, "asset://a1"):
+        text = call_text("web", "search", {"query": written})
+        said = talk([call_text("Lamps", "make", {}), text, "ok"], [Lamps(), plug])
+        assert said.codes == ["asset_ref_not_acceptable"]
+
+
+def test_B47_a_resolved_value_is_never_read_for_references() -> None:
+    """A text in an asset that looks like a reference stays that text."""
+    text = call_text("Lamps", "echo", {"text": "asset://a1/content/response/label"})
+    said = talk([call_text("Lamps", "make", {}), text, "ok"], [Lamps()])
+    assert said.values[1] == {"text": "asset://a1/content"}
+    assert GIVEN == ["asset://a1/content"]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_B51_B52_B53_what_json_cannot_hold_becomes_an_asset(strict: bool) -> None:
+    """One bad leaf: the whole answer. The model is told the id and nothing else."""
+    said = talk([call_text("Lamps", "make", {}), "ok"], [Lamps()], strict=strict)
+    told = json.loads(said.told[0])
+    assert told == {
+        "sender": {"role": "plugin", "name": "Lamps"},
+        "receiver": {"role": "cerebrum"},
+        "content_type": "asset_ref",
+        "content": {"asset_id": "a1"},
+    }
+    root = said.session.assets.root("a1")
+    assert root["content"]["command"] == "make"
+    assert root["content"]["response"]["bulb"].watts == 60
+    assert said.answer.assets == ("a1",)
+
+
+def test_B54_a_forgotten_content_is_told_with_the_right_path() -> None:
+    """`response/bulb` is refused, and the hint is the path that works."""
+    text = call_text("Lamps", "look", {"bulb": "asset://a1/response/bulb"})
+    said = talk([call_text("Lamps", "make", {}), text, "ok"], [Lamps()])
+    assert said.errors == ["asset_path_not_found"]
+    assert "content/response/bulb" in said.told[1].replace("asset://a1/", "")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B55_the_asset_list_is_in_each_round(dialect: str) -> None:
+    """From the first asset on, in every prompt, and never in the kept history."""
+    tools = {("Lamps", name): name for name in ("make", "look", "echo")}
+    make = Call(id="a1", plugin="Lamps", command="make")
+    look = Call(id="a2", plugin="Lamps", command="look",
+                arguments={"bulb": REFERENCES[1]})  # fmt: skip
+    replies = [reply_in(dialect, [item], tools) for item in (make, look)]
+    said = talk([*replies, "ok"], [Lamps()], dialect)
+    for number, prompt in enumerate(said.model.prompts):
+        text = "".join(item.content for item in prompt.messages)
+        assert text.count("Current AssetMeta list") == min(number, 1)
+    assert '"content/response/bulb": "<class ' in text
+    assert not any("AssetMeta" in item.content for item in said.session.history)
+
+
+def test_B61_what_a_person_gives_is_an_asset(tmp_path: Path) -> None:
+    """An object or a file; commands take it by its reference."""
+    file = tmp_path / "notes.txt"
+    file.write_text("tea", encoding="utf-8")
+    bulb = Bulb(7)
+    model = ScriptedModel(
+        [
+            json.dumps(
+                [
+                    message("Lamps", "look", {"bulb": "asset://a1/content"}),
+                    message("Lamps", "echo", {"text": "asset://a2/content"}),
+                ]
+            ),
+            "ok",
+        ]
+    )
+    with Session(
+        model=model, plugins=[Lamps], dialect="envelope_v2", settings=Settings()
+    ) as session:
+        assert [session.attach(bulb, "my lamp"), session.attach(file)] == ["a1", "a2"]
+        answer = session.run_sync("Look at both.")
+    assert [result.error for result in answer.calls] == [None, None]
+    assert GIVEN == [bulb, "tea"]
+    first = model.prompts[0].messages[-1].content
+    assert "my lamp" in first
+    assert "notes.txt" in first
