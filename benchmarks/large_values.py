@@ -141,9 +141,7 @@ def read_back() -> str:
     with made:
         first = asyncio.run(
             made.call(
-                Call(
-                    id="a1", plugin=None, command="large", arguments={"kind": "text"}
-                )
+                Call(id="a1", plugin=None, command="large", arguments={"kind": "text"})
             )
         )
         assert first.stored
@@ -173,7 +171,9 @@ def read_back() -> str:
 
 def main() -> None:
     HELD["array"] = numpy.random.default_rng(1).random(6_250_000)
-    HELD["text"] = "".join(f"line {n:7} of a long log, {n * 7}\n" for n in range(550_000))
+    HELD["text"] = "".join(
+        f"line {n:7} of a long log, {n * 7}\n" for n in range(550_000)
+    )
     HELD["table"] = polars.DataFrame(
         {f"column_{c}": [f"r{r} c{c}" for r in range(5000)] for c in range(12)}
     )

@@ -534,3 +534,15 @@ def test_a_plugin_inside_the_workspace_is_refused(tmp_path: Path) -> None:
         Session(
             model=ScriptedModel([]), plugins=[folder], workspace=tmp_path / "workspace"
         )
+
+
+def test_D9_missing_brackets_are_completed_for_reading_only() -> None:
+    """A reply that lost its end may have lost a step: no effect comes of it."""
+    read = _intents({"tool": "population", "city": "Lyon"})[:-2]
+    _run(_session(read, "ok"))
+    assert RAN == ["population Lyon 2025"]
+    RAN.clear()
+    wrote = _intents({"tool": "note", "text": "x"})[:-2]
+    answer, _ = _run(_session(wrote, "ok"))
+    assert RAN == []
+    assert answer.text == "ok"

@@ -44,10 +44,10 @@ from neuraxis.messages import (
 )
 from neuraxis.models import Model, complete
 from neuraxis.origins import Origins
-from neuraxis.plan import Plan, build
+from neuraxis.plan import OnError, Plan, build
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import Policy
-from neuraxis.runtime import Approve, Budget, OnError, Runtime
+from neuraxis.runtime import Approve, Budget, Runtime
 from neuraxis.sandbox.files import FileRefused, write_bytes
 from neuraxis.schedule import run_plan
 from neuraxis.secrets import Secrets
@@ -264,8 +264,9 @@ async def _turns(
             lenient=not parts.strict,
         )
         emit(_checked(plan, reply))
-        if plan.problems:
-            _tell_errors(parts, history, state, plan.problems, emit)
+        problems = plan.problems or _cut_short(plan, reply)
+        if problems:
+            _tell_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
         results = await run_plan(plan, runtime)
@@ -340,6 +341,17 @@ def _readable(text: str, parts: Parts, state: _State) -> str:
         return written
 
     return embed(text, parts.assets, save) if "<|" in text else text
+
+
+def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
+    """A reply without its closing brackets may have lost a step (rule D9).
+
+    Reading is fine; an effect is not worth the risk.
+    """
+    completed = any(note.startswith("completed") for note in reply.notes)
+    if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
+        return (sentences.truncated_reply("Its closing brackets are missing."),)
+    return ()
 
 
 def _unread(reply: Reply) -> PlanChecked:

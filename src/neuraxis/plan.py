@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Literal, cast
 
 from neuraxis import sentences
 from neuraxis.expressions import RESERVED
@@ -25,6 +25,7 @@ __all__ = [
     "Found",
     "Item",
     "Loop",
+    "OnError",
     "Plan",
     "Step",
     "build",
@@ -33,6 +34,11 @@ __all__ = [
 ]
 
 MOST_STEPS = 1_000
+
+OnError = Literal["fail_fast", "continue", "retry"]
+"""What becomes of a plan whose step failed: the rest is skipped; only what depends on
+the step is; or a step that may be repeated is tried again before the rest is skipped.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
@@ -15,16 +14,12 @@ from neuraxis.engines import Engine
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.messages import Result
 from neuraxis.origins import Origins
+from neuraxis.plan import OnError
 from neuraxis.policy import Policy
 from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
-
-OnError = Literal["fail_fast", "continue", "retry"]
-"""What becomes of a plan whose step failed: the rest is skipped; only what depends on
-the step is; or a step that may be repeated is tried again before the rest is skipped.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,10 +39,11 @@ from neuraxis.loop import Answer, Parts, converse, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.origins import Origins
+from neuraxis.plan import OnError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
-from neuraxis.runtime import Approve, Budget, OnError
+from neuraxis.runtime import Approve, Budget
 from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load

@@ -34,7 +34,8 @@ def _commands(registry: Registry) -> list[Command]:
 
 def test_manifests_have_no_problem(registry: Registry) -> None:
     """Not even a warning."""
-    assert [] == [problem for plugin in registry.plugins for problem in plugin.problems]
+    own = [plugin for plugin in registry.plugins if plugin.spec.name in NAMES]
+    assert [] == [problem for plugin in own for problem in plugin.problems]
 
 
 def test_each_command_has_examples_that_are_valid(registry: Registry) -> None:

@@ -182,7 +182,9 @@ def meta_of(
         "content": describe(content),
     }
     used = len(json.dumps(meta, ensure_ascii=False))
-    waiting: deque[tuple[str, Any]] = deque([("content", content)])
+    waiting: deque[tuple[str, Any]] = deque()
+    if _is_container(content):  # what a person attached may be any object
+        waiting.append(("content", content))
     while waiting:
         path, container = waiting.popleft()
         most = FIRST_ITEMS if isinstance(container, list | tuple) else 20

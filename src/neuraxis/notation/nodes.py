@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from neuraxis.marks import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
 from neuraxis.messages import Path
 from neuraxis.notation.shapes import nullable
 from neuraxis.notation.text import LIMITS
@@ -33,7 +34,7 @@ from neuraxis.specs import Json
 _NODE_KEYS = frozenset(
     {"type", "description", "enum", "required", "optional", "asset_ref_acceptable"}
     | {"example", "examples", "default", "nullable", "items", "item_enum", "format"}
-    | {"title", "deprecated", *LIMITS, *SNAKE}
+    | {"title", "deprecated", *LIMITS, *SNAKE, *FLAGS, FILE_WORD}
 )
 
 
@@ -187,6 +188,15 @@ def _node(
             check_value(key, value, schema, (*path, key), reading)
     if _flag(node, "asset_ref_acceptable", path, reading) is True:
         schema["x-asset-ref"] = True
+    for word, mark in FLAGS.items():
+        if _flag(node, word, path, reading) is True:
+            schema[mark] = True
+    use = node.get(FILE_WORD)
+    if use in FILE_USES:
+        schema[FILE_KEY] = use
+    elif use is not None:
+        words = ", ".join(FILE_USES)
+        reading.error((*path, FILE_WORD), f"{FILE_WORD}: expected one of {words}")
     return schema
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from neuraxis.marks import FILE_KEY, FILE_WORD, FLAGS
 from neuraxis.notation.text import FORMATS, LIMITS, line, members_of
 from neuraxis.specs import Json
 
@@ -15,7 +16,7 @@ _KEPT = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum"}
     | {"const", "anyOf", "oneOf", "prefixItems", "$ref", "$defs", "x-type", "not"}
     | {"description", "default", "examples", "format", "x-asset-ref", "$schema"}
-    | {"title", "x-optional", *LIMITS}
+    | {"title", "x-optional", *LIMITS, *FLAGS.values(), FILE_KEY}
 )
 
 
@@ -73,6 +74,11 @@ class _Writer:
             node["example"] = examples[0]
         if given.get("x-asset-ref") is True:
             node["asset_ref_acceptable"] = True
+        for word, mark in FLAGS.items():
+            if given.get(mark) is True:
+                node[word] = True
+        if FILE_KEY in given:
+            node[FILE_WORD] = given[FILE_KEY]
         if given.get("x-optional") is True:
             node["required"] = False
         return node

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
 from neuraxis.errors import ConfigError
+from neuraxis.marks import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
 from neuraxis.plugins.additions import parse_effects, parse_examples
 from neuraxis.plugins.calling import Caller, bad_function, caller_of, where_of
 from neuraxis.plugins.docstring import Docstring, read_docstring
@@ -42,6 +43,10 @@ class Options:
     example_output: Json = None
     failure_field: str | None = None
     asset_refs: tuple[str, ...] = ()
+    trusted_only: Iterable[str] = ()
+    sends_out: Iterable[str] = ()
+    secret_ok: Iterable[str] = ()
+    names_file: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @overload
@@ -62,6 +67,10 @@ def command(
     example_output: Json = None,
     failure_field: str | None = None,
     asset_refs: Iterable[str] = (),
+    trusted_only: Iterable[str] = (),
+    sends_out: Iterable[str] = (),
+    secret_ok: Iterable[str] = (),
+    names_file: Mapping[str, str] = ...,
 ) -> Callable[[F], F]: ...
 def command(
     fn: Callable[..., Any] | None = None,
@@ -253,7 +262,9 @@ def read_function(function: Callable[..., Any]) -> Built:
             _put_default(schema, caller.defaults[name])
         if name in options.asset_refs:
             schema["x-asset-ref"] = True
+        mark(schema, name, options)
         properties[name] = schema
+    _check_marks(options, properties, where)
     for name in options.asset_refs:
         if name not in properties and name != "*":
             raise bad_function(where, f"asset_refs: there is no parameter {name!r}")
@@ -286,6 +297,26 @@ def read_function(function: Callable[..., Any]) -> Built:
         ),
         caller=caller,
     )
+
+
+def mark(schema: dict[str, Json], name: str, options: Options) -> None:
+    """Put on a parameter what `@command` says of trust."""
+    for word, key in FLAGS.items():
+        if name in getattr(options, word):
+            schema[key] = True
+    if name in options.names_file:
+        schema[FILE_KEY] = options.names_file[name]
+
+
+def _check_marks(options: Options, properties: Mapping[str, Json], where: str) -> None:
+    for word in (*FLAGS, FILE_WORD):
+        for name in getattr(options, word):
+            if name not in properties:
+                raise bad_function(where, f"{word}: there is no parameter {name!r}")
+    for name, use in options.names_file.items():
+        if use not in FILE_USES:
+            words = ", ".join(FILE_USES)
+            raise bad_function(where, f"{FILE_WORD}: {name}: expected one of {words}")
 
 
 def _response(hint: Hint, doc: Docstring) -> dict[str, Json] | None:

@@ -42,10 +42,7 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
         if not isinstance(value, list) or not value:
             raise CommandError(f"{name} {op}: expected a list of values.")
         values = [_literal(name, kind, item) for item in cast("list[Json]", value)]
-        if any(isinstance(item, float) for item in values):
-            values = [float(item) for item in values]
-        listed = polars.Series(values, dtype=None if kind.is_numeric() else kind)
-        found = column.is_in(listed.implode())
+        found = _among(column, kind, values)
         return found if op == "in" else ~found
     if op in _TEXTS:
         if not isinstance(value, str) or not _is_text(kind):
@@ -62,6 +59,16 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
             else (texts.ends_with(value))
         )
     return getattr(column, op)(polars.lit(_literal(name, kind, value)))
+
+
+def _among(column: Any, kind: Any, values: list[Any]) -> Any:
+    """Whether a cell is one of the values; 3 is 3.0."""
+    polars = frames.library()
+    if kind.is_numeric() and any(isinstance(item, float) for item in values):
+        column, kind = column.cast(polars.Float64), polars.Float64
+    # strict=False: what the column's type cannot hold is in none of its cells
+    listed = polars.Series(values, dtype=kind, strict=False).drop_nulls()
+    return column.is_in(listed.implode())
 
 
 def _is_text(kind: Any) -> bool:

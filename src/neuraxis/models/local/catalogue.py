@@ -71,6 +71,8 @@ class Tool:
     """Folded verbs and their concepts that ask for this tool."""
     noun_words: frozenset[str]
     """Folded words of names, plugin and titles: never part of a value's edge."""
+    spoken: frozenset[str] = frozenset()
+    """Folded words of its examples, outside of values."""
     foreign: frozenset[str] = frozenset()
     """Such words of other tools only."""
 
@@ -215,6 +217,7 @@ def _tool(
         weights=weights,
         heads=frozenset(heads),
         noun_words=frozenset(nouns),
+        spoken=frozenset(word for sample in samples for word in sample.words),
     )
 
 

@@ -49,8 +49,9 @@ async def add(
     if place is not None and content is not None and place.required:
         if place.name not in arguments:
             unnamed = True
+            near = making.near_path(part, tool, place, content, work) if code else None
             arguments[place.name] = making.default_path(
-                part, place, following, work, code=code
+                part, following, work, code=code, near=near
             )
         path = str(arguments[place.name])
     if content is not None and content.name not in arguments and work.steps:

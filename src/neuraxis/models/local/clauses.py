@@ -69,11 +69,25 @@ def _at_joins(text: str, language: Language, verbs: frozenset[str]) -> list[str]
             rest = strip_polite(text[match.end() :], language)
             begun = max([e for _, e in cuts if e <= match.start()], default=0)
             left = text[begun : match.start()]
-            if _verb_begins(rest, language, verbs) and _may_cut(
-                left, rest, closed, language
-            ):
+            if _verb_begins(rest, language, verbs):
+                if _may_cut(left, rest, closed, language):
+                    cuts.append(match.span())
+            elif _is_gapped(left, rest, language):
                 cuts.append(match.span())
     return _cut(text, cuts)
+
+
+def _is_gapped(left: str, rest: str, language: Language) -> bool:
+    """A value and a place, as before: "write X to a.txt and Y to b.txt"."""
+    places: list[str] = []
+    for part in (left, rest):
+        item = clause(part, language)
+        if not item.tokens or not (span := item.tokens[-1].span):
+            return False
+        if not span.kinds & {"path", "email"} or len(item.tokens) < 3:
+            return False
+        places.append(item.tokens[-2].low)
+    return places[0] == places[1] and places[0] in language.prepositions
 
 
 def _verb_begins(rest: str, language: Language, verbs: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from neuraxis.models.local import retrieval
 from neuraxis.models.local.catalogue import Catalogue, Tool
 from neuraxis.models.local.language import Language, load
 from neuraxis.models.local.retrieval import Match
@@ -47,7 +48,11 @@ def is_wanted(
     named = any(span.kinds & {"path", "url", "email"} for span in clause.spans)
     if named and score >= LEAST - 0.1:
         return True
-    if any(p.match(low) for p in _talk(language.code, "made_up")):
+    exact = retrieval.first_verb(clause, language) in match.tool.heads
+    patterns = _talk(language.code, "made_up")
+    if not exact:
+        patterns += _talk(language.code, "spoken_about")
+    if any(pattern.match(low) for pattern in patterns):
         words = {token.low for token in clause.tokens}
         if not words & set(language.words("file_nouns")):
             return False

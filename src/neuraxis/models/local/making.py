@@ -34,8 +34,9 @@ async def write_first(
         return
     where = next(slot for slot in writer.slots if slot.kind == "path")
     content = next(slot for slot in writer.slots if slot.kind == "content")
-    path = default_path(part, where, (), work, code=True)
     made = await program(part, writer, content, work)
+    near = str(made.arguments.get(where.name, "")) or None
+    path = default_path(part, (), work, code=True, near=near)
     work.steps.append(
         Step(tool=writer, arguments={where.name: path, content.name: made.text})
     )
@@ -116,9 +117,18 @@ def _endings(slot: Slot) -> set[str]:
     }
 
 
+def near_path(
+    part: Clause, tool: Tool, place: Slot, content: Slot, work: Work
+) -> str | None:
+    """The file name of the example whose contents will be taken."""
+    if contents.small_program(part, work.catalogue.language):
+        return None
+    made = contents.example(part, tool, content, work.catalogue, code=True)
+    return str(made.arguments.get(place.name, "")) or None if made else None
+
+
 def default_path(
     part: Clause,
-    slot: Slot,
     following: Sequence[Clause],
     work: Work,
     *,

@@ -123,7 +123,14 @@ def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
             for t in part.tokens
             if t.span is None and t.fold and t.low not in language.function_words
         ]
-        if values and not matter and found and found[-1].head in language.verbs:
+        placed = bool(part.tokens) and part.tokens[-1].span is not None
+        if (
+            values
+            and found
+            and found[-1].head in language.verbs
+            and (not matter or (placed and part.head not in language.verbs))
+            and part.tokens[0].low not in language.words("question_words")
+        ):
             verb = found[-1].tokens[0].text
             part = clause(f"{verb} {part.text}", language)
         found.append(part)

@@ -61,7 +61,7 @@ class Reader:
             clause=clause,
             steps=steps,
             language=language,
-            body=body_start(clause, language),
+            body=_body(tool, clause, language),
         )
 
     @property
@@ -191,3 +191,14 @@ class Reader:
             or self.told(token.fold)
             or any(token.low in slot.name_words for slot in self.tool.slots)
         )
+
+
+def _body(tool: Tool, clause: Clause, language: Language) -> int:
+    """Where values may begin: behind the verb, also one that only the tool knows."""
+    index = body_start(clause, language)
+    if not index and len(clause.tokens) > 1:
+        fold = clause.tokens[0].fold
+        heads = {sample.clause.head for sample in tool.samples}
+        if fold and (fold in heads or fold in tool.noun_words):
+            return 1
+    return index

@@ -50,7 +50,7 @@ PATH = re.compile(
     re.IGNORECASE,
 )
 NUMBER = re.compile(
-    r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?=%|[a-z€$£°]{0,12}\b|\W|$)",
+    r"(?<![\w.])(?<!\w-)[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?=%|[a-z€$£°]{0,12}\b|\W|$)",
     re.IGNORECASE,
 )
 EXPRESSION = re.compile(

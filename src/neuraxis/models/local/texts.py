@@ -112,6 +112,10 @@ def _ends(reader: Reader, first: int, slot: Slot) -> list[int]:
             found.append(last)
             continue
         behind = reader.tokens[last + 1]
+        adverb = str(reader.language.rules.get("adverb_ending") or "\0")
+        if last + 1 == last_index and behind.low.endswith(adverb):
+            found.append(last)
+            continue
         if _is_asked_verb(reader, last + 1):
             found.append(last)
             continue
@@ -196,6 +200,15 @@ def _edges(reader: Reader, slot: Slot, first: int, inside: Sequence[Token]) -> f
     return cost
 
 
+def _is_asked_for(reader: Reader, token: Token) -> bool:
+    """A word of the tool's name or examples, or of like meaning to its name."""
+    tool, concepts = reader.tool, reader.language.concepts
+    if token.fold in tool.noun_words or token.fold in tool.spoken:
+        return True
+    meant = concepts.get(token.fold, frozenset[str]()) - {"=search", "=fetch"}
+    return any(concepts.get(word, frozenset()) & meant for word in tool.noun_words)
+
+
 def _naming(reader: Reader, inside: Sequence[Token]) -> float:
     """The cost of words that name the tool's matter instead of a value."""
     matter = [
@@ -215,7 +228,7 @@ def _naming(reader: Reader, inside: Sequence[Token]) -> float:
     for here, behind in itertools.pairwise(inside):
         if (
             here is not inside[-2]
-            and reader.named(here)
+            and _is_asked_for(reader, here)
             and (behind.low in reader.language.prepositions and behind.low in lead_ins)
         ):
             return 0.6

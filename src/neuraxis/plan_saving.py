@@ -1,0 +1,152 @@
+"""The plans that a run carried out flow in; the text of one saved plan flows out.
+
+A run may have had several replies with calls; in the file they are one plan, in which
+every reference still leads to the step it led to. Only steps that worked are saved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import yaml
+
+from neuraxis.expressions import split
+from neuraxis.messages import Call, Result
+from neuraxis.plan_file import VERSION
+from neuraxis.plan_references import ITEM, PARAMS
+from neuraxis.references import AssetRef, find_asset_refs, find_places
+from neuraxis.references import fill as filled
+from neuraxis.specs import Json
+
+_RESULTS = re.compile(r"results\s*\[\s*-?[0-9]+\s*\]")
+_BRACES = "{{ '{{' }}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reply:
+    """The calls of one reply, and where each of them stands in the file."""
+
+    calls: Sequence[Call]
+    places: Mapping[int, int]
+    """Place in the reply -> place in the file; without the steps that are left out."""
+    names: Mapping[str, str]
+    """A step's name -> its name in the file."""
+
+
+def joined(replies: Sequence[Sequence[Result]]) -> list[Call]:
+    """The calls that worked, of all replies, as the calls of one plan."""
+    calls: list[Call] = []
+    taken: set[str] = set()
+    for results in replies:
+        kept = [place for place, item in enumerate(results) if item.status == "done"]
+        names: dict[str, str] = {}
+        for place in kept:
+            name = results[place].call.name
+            if name is not None:
+                names[name] = _free(name, taken)
+                taken.add(names[name])
+        reply = _Reply(
+            calls=[result.call for result in results],
+            places={place: len(calls) + new for new, place in enumerate(kept)},
+            names=names,
+        )
+        calls += [_moved(place, reply) for place in kept]
+    return calls
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 1
+    free = name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _moved(place: int, reply: _Reply) -> Call:
+    call = reply.calls[place]
+    name = None if call.name is None else reply.names[call.name]
+    if call.literal:
+        return replace(call, name=name)
+    return replace(
+        call,
+        name=name,
+        arguments=_rewritten(call.arguments, place, reply),
+        for_each=_rewritten([call.for_each], place, reply)[0],
+    )
+
+
+def _rewritten(value: Json, place: int, reply: _Reply) -> Json:
+    texts = {
+        path: _text(text, place, reply)
+        for path, text in find_places(value)
+        if isinstance(text, str) and "{{" in text
+    }
+    return filled(value, texts)
+
+
+def _text(text: str, place: int, reply: _Reply) -> str:
+    """The text with every reference as it must be in the file."""
+    written: list[str] = []
+    pieces = split(text, {*reply.names, PARAMS, ITEM})
+    changed = False
+    for piece in pieces:
+        if isinstance(piece, str):
+            written.append(piece.replace("{{", _BRACES))
+            continue
+        inside = piece.text
+        root = getattr(piece, "root", PARAMS)
+        index = getattr(piece, "index", None)
+        if root == PARAMS:
+            # the model wrote it as text; in a file it would be a reference
+            written.append(f"{_BRACES} {inside} }}}}")
+            changed = True
+            continue
+        if index is not None:
+            old = index if index >= 0 else place + index
+            inside = _RESULTS.sub(f"results[{reply.places[old]}]", inside, count=1)
+        elif root in reply.names and reply.names[root] != root:
+            pattern = rf"(?<![\w-]){re.escape(root)}(?![\w-])"
+            inside = re.sub(pattern, reply.names[root], inside, count=1)
+        changed = changed or inside != piece.text
+        written.append(f"{{{{ {inside} }}}}")
+    return "".join(written) if changed else text
+
+
+def plan_text(
+    calls: Sequence[Call], *, description: str = "", on_error: str | None = None
+) -> str:
+    """The YAML of a plan; `plan_file.read_plan` reads it again."""
+    referred = {ref.asset_id for call in calls for ref in _refs(call)}
+    tree: dict[str, Json] = {"version": VERSION}
+    if description:
+        tree["description"] = description
+    if on_error is not None:
+        tree["on_error"] = on_error
+    tree["steps"] = [_step(call, referred) for call in calls]
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=88)
+
+
+def _refs(call: Call) -> list[AssetRef]:
+    looped = cast("list[Json]", [call.arguments, call.for_each])
+    return [ref for _, ref in find_asset_refs(looped)]
+
+
+def _step(call: Call, referred: set[str]) -> dict[str, Json]:
+    step: dict[str, Json] = {"tool": call.target}
+    if call.id in referred:
+        step["id"] = call.id
+    if call.name is not None:
+        step["as"] = call.name
+    if call.for_each is not None:
+        step["for_each"] = call.for_each
+    if call.max_items is not None:
+        step["max_items"] = call.max_items
+    if call.literal:
+        step["literal"] = True
+    if call.arguments != {}:
+        step["arguments"] = call.arguments
+    return step

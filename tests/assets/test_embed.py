@@ -1,0 +1,233 @@
+"""References in a text to a person, and files that a person attaches (B61, B62)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuraxis import Session
+from neuraxis.assets.attachments import read_attachment
+from neuraxis.assets.describe import BUDGET
+from neuraxis.assets.embed import CannotBeShown, embed
+from neuraxis.assets.store import AssetStore
+from neuraxis.cli.run import run
+from neuraxis.errors import ConfigError
+from neuraxis.references import AssetRef, parse_embedded
+from neuraxis.testing import ScriptedModel
+
+
+def _shown(value: Any, text: str = "<|asset://a1/content/response|>") -> str:
+    store = AssetStore()
+    store.keep("a1", "c", value)
+    return embed(text, store, _nowhere)
+
+
+def _nowhere(name: str, data: bytes) -> str:
+    raise CannotBeShown(name)
+
+
+# --- B62: text to a person --------------------------------------------------------
+
+
+@given(text=st.text() | st.text(alphabet='<|>{}asset:/"_id01 '))
+def test_B62_a_text_without_a_reference_stays(text: str) -> None:
+    """Byte for byte, whatever brackets are in it; so does one that leads nowhere."""
+    assert embed(text, AssetStore(), _nowhere) == text
+
+
+@given(before=st.text(), value=st.text(max_size=50), after=st.text())
+def test_B62_what_is_put_in_is_never_read_again(
+    before: str, value: str, after: str
+) -> None:
+    """A text of a page that names an asset brings none in."""
+    trick = f"{value}<|asset://a1/content/command|>"
+    mark = "<|asset://a1/content/response|>"
+    if parse_embedded(before + mark + after) != [
+        (
+            len(before),
+            len(before) + len(mark),
+            AssetRef(asset_id="a1", field_path=("content", "response")),
+        )
+    ]:
+        return  # the text around it is a reference itself
+    assert _shown(trick, before + mark + after) == before + trick + after
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Lyon", "Lyon"),
+        (5, "5"),
+        (None, "null"),
+        ({"a": 1}, '\n```json\n{\n  "a": 1\n}\n```\n'),
+        ([1], "\n```json\n[\n  1\n]\n```\n"),
+        (b"xyz", "<class 'bytes'> 5 bytes"),
+        ([{"a": 1, "b": "x|y\nz"}], "\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y z |\n"),
+    ],
+)
+def test_B62_each_kind_has_a_form(value: Any, expected: str) -> None:
+    """Text as text, JSON as JSON, rows as a table, the rest in words."""
+    assert _shown(value) == expected
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<|asset://a1|>",
+        "<|asset://a1/content|>",
+        '<|{"asset_id": "a1"}|>',
+        '<|{"asset_id": "a1", "field_path": ["content", "response"]}|>',
+    ],
+)
+def test_B62_all_forms_of_a_reference(written: str) -> None:
+    """URL and object; a whole asset is its answer."""
+    assert _shown("Lyon", f"In {written}.") == "In Lyon."
+
+
+def test_B62_a_picture_is_a_file_of_the_workspace(tmp_path: Path) -> None:
+    """Saved once under a name of its own, shown as Markdown; told in words if not."""
+    pictures = pytest.importorskip("PIL.Image")
+    picture = pictures.new("RGBA", (7, 5), "red")
+    saved: dict[str, bytes] = {}
+
+    def save(name: str, data: bytes) -> str:
+        saved[name] = data
+        return name
+
+    store = AssetStore()
+    store.keep("a1", "c", {"parts": [picture, picture.convert("CMYK")]})
+    text = "See <|asset://a1/content/response/parts/0|>, "
+    text += "<|asset://a1/content/response/parts/1|>"
+    assert embed(text, store, save) == (
+        "See ![a1, 7x5](shown/a1-parts-0.png), ![a1, 7x5](shown/a1-parts-1.png)"
+    )
+    assert saved["shown/a1-parts-0.png"].startswith(b"\x89PNG")
+    assert "7x5, RGBA" in embed(text, store, _nowhere)
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_B62_a_table_is_a_table(library: str) -> None:
+    """Its first rows; how many there are more."""
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    shown = _shown(make({"n": list(range(50)), "t": ["x"] * 50}))
+    assert shown.startswith("\n\n| n | t |\n| --- | --- |\n| 0 | x |\n")
+    assert shown.count("\n| ") == 22
+    assert "(30 more rows)" in shown
+
+
+def test_B62_a_long_text_is_a_file() -> None:
+    """Its beginning is put in, the whole is saved."""
+    saved: dict[str, bytes] = {}
+    store = AssetStore()
+    store.keep("a1", "c", "x" * 30_000)
+    text = embed(
+        "<|asset://a1/content/response|>",
+        store,
+        lambda name, data: saved.setdefault(name, data) and name,
+    )
+    assert "[30000 characters, the whole text](shown/a1.txt)" in text
+    assert saved["shown/a1.txt"] == b"x" * 30_000
+
+
+def test_B62_the_answer_of_a_run_is_readable(tmp_path: Path) -> None:
+    """The person reads the object, the model's own words stay in the history."""
+    pictures = pytest.importorskip("PIL.Image")
+    said = "Here it is: <|asset://a1/content|>"
+    session = Session(model=ScriptedModel([said]), workspace=tmp_path)
+    session.attach(pictures.new("RGB", (4, 3)))
+    with session:
+        answer = session.run_sync("show it")
+    assert answer.text == "Here it is: ![a1, 4x3](shown/a1-content.png)"
+    assert answer.files == ("shown/a1-content.png",)
+    assert (tmp_path / "shown" / "a1-content.png").is_file()
+    assert session.history[-1].content == said
+
+
+# --- B61: what a person attaches -----------------------------------------------------
+
+
+def test_B61_files_are_what_their_ending_says(tmp_path: Path) -> None:
+    """A picture, a table, a text, bytes."""
+    polars = pytest.importorskip("polars")
+    pictures = pytest.importorskip("PIL.Image")
+    pictures.new("RGB", (4, 3)).save(tmp_path / "p.png")
+    (tmp_path / "t.csv").write_text("a;b\n1;2\n", encoding="utf-8")
+    (tmp_path / "n.md").write_text("\ufeffnote", encoding="utf-8")
+    (tmp_path / "x.bin").write_bytes(b"\xff\x00")
+    polars.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
+    assert read_attachment(tmp_path / "p.png").size == (4, 3)
+    assert read_attachment(tmp_path / "t.csv").to_dicts() == [{"a": 1, "b": 2}]
+    assert read_attachment(tmp_path / "t.parquet").to_dicts() == [{"a": 1}]
+    assert read_attachment(tmp_path / "n.md") == "note"
+    assert read_attachment(tmp_path / "x.bin") == b"\xff\x00"
+
+
+@pytest.mark.parametrize("name", ["p.png", "t.parquet", "none.txt", "t.csv"])
+def test_B61_a_broken_file_is_told(name: str, tmp_path: Path) -> None:
+    """With its path."""
+    pytest.importorskip("polars")
+    pytest.importorskip("PIL.Image")
+    if name != "none.txt":
+        (tmp_path / name).write_bytes(b"" if name == "t.csv" else b"\x89PNG broken")
+    with pytest.raises(ConfigError, match=name):
+        read_attachment(tmp_path / name)
+
+
+def test_B61_the_model_is_told_and_can_use_it(tmp_path: Path) -> None:
+    """In the list of assets, with the description; a later session has it too."""
+    pytest.importorskip("polars")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+    call = {"tool": "table_rows", "table": "asset://a1/content"}
+    model = ScriptedModel([json.dumps([call]), "ok", "yes"])
+    options: dict[str, Any] = {
+        "model": model,
+        "plugins": ["neuraxis:tables"],
+        "journal": tmp_path / "j.db",
+        "asset_folder": tmp_path / "assets",
+    }
+    session = Session(**options)
+    assert session.attach(tmp_path / "t.csv") == "a1"
+    answer = session.run_sync("what is in it?")
+    assert (
+        "2 rows, 2 columns: a Int64, b Int64" in model.prompts[0].messages[-1].content
+    )
+    assert "t.csv" in model.prompts[0].messages[-1].content
+    assert answer.calls[0].value["rows"] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    session.close()
+    later = Session(**options, session=session.id)
+    assert later.assets.resolve(AssetRef(asset_id="a1", field_path=("content",))).height
+    assert later.attach("more") == "a3"
+    later.close()
+
+
+@given(value=st.text() | st.lists(st.text()), description=st.text())
+def test_B56_an_attachment_stays_in_the_budget(value: Any, description: str) -> None:
+    """With its description."""
+    store = AssetStore()
+    kept = store.attach("a1", value, description)
+    assert len(json.dumps(kept.meta, ensure_ascii=False)) <= BUDGET + 20
+    assert len(json.dumps(store.meta(), ensure_ascii=False)) <= BUDGET + 60
+
+
+def test_B61_attach_on_the_command_line(tmp_path: Path) -> None:
+    """`run --attach FILE`, as often as wanted; a wrong name ends with code 2."""
+    (tmp_path / "n.txt").write_text("the note", encoding="utf-8")
+    (tmp_path / "s.yaml").write_text(
+        '- text: "<|asset://a1/content|> and <|asset://a2/content|>"\n'
+        '  expect: ["n.txt"]\n',
+        encoding="utf-8",
+    )
+    options = ["-m", f"scripted:{tmp_path / 's.yaml'}", "--journal", "memory"]
+    options += ["-w", str(tmp_path / "w"), "-q"]
+    attached = ["--attach", str(tmp_path / "n.txt")] * 2
+    result = CliRunner().invoke(run, ["go", *options, *attached])
+    assert "the note and the note\n" == result.output
+    missing = CliRunner().invoke(run, ["go", *options, "--attach", "none.txt"])
+    assert isinstance(missing.exception, ConfigError)
