@@ -184,7 +184,7 @@ def test_reading_a_foreign_file_is_reading_strangers(tmp_path: Path) -> None:
         intents(
             FETCH,
             {"tool": "FILEWRITER", "file_path": "a.txt", "contents": OUTPUT},
-            {"tool": "file_reader", "file_path": "./x/../a.txt"},
+            {"tool": "file_reader", "file_path": "./a.txt"},
             {"tool": "send", "to": "{{ previous_result['contents'] }}", "text": "x"},
         ),
     )

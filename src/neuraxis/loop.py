@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -167,7 +167,10 @@ async def converse(
 
 
 async def run_calls(
-    calls: Sequence[Call], parts: Parts, emit: Callable[[Event], None]
+    calls: Sequence[Call],
+    parts: Parts,
+    emit: Callable[[Event], None],
+    params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
     """Run calls that no model wrote: checked, decided and kept like any other.
 
@@ -179,6 +182,7 @@ async def run_calls(
         known_assets=parts.assets.known,
         asset_ids=parts.assets.ids,
         lenient=not parts.strict,
+        params=params,
     )
     emit(_checked(plan, Reply()))
     if plan.problems:

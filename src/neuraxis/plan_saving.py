@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import yaml
 
-from neuraxis.expressions import split
+from neuraxis.expressions import Malformed, split
 from neuraxis.messages import Call, Result
 from neuraxis.plan_file import VERSION
 from neuraxis.plan_references import ITEM, PARAMS
@@ -98,15 +97,14 @@ def _text(text: str, place: int, reply: _Reply) -> str:
             written.append(piece.replace("{{", _BRACES))
             continue
         inside = piece.text
-        root = getattr(piece, "root", PARAMS)
-        index = getattr(piece, "index", None)
-        if root == PARAMS:
+        if isinstance(piece, Malformed) or piece.root == PARAMS:
             # the model wrote it as text; in a file it would be a reference
             written.append(f"{_BRACES} {inside} }}}}")
             changed = True
             continue
-        if index is not None:
-            old = index if index >= 0 else place + index
+        root = piece.root
+        if piece.index is not None:
+            old = piece.index if piece.index >= 0 else place + piece.index
             inside = _RESULTS.sub(f"results[{reply.places[old]}]", inside, count=1)
         elif root in reply.names and reply.names[root] != root:
             pattern = rf"(?<![\w-]){re.escape(root)}(?![\w-])"
@@ -131,8 +129,7 @@ def plan_text(
 
 
 def _refs(call: Call) -> list[AssetRef]:
-    looped = cast("list[Json]", [call.arguments, call.for_each])
-    return [ref for _, ref in find_asset_refs(looped)]
+    return [ref for _, ref in find_asset_refs([call.arguments, call.for_each])]
 
 
 def _step(call: Call, referred: set[str]) -> dict[str, Json]:

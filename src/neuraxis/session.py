@@ -287,11 +287,32 @@ class Session:
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
         """Run one call that no model wrote; checked like any other."""
+        return (await self.call_all([call], watch))[0]
+
+    async def call_all(
+        self,
+        calls: Sequence[Call],
+        watch: Watch | None = None,
+        *,
+        params: Mapping[str, Json] | None = None,
+        on_error: OnError | None = None,
+    ) -> list[Result]:
+        """Run a plan that no model wrote; checked whole, then run as if in order.
+
+        Args:
+            calls: the steps; a result's id is its call's.
+            watch: sees every event as it happens.
+            params: what `{{ params['x'] }}` stands for; None: it is plain text.
+            on_error: for this plan; None: the session's own.
+        """
+        parts = self._parts
+        if on_error is not None:
+            parts = replace(parts, on_error=on_error)
         self._watch = watch or _nobody
         try:
             if not self._announced:
                 self._announce()
-            return (await run_calls([call], self._parts, self._emit))[0]
+            return await run_calls(calls, parts, self._emit, params)
         finally:
             self._watch = None
 

@@ -130,7 +130,13 @@ def read_at(
 
 def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     """The value at `start` and its end, or None: read it the long way."""
-    if _unfit(text) is not None or not _is_shallow(text):
+    plain = (
+        text.isascii()
+        and len(text) <= LONGEST
+        and "\\u" not in text
+        and text.count("{") + text.count("[") <= DEPTH
+    )
+    if not plain and (_unfit(text) is not None or not _is_shallow(text)):
         return None
     try:
         return _quick(text, start)

@@ -90,7 +90,9 @@ def command(
             for all parameters at once.
         **options: `name`, `description`, `tool_name`, `time_limit` (seconds),
             `blocking` (False: needs no thread), `concurrency` (calls at once),
-            `examples`, `example_output`, `failure_field`.
+            `examples`, `example_output`, `failure_field`; and names of parameters:
+            `trusted_only` (recipients, paths, code), `sends_out` (URLs), `secret_ok`
+            (takes `secret://NAME`), `names_file` (with `read`, `write` or `run`).
 
     Raises:
         ConfigError: `effects` says nothing known.

@@ -56,7 +56,8 @@ def fill(
             for option in options:
                 if option.tokens & used:
                     continue
-                gain = option.score + (1.0 if slot.required else 0.0)
+                # An optional parameter must be worth its being there.
+                gain = option.score + (1.0 if slot.required else -0.4)
                 if not slot.required and option.score < OPTIONAL:
                     continue
                 grown.append(

@@ -192,6 +192,9 @@ def _edges(reader: Reader, slot: Slot, first: int, inside: Sequence[Token]) -> f
         cost += 0.4
     if reader.named(head):
         cost += 0.3
+    adverb = str(reader.language.rules.get("adverb_ending") or "\0")
+    if several and end.low.endswith(adverb) and end.text.islower():
+        cost += 0.3
     if several and reader.named(end) and end.low not in slot.name_words:
         cost += 0.15
     if slot.kind == "identifier":
