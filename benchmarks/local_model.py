@@ -46,7 +46,7 @@ from neuraxis.plugins.manifest import parse_manifest
 from neuraxis.specs import PluginSpec
 
 DATA = Path(__file__).parent / "data"
-SETS = ("local_dev_four.yaml", "local_dev_other.yaml", "local_dev_talk.yaml")
+SETS = sorted(path.name for path in DATA.glob("local_dev_*.yaml"))
 CALLS = re.compile(r"<!-- RESPONSE_START -->(.*)<!-- RESPONSE_END -->", re.DOTALL)
 
 
@@ -127,8 +127,12 @@ async def ask(model: LocalModel, prompt: Prompt) -> tuple[str, list[str]]:
     return text, notes
 
 
+def read(file: Path) -> dict[str, Any]:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
 async def measure(file: Path, *, with_model: bool, show: bool) -> None:
-    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree = read(file)
     own = manifests(file)
     shared = tree.get("plugins") or list(own)
     for name in tree.get("plugins") or ():

@@ -197,7 +197,7 @@ def test_reading_a_foreign_file_is_reading_strangers(tmp_path: Path) -> None:
     [
         {"tool": "send", "to": OUTPUT, "text": "hi"},
         {"tool": "send", "to": f"mail {OUTPUT}", "text": "hi"},
-        {"tool": "send", "to": {"asset_id": "a1", "field_path": ["content"]}, "text": ""},
+        {"tool": "send", "to": {"asset_id": "a1"}, "text": ""},
         {"tool": "note", "text": OUTPUT},
         {"tool": "FILEWRITER", "file_path": "{{ previous_result['next'] }}",
          "contents": "x"},
@@ -206,7 +206,7 @@ def test_reading_a_foreign_file_is_reading_strangers(tmp_path: Path) -> None:
 def test_who_and_where_from_a_page_is_not_done(
     tmp_path: Path, last: dict[str, Any]
 ) -> None:
-    """A recipient or path that is a page's, whole or in a text; all of an undeclared."""
+    """A recipient or path of a page's, whole or in a text; all of an undeclared."""
     results, _ = run(tmp_path, intents(FETCH, last))
     assert "done" != (results[-1].status if results else "refused")
     assert [] == SENT

@@ -29,12 +29,21 @@ from neuraxis.events import (
 )
 from neuraxis.messages import Call, CallError, Path, Result
 from neuraxis.origins import Label
+from neuraxis.paths import RESPONSE
 from neuraxis.plan import Step, is_left_out
 from neuraxis.plan_references import ITEM
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import DEFAULT
-from neuraxis.references import AssetRef, ReferenceFailure, evaluate, fill
+from neuraxis.references import (
+    AssetRef,
+    ReferenceFailure,
+    WalkError,
+    evaluate,
+    fill,
+    format_url,
+    walk,
+)
 from neuraxis.runtime import Linked, Runtime, Unheard
 from neuraxis.specs import Json
 
@@ -194,15 +203,28 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
         problem = schema.accepts_native(path, value)
         if problem is not None:
             where = sentences.path_text(path, target)
-            raise Refused(
-                sentences.invalid_asset_type(where, problem.expected, problem.got)
-            )
+            got = problem.got + _that_fits(step, path, value)
+            raise Refused(sentences.invalid_asset_type(where, problem.expected, got))
     problems = schema.problems(arguments, holes=tuple(replaced))
     if problems:
         raise Refused(
             sentences.invalid_param(target, problems, command.spec.parameter_names)
         )
     return arguments
+
+
+def _that_fits(step: Step, path: Path, value: Any) -> str:
+    """For a reference to a whole asset: that to its answer, where it fits (B54)."""
+    ref = next((ref for place, ref in step.asset_refs if place == path), None)
+    for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):
+        try:
+            inside = walk(value, tail)
+        except WalkError:
+            continue
+        if ref and step.command.parameters.accepts_native(path, inside) is None:
+            longer = AssetRef(asset_id=ref.asset_id, field_path=ref.field_path + tail)
+            return f" (did you mean {format_url(longer)}?)"
+    return ""
 
 
 def _exhausted(tool: str, runtime: Runtime) -> CallError:
@@ -332,6 +354,8 @@ def _failure(
 ) -> Result:
     if runtime.secrets.active:
         error = replace(error, message=runtime.secrets.scrub(error.message))
+        if raised is not None:  # what it raised may hold a secret too
+            raised = CommandError(error.message)
     return Result(
         call=call,
         status="failed",

@@ -166,6 +166,20 @@ async def converse(
     return answer
 
 
+def plan_of(
+    calls: Sequence[Call], parts: Parts, params: Mapping[str, Json] | None = None
+) -> Plan:
+    """The checked plan of these calls, or all that is wrong with them."""
+    return build(
+        calls,
+        parts.registry.find,
+        known_assets=parts.assets.known,
+        asset_ids=parts.assets.ids,
+        lenient=not parts.strict,
+        params=params,
+    )
+
+
 async def run_calls(
     calls: Sequence[Call],
     parts: Parts,
@@ -176,14 +190,7 @@ async def run_calls(
 
     Where the plan has problems nothing runs, and each call's result is the first.
     """
-    plan = build(
-        calls,
-        parts.registry.find,
-        known_assets=parts.assets.known,
-        asset_ids=parts.assets.ids,
-        lenient=not parts.strict,
-        params=params,
-    )
+    plan = plan_of(calls, parts, params)
     emit(_checked(plan, Reply()))
     if plan.problems:
         error = plan.problems[0]

@@ -58,7 +58,7 @@ def drawn(plan: Plan, states: Mapping[str, str] | None = None) -> list[Drawn]:
         before = [found[place].column for place in (*uses, *after)]
         loop = " for each item" if step.loop is not None else ""
         name = f" as {step.call.name}" if step.call.name else ""
-        arguments = json.dumps(step.call.arguments, ensure_ascii=False, default=str)
+        arguments = json.dumps(step.arguments, ensure_ascii=False, default=str)
         found.append(
             Drawn(
                 label=_plain(f"{step.call.target}{loop}{name}"),

@@ -6,16 +6,19 @@ every reference still leads to the step it led to. Only steps that worked are sa
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import yaml
 
+from neuraxis.errors import NeuraxisError
 from neuraxis.expressions import Malformed, split
 from neuraxis.messages import Call, Result
 from neuraxis.plan_file import VERSION
 from neuraxis.plan_references import ITEM, PARAMS
+from neuraxis.plugins.yaml_nodes import read_yaml
 from neuraxis.references import AssetRef, find_asset_refs, find_places
 from neuraxis.references import fill as filled
 from neuraxis.specs import Json
@@ -125,7 +128,20 @@ def plan_text(
     if on_error is not None:
         tree["on_error"] = on_error
     tree["steps"] = [_step(call, referred) for call in calls]
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=88)
+    for unicode in (True, False):
+        text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=unicode, width=88)
+        if _says(text, tree):
+            return text
+    # what YAML cannot keep apart (some line breaks), JSON writes as escapes
+    return json.dumps(tree, indent=2)
+
+
+def _says(text: str, tree: Mapping[str, Json]) -> bool:
+    """Whether reading the text gives the same values again."""
+    try:
+        return read_yaml(text, "").value == tree
+    except NeuraxisError:
+        return False
 
 
 def _refs(call: Call) -> list[AssetRef]:

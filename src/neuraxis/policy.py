@@ -230,6 +230,8 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     if not isinstance(listed, list):
         raise ConfigError("policy.rules: expected a list of tables")
     rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
+    if not rules and default in ("by_origin", "allow"):
+        return DEFAULT if default == "by_origin" else EVERYTHING
     return Policy(rules=tuple(rules), default=default)
 
 

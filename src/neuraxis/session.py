@@ -13,8 +13,10 @@ from collections.abc import (
     Callable,
     Generator,
     Iterable,
+    Mapping,
     Sequence,
 )
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, get_args
@@ -35,18 +37,20 @@ from neuraxis.events import (
 )
 from neuraxis.history import history_of
 from neuraxis.journal import Journal, open_journal
-from neuraxis.loop import Answer, Parts, converse, run_calls
+from neuraxis.loop import Answer, Parts, converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.origins import Origins
-from neuraxis.plan import OnError
+from neuraxis.plan import OnError, Plan
 from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.lock import FILE_NAME, check
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
 from neuraxis.runtime import Approve, Budget
 from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
+from neuraxis.specs import Json
 
 Watch = Callable[[Event], None]
 
@@ -100,6 +104,8 @@ class Session:
             foreign words would do (docs/security.md).
         approve: asked where the policy says `ask`; None: nobody can be asked.
         yes_to: patterns of `plugin.command` that need not be asked about.
+        lock: the lock file of plugins that are named; default: `neuraxis.lock.json` in
+            the current folder, if there is one.
         allow_hosts: inside addresses that requests may reach, as `host:port`.
         strict: take what the protocol documents say and nothing else.
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
@@ -128,6 +134,7 @@ class Session:
         policy: Policy | None = None,
         approve: Approve | None = None,
         yes_to: Sequence[str] = (),
+        lock: str | Path | None = None,
         allow_hosts: Sequence[str] = (),
         strict: bool = False,
         on_error: OnError = "fail_fast",
@@ -140,9 +147,16 @@ class Session:
         self.workspace = Path(
             workspace or self.settings.get("workspace") or "neuraxis-workspace"
         ).absolute()
-        self.registry = Registry(
-            load_plugin(_outside(source, self.workspace)) for source in plugins
+        named = [
+            (source, load_plugin(_outside(source, self.workspace)))
+            for source in plugins
+        ]
+        check(
+            Path.cwd() / FILE_NAME if lock is None else Path(lock),
+            # what the program itself hands over needs no acceptance
+            (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
         )
+        self.registry = Registry(plugin for _, plugin in named)
         self.model = (
             find_model(model, self.settings) if isinstance(model, str) else model
         )
@@ -288,6 +302,12 @@ class Session:
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
         """Run one call that no model wrote; checked like any other."""
         return (await self.call_all([call], watch))[0]
+
+    def check(
+        self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
+    ) -> Plan:
+        """The plan that these calls are, or all that is wrong; nothing is run."""
+        return plan_of(calls, self._parts, params)
 
     async def call_all(
         self,

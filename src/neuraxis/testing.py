@@ -1,22 +1,49 @@
 """Test doubles and checks for people who write plugins: no model, no network.
 
-from neuraxis.testing import call, ScriptedModel
+    from neuraxis.testing import call, check_plugin
+
+    def test_it_says_hello():
+        assert check_plugin("plugins/hello") == []
+        assert call("plugins/hello", "greet", {"person": "Ada"}).status == "done"
+
+`call` runs one command, `check_plugin` reads a plugin as the runtime does,
+`prompt_of` and `golden` keep what a model is shown, `round_trip` is for dialects.
 """
 
 from __future__ import annotations
 
 import asyncio
+import difflib
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuraxis.messages import Call, Result
+from neuraxis.dialects import DIALECTS, Dialect, find_dialect
+from neuraxis.dialects.native import Native
+from neuraxis.errors import ManifestError
+from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
+from neuraxis.plan import build
+from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.registry import Plugin, Registry
 from neuraxis.policy import Policy
+from neuraxis.sentences import problem_text
 from neuraxis.session import Session
 from neuraxis.settings import Settings
-from neuraxis.specs import Json
+from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-__all__ = ["ScriptedModel", "call"]
+__all__ = [
+    "ScriptedModel",
+    "call",
+    "check_plugin",
+    "golden",
+    "prompt_of",
+    "round_trip",
+]
+
+UPDATE = "NEURAXIS_UPDATE_GOLDEN"
+"""Set to 1, `golden` writes its files instead of comparing."""
 
 
 def call(
@@ -27,6 +54,7 @@ def call(
     workspace: Path | str = ".",
     policy: Policy | None = None,
     settings: Settings | None = None,
+    strict: bool = False,
 ) -> Result:
     """Run one command of a plugin as a model's call would: checked, decided, kept.
 
@@ -37,6 +65,7 @@ def call(
         workspace: the folder that commands may write to.
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
+        strict: an answer that the plugin did not declare is an error.
     """
     with Session(
         model=ScriptedModel([]),
@@ -44,6 +73,7 @@ def call(
         workspace=workspace,
         policy=policy,
         settings=settings or Settings(),
+        strict=strict,
     ) as session:
         found = session.registry.plugins[0].spec.name
         known = session.registry.plugins[0].commands
@@ -54,3 +84,161 @@ def call(
             arguments={} if arguments is None else arguments,
         )
         return asyncio.run(session.call(asked))
+
+
+def check_plugin(source: Any) -> list[str]:
+    """Everything that is wrong or doubtful about a plugin, in sentences; none is good.
+
+    Read are its description, its code's agreement with it, its examples (as calls
+    that would be checked before they run) and how each dialect shows it. Nothing of
+    it is called.
+    """
+    try:
+        plugin = load_plugin(source)
+    except ManifestError as error:
+        return [str(problem) for problem in error.problems]
+    registry = Registry([plugin])
+    problems = [str(problem) for problem in plugin.problems]
+    problems += [
+        f"{name}: there is no code for this command"
+        for name, item in plugin.commands.items()
+        if item.run is None
+    ]
+    problems += _undescribed(plugin)
+    for example in _examples(plugin):
+        problems += _wrong_example(example, registry)
+    for name, item in plugin.commands.items():
+        output = item.spec.example_output
+        if output is not None and item.response is not None:
+            for problem in item.response.problems(output):
+                text = problem_text(problem)
+                problems.append(f"{name}: the example output does not fit: {text}")
+    for dialect in DIALECTS:
+        text = prompt_of(plugin, dialect)
+        for name, item in plugin.commands.items():
+            said = registry.tool_name(item) if dialect == "intents" else name
+            if plugin.spec.listed and dialect != "native" and said not in text:
+                problems.append(f"{name}: {dialect} does not show it")
+    return list(dict.fromkeys(problems))
+
+
+def _undescribed(plugin: Plugin) -> Iterator[str]:
+    """What a manifest's loader warns of, for plugins that have no manifest."""
+    if plugin.spec.generation != "python":
+        return
+    if not plugin.spec.description_model:
+        yield "the plugin has no description: a model cannot choose it"
+    for name, item in plugin.commands.items():
+        if not item.spec.description:
+            yield f"{name}: the command has no description"
+        nodes: dict[str, Any] = item.spec.parameters.get("properties", {})
+        for parameter, node in nodes.items():
+            if not node.get("description"):
+                yield f"{name}: the parameter {parameter} has no description"
+
+
+def _examples(plugin: Plugin) -> Iterator[Example]:
+    yield from plugin.spec.examples
+    for item in plugin.commands.values():
+        yield from item.spec.examples
+
+
+def _wrong_example(example: Example, registry: Registry) -> Iterator[str]:
+    """What would be told to a model that made the calls of an example."""
+    names = registry.tool_names
+    if any(item.tool not in names for item in example.calls):
+        return  # a chain with another plugin's tools
+    calls: list[Call] = []
+    for number, item in enumerate(example.calls, 1):
+        arguments = dict(item.arguments)
+        takes_as = "as" in _parameters(registry, item.tool)
+        step = None if takes_as else arguments.pop("as", None)
+        calls.append(
+            Call(
+                id=f"example {number}",  # an example may speak of the asset a1
+                plugin=None,
+                command=item.tool,
+                arguments=arguments,
+                name=step,
+            )
+        )
+    plan = build(calls, registry.find, known_assets=lambda asset_id: True)
+    for error in plan.problems:
+        yield f"the example {example.question!r} does not fit: {error.message}"
+
+
+def _parameters(registry: Registry, tool: str) -> Sequence[str]:
+    found = registry.find(None, tool)
+    return () if isinstance(found, CallError) else found.spec.parameter_names
+
+
+def prompt_of(source: Any, dialect: str = "intents", *, strict: bool = False) -> str:
+    """What a model is shown of a plugin, in that dialect."""
+    registry = Registry([load_plugin(source)])
+    return find_dialect(dialect, strict=strict).prompt(
+        registry.specs, registry.tool_names
+    )
+
+
+def golden(file: Path | str, text: str) -> None:
+    """Compare a text with what a file of the tests holds.
+
+    With the environment variable `NEURAXIS_UPDATE_GOLDEN=1` the file is written.
+
+    Raises:
+        AssertionError: it is another text, or there is no such file.
+    """
+    path = Path(file)
+    if os.environ.get(UPDATE) == "1":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    if not path.is_file():
+        raise AssertionError(f"{path} is not there; set {UPDATE}=1 to write it")
+    kept = path.read_text(encoding="utf-8")
+    if kept != text:
+        lines = difflib.unified_diff(
+            kept.splitlines(), text.splitlines(), str(path), "now", lineterm=""
+        )
+        told = "\n".join(lines)
+        raise AssertionError(f"{told}\nIf this is right, set {UPDATE}=1 to write it")
+
+
+def round_trip(dialect: str | Dialect, calls: Sequence[Call]) -> None:
+    """Check that calls, written in a dialect and read again, are the same calls.
+
+    Raises:
+        AssertionError: they are others, or cannot be read.
+    """
+    spoken = find_dialect(dialect) if isinstance(dialect, str) else dialect
+    if isinstance(spoken, Native):
+        _teach(spoken, calls)
+        completion = Completion(
+            tool_calls=spoken.native_calls(calls), finish_reason="tool_calls"
+        )
+    else:
+        completion = Completion(text=spoken.write(calls))
+    ids = iter([item.id for item in calls])
+    reply = spoken.decode(completion, next_id=lambda: next(ids, "more"))
+    if reply.errors:
+        raise AssertionError(f"{spoken.name}: {reply.errors[0].message}")
+    wanted, found = _said(calls), _said(reply.calls)
+    if wanted != found:
+        raise AssertionError(f"{spoken.name}: wrote {wanted}, read {found}")
+
+
+def _teach(native: Native, calls: Sequence[Call]) -> None:
+    """Let the dialect know the tools: servers may get other names for them."""
+    tools = {item.target: (item.plugin or "", item.command) for item in calls}
+    specs = [
+        PluginSpec(name=plugin, commands=(CommandSpec(name=name),))
+        for plugin, name in tools.values()
+    ]
+    native.native_tools(specs, tools)
+
+
+def _said(calls: Sequence[Call]) -> list[tuple[Any, ...]]:
+    return [
+        (item.id, item.target, item.arguments, item.name, item.literal)
+        for item in calls
+    ]

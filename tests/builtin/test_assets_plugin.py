@@ -21,7 +21,7 @@ from neuraxis.settings import Settings
 from neuraxis.testing import ScriptedModel
 
 LOG = "".join(f"line {n}: {'error' if n % 100 == 0 else 'fine'}\n" for n in range(5000))
-HERE = "asset://a1/content/response"
+HERE = "asset://c1/content/response"
 
 
 def _session(value: Any) -> Session:
@@ -35,7 +35,7 @@ def _session(value: Any) -> Session:
         plugins=[gives, "neuraxis:assets"],
         settings=Settings(),
     )
-    assert _call(session, "gives", "a1").stored
+    assert _call(session, "gives", "c1").stored
     return session
 
 
@@ -225,7 +225,7 @@ def test_list_assets() -> None:
         session.attach("a text of the person", "a note")
         told = _call(session, "list_assets").value
     assert [(item["asset_id"], item["from"]) for item in told["assets"]] == [
-        ("a1", "gives"),
-        ("a1" if False else session.assets.ids[1], "the user"),
+        ("c1", "gives"),
+        ("a1", "the user"),
     ]
     assert told["total_assets"] == 2

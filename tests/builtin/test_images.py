@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import struct
 import zlib
@@ -82,10 +83,8 @@ def test_every_cut_of_a_file_is_an_error_or_a_picture() -> None:
         _picture().save(sink, kind)
         data = sink.getvalue()
         for end in range(0, len(data), max(1, len(data) // 60)):
-            try:
-                pictures.opened(data[:end], 10_000)
-            except CommandError as error:
-                assert "\n" not in str(error)
+            with contextlib.suppress(CommandError):
+                assert pictures.opened(data[:end], 10_000).size == (100, 60)
 
 
 @pytest.mark.parametrize("side", [9_000, 60_000])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from neuraxis.builtin.tables import frames, plugin, views
 from neuraxis.errors import CommandError
@@ -107,13 +110,18 @@ def test_no_path_leads_out(path: str, tmp_path: Path) -> None:
     assert "a\n1\n" == (tmp_path / "t.csv").read_text("utf-8")
 
 
-def test_rows_and_bytes_are_limited(tmp_path: Path) -> None:
+def test_rows_and_bytes_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A small file that unpacks to more rows than allowed is refused."""
     context = Context(workspace=tmp_path)
     data = frames.written(polars.DataFrame({"x": [0] * 5000}), ".parquet")
     assert len(data) < 2000
     with pytest.raises(CommandError, match="more than 100 rows"):
         frames.parse(data, ".parquet", "", 100)
+    monkeypatch.setattr(frames, "MOST_CELLS", 4000)
+    with pytest.raises(CommandError, match="5000 cells"):
+        frames.parse(data, ".parquet", "", 10_000)
     (tmp_path / "t.csv").write_bytes(b"a\n" * 1000)
     with pytest.raises(CommandError, match="at most"):
         plugin.workspace.read(context, "t.csv", 100)
@@ -142,7 +150,8 @@ def test_rows_and_bytes_are_limited(tmp_path: Path) -> None:
         ("city", "starts_with", "L", [10, 20]),
         ("city", "ends_with", "n", [10, 30, 20]),
         ("size", "is_empty", None, [20]),
-        ("size", "is_not_empty", None, [10, 30, 5]),
+        ("size", "is_empty", True, [20]),
+        ("size", "is_empty", False, [10, 30, 5]),
     ],
 )
 def test_conditions(column: str, op: str, value: Any, expected: list[int]) -> None:
@@ -333,3 +342,46 @@ def test_what_is_no_table_is_told() -> None:
     assert "table" in _refused("table_rows", table="x")
     with pytest.raises(CommandError, match="Expected a table, got string"):
         frames.frame_of("x")
+
+
+CELLS = st.none() | st.integers(-5, 5)
+_PYTHON: dict[str, Any] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
+@given(
+    cells=st.lists(CELLS, min_size=1, max_size=20),
+    op=st.sampled_from(sorted(_PYTHON)),
+    value=st.integers(-5, 5) | st.floats(-5, 5),
+)
+@settings(deadline=None, max_examples=60)
+def test_filter_is_what_python_does(
+    cells: list[int | None], op: str, value: float
+) -> None:
+    """An empty cell meets no comparison."""
+    frame = polars.DataFrame({"n": cells}, schema={"n": polars.Int64})
+    kept = plugin.filter_rows(frame, [{"column": "n", "op": op, "value": value}])
+    expected = [cell for cell in cells if cell is not None and _PYTHON[op](cell, value)]
+    assert expected == kept["n"].to_list()
+
+
+@given(
+    texts=st.lists(st.text(max_size=900), min_size=1, max_size=60),
+    count=st.integers(1, 40),
+)
+@settings(deadline=None, max_examples=40)
+def test_pages_together_are_the_table(texts: list[str], count: int) -> None:
+    """Whatever is in the cells."""
+    frame = polars.DataFrame({"n": range(len(texts)), "text": texts})
+    start, seen = 0, []
+    while start is not None:
+        view = plugin.table_rows(frame, start, count)
+        seen += [row["n"] for row in view["rows"]]
+        start = view.get("next_start")
+    assert seen == list(range(len(texts)))

@@ -44,6 +44,20 @@ def test_prose_is_shown_as_it_comes_and_once(tmp_path: Path) -> None:
     assert screen.count("Once upon a time.") == 1
 
 
+def test_B62_a_reference_is_never_seen_while_prose_comes(tmp_path: Path) -> None:
+    """However the pieces cut it; what it stands for comes at the end, once."""
+    (tmp_path / "note.txt").write_text("4 < 5 of us", encoding="utf-8")
+    (tmp_path / "m.yaml").write_text(
+        '- chunks: ["The note, 1 ", "<", " 2: <", "|asset:", "//a1/content|", "> End."]'
+        "\n  delay: 0.02\n",
+        encoding="utf-8",
+    )
+    arguments = ["run", "-m", "scripted:m.yaml", "--attach", "note.txt", "tell"]
+    screen = _on_a_terminal(arguments, tmp_path)
+    assert screen.count("The note, 1 < 2: 4 < 5 of us End.") == 1
+    assert "asset:" not in screen
+
+
 def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:
     """A plan's steps stay on the screen as lines; the block's text does not."""
     (tmp_path / "m.yaml").write_text(

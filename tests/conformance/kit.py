@@ -58,7 +58,9 @@ class Talk:
     def errors(self) -> list[str]:
         """Codes of the calls that did not work."""
         return [
-            result.error.code for result in self.answer.calls if result.error is not None
+            result.error.code
+            for result in self.answer.calls
+            if result.error is not None
         ]
 
 
@@ -134,7 +136,9 @@ def reply_in(dialect: str, calls: Sequence[Call], tools: dict[tuple[str, str], s
 
 def read(dialect: str | Dialect, text: str, *, strict: bool = False) -> Reply:
     """A reply, decoded."""
-    reader = find_dialect(dialect, strict=strict) if isinstance(dialect, str) else dialect
+    reader = (
+        find_dialect(dialect, strict=strict) if isinstance(dialect, str) else dialect
+    )
     return reader.decode(Completion(text=text), next_id=counter())
 
 
@@ -156,6 +160,4 @@ def folder(base: Path, name: str, manifest: str, code: str = "") -> Path:
 def done(value: Any, *, plugin: str = "web", command: str = "search") -> Result:
     """A result, as the runtime makes it."""
     call = Call(id="a1", plugin=plugin, command=command)
-    return Result(
-        call=call, status="done", plugin=plugin, command=command, value=value
-    )
+    return Result(call=call, status="done", plugin=plugin, command=command, value=value)

@@ -53,7 +53,9 @@ def test_A3_the_summary_names_every_command() -> None:
     for name in builtin_names():
         spec = load_plugin(f"neuraxis:{name}").spec
         text = dialect.prompt([spec], {})
-        said = re.search(r"^Summary:\n\n(.*?)\n\nDetail:\n\n```yaml$", text, re.M | re.S)
+        said = re.search(
+            r"^Summary:\n\n(.*?)\n\nDetail:\n\n```yaml$", text, re.M | re.S
+        )
         assert said is not None
         for item in spec.commands:
             assert item.name in said[1], f"{name}: {item.name}"
@@ -63,11 +65,15 @@ def test_A7_the_prompt_says_when_to_call() -> None:
     """Tools are for what the model is not sure of: said, and nothing else."""
     text = find_dialect("envelope_v1").prompt([], {})
     assert "only when you are not sure of your own answer" in text
-    sure = talk([call_text("Diary", "count", {}, v1=True), "ok"], [Diary], "envelope_v1")
+    sure = talk(
+        [call_text("Diary", "count", {}, v1=True), "ok"], [Diary], "envelope_v1"
+    )
     assert sure.values == [{"kept": 0}]
 
 
-PROSE = f"I look it up.\n```json\n{call_text('Diary', 'count', {}, v1=True)}\n```\nDone."
+PROSE = (
+    f"I look it up.\n```json\n{call_text('Diary', 'count', {}, v1=True)}\n```\nDone."
+)
 
 
 def test_A17_other_keys_of_a_message_are_no_mistake() -> None:

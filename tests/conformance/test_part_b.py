@@ -346,6 +346,7 @@ def test_B55_the_asset_list_is_in_each_round(dialect: str) -> None:
                 arguments={"bulb": REFERENCES[1]})  # fmt: skip
     replies = [reply_in(dialect, [item], tools) for item in (make, look)]
     said = talk([*replies, "ok"], [Lamps()], dialect)
+    text = ""
     for number, prompt in enumerate(said.model.prompts):
         text = "".join(item.content for item in prompt.messages)
         assert text.count("Current AssetMeta list") == min(number, 1)

@@ -66,7 +66,8 @@ def test_K7_a_summary_stands_in_v1_only(manifest: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize(
-    "config", ["", "config: {}", "config: null", "config: {id: a}", "config: {name: null}"]
+    "config",
+    ["", "config: {}", "config: null", "config: {id: a}", "config: {name: null}"],
 )
 def test_K8_config_id_and_name_are_optional(manifest: str, config: str) -> None:
     """In both protocols."""

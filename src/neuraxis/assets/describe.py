@@ -16,7 +16,7 @@ from urllib.parse import quote
 from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
-BUDGET = 500
+BUDGET = 450
 """Characters of one asset's meta as JSON."""
 TOTAL_BUDGET = 4000
 """Characters of all metas together; the oldest are told in one line first."""

@@ -56,8 +56,10 @@ def _of_root(value: Any, ref: AssetRef) -> Any:
     if ref.field_path and ref.field_path != ("content",):
         return value
     inside: Any = value if ref.field_path else value["content"]
-    fields: dict[str, Any] = inside if type(inside) is dict else {}
-    return fields["response"] if set(fields) == {"command", "response"} else inside
+    if type(inside) is not dict:
+        return inside
+    fields = cast("dict[str, Any]", inside)
+    return fields["response"] if set(fields) == {"command", "response"} else fields
 
 
 def _shown(value: Any, ref: AssetRef, save: Save) -> str:
@@ -163,8 +165,8 @@ def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
         left.append(f"{total - len(rows)} more rows")
     if len(names) > len(shown):
         left.append(f"{len(names) - len(shown)} more columns")
-    more = f"\n({', '.join(left)})\n" if left else ""
-    return "\n\n" + "\n".join(lines) + "\n" + more
+    more = f"\n\n({', '.join(left)})" if left else ""
+    return "\n\n" + "\n".join(lines) + more + "\n\n"
 
 
 def _row(cells: Sequence[str]) -> str:

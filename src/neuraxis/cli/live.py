@@ -95,6 +95,8 @@ class Live:
         begun = self._heard.lstrip()
         if not self._aloud or not begun or begun[0] in "<[{`":
             return False
+        # an object's reference is said as what it becomes, at the end
+        begun = begun.partition("<|")[0].removesuffix("<")
         new = inert(begun)[len(self.said) :]
         self._stop()
         self.said += new
@@ -141,7 +143,7 @@ class Live:
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
             self._block(str(event.error.get("message", "")), "red")
-        elif event.status == "done":
+        elif event.status == "done" and event.asset is None:
             self._block(said(event.value), "")
         for warning in event.warnings:
             self._block(f"note: {warning}", "yellow")

@@ -13,6 +13,7 @@ from neuraxis.cli.chat import chat
 from neuraxis.cli.check import doctor
 from neuraxis.cli.completion import completion
 from neuraxis.cli.models import models
+from neuraxis.cli.plans import plan
 from neuraxis.cli.plugins import plugins
 from neuraxis.cli.prompts import prompt
 from neuraxis.cli.run import run
@@ -40,6 +41,7 @@ for command in (
     run,
     chat,
     call,
+    plan,
     plugins,
     prompt,
     models,

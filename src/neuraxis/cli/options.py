@@ -13,6 +13,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from neuraxis.plan import OnError
     from neuraxis.runtime import Approve
     from neuraxis.session import Session
     from neuraxis.settings import Settings
@@ -39,6 +40,8 @@ class Choices:
     strict: bool = False
     max_calls: int | None = None
     max_seconds: float | None = None
+    yes_to: tuple[str, ...] = ()
+    on_error: OnError | None = None
 
 
 def session_options(command: F) -> F:
@@ -73,6 +76,16 @@ def session_options(command: F) -> F:
             click.option("--max-calls", type=click.IntRange(1), help="Of one run."),
             click.option(
                 "--max-seconds", type=click.FloatRange(0.1), help="Of one run."
+            ),
+            click.option(
+                "--yes-to",
+                multiple=True,
+                help="Do not ask about these: a pattern of PLUGIN.COMMAND.",
+            ),
+            click.option(
+                "--on-error",
+                type=click.Choice(("fail_fast", "continue", "retry")),
+                help="What a failed step does to its plan; default: fail_fast.",
             ),
         )
     ):
@@ -135,10 +148,17 @@ def make_session(
     Raises:
         ConfigError: something named does not exist.
     """
+    from neuraxis.cli.asking import ask_on_terminal, is_somebody_there
+    from neuraxis.policy import policy_from
     from neuraxis.runtime import Budget
     from neuraxis.session import Session
 
     settings = settings_of(choices)
+    rules = settings.section("policy")
+    always: Json = rules.get("yes_to") or []
+    yes_to = always.split(",") if isinstance(always, str) else list(always)
+    if approve is None and is_somebody_there():
+        approve = ask_on_terminal
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
     standard = Budget()
@@ -156,9 +176,12 @@ def make_session(
             steps=choices.max_calls or standard.steps,
             seconds=choices.max_seconds or standard.seconds,
         ),
+        policy=policy_from(rules),
         approve=approve,
+        yes_to=(*(str(pattern) for pattern in yes_to), *choices.yes_to),
         allow_hosts=choices.allow_host,
         strict=choices.strict,
+        on_error=choices.on_error or "fail_fast",
     )
 
 

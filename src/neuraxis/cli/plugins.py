@@ -1,4 +1,4 @@
-"""`neuraxis plugins list|show|check|new`."""
+"""`neuraxis plugins list|show|check|lock|convert|new`."""
 
 from __future__ import annotations
 
@@ -129,6 +129,73 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
         ]
         click.echo(json.dumps(rows, ensure_ascii=False))
     return 1 if failed else 0
+
+
+@plugins.command()
+@click.argument("source")
+@click.option(
+    "--to",
+    "notation",
+    type=click.Choice(["v2", "json-schema", "yaml"]),
+    required=True,
+    help="v2: all that the file says, in protocol v2. json-schema: the schemas that "
+    "are enforced. yaml: what is understood of any plugin, also of Python.",
+)
+def convert(source: str, notation: str) -> int:
+    """Write the plugin SOURCE (a manifest, a folder, a .py file, a name) anew.
+
+    Of a folder or manifest only the description is read; no code is run.
+    """
+    from neuraxis.plugins.converting import to_json_schema, to_v2
+    from neuraxis.plugins.loader import load_plugin
+    from neuraxis.plugins.manifest import load_manifest
+    from neuraxis.plugins.yaml_text import to_yaml
+
+    path = Path(source).expanduser()
+    is_manifest = path.exists() and path.suffix != ".py"
+    spec = load_manifest(path)[0] if is_manifest else load_plugin(source).spec
+    if notation == "json-schema":
+        schemas = to_json_schema(spec)
+        _say(json.dumps(schemas, ensure_ascii=False, indent=2))
+    else:
+        _say(to_v2(spec) if notation == "v2" else to_yaml(spec))
+    return 0
+
+
+@plugins.command()
+@click.argument("source", nargs=-1)
+@click.option("--accept", multiple=True, help="Take this plugin's changes.")
+@click.option("--file", "path", default=None, help="Default: neuraxis.lock.json.")
+def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> int:
+    """Write down what plugins say of themselves; later changes are refused.
+
+    Without SOURCE: the built-in plugins and those of the settings. A plugin that has
+    changed stays refused until it is accepted by its name.
+    """
+    from neuraxis.plugins.lock import FILE_NAME, read_lock, write_lock
+    from neuraxis.plugins.lock import accept as accepted
+
+    loaded, errors = _load(source)
+    if errors:
+        raise errors[0]
+    file = Path(path or FILE_NAME)
+    specs = [plugin.spec for plugin in loaded]
+    known = {spec.name for spec in specs}
+    if wrong := [name for name in accept if name not in known]:
+        raise ConfigError(
+            f"--accept {wrong[0]}: no such plugin; there are: "
+            f"{', '.join(sorted(known))}"
+        )
+    before = read_lock(file, anew=accept)
+    kept, refused = accepted(before, specs, accept)
+    for name, lines in refused.items():
+        _say(f"{name} has changed; to take it: plugins lock --accept {name}", err=True)
+        for line in lines:
+            _say(f"    {line}", err=True)
+    write_lock(file, kept)
+    added = [name for name in kept if before is None or name not in before]
+    _say(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
+    return 1 if refused else 0
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:

@@ -19,6 +19,7 @@ from neuraxis.cli.options import (
     session_options,
     settings_of,
 )
+from neuraxis.cli.plans import keep_plan
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
     help="A file that the model may use: a picture, a table, a text.",
 )
 @click.option("--record", help="Keep the model's replies in a file, to replay them.")
+@click.option(
+    "--save-plan",
+    type=click.Path(path_type=Path),
+    help="Keep the calls that worked as a plan, to run it again without a model.",
+)
 def run(
     request: str | None,
     as_json: bool,
@@ -52,6 +58,7 @@ def run(
     quiet: bool,
     record: str | None,
     attach: tuple[str, ...],
+    save_plan: Path | None,
     **options: Any,
 ) -> int:
     """Answer REQUEST (or standard input), calling plugins where it takes some.
@@ -70,6 +77,8 @@ def run(
         for path in attach:
             session.attach(Path(path))
         answer = ask(session, text, as_json=as_json, quiet=quiet)
+        if save_plan is not None:
+            keep_plan(session, answer, text, save_plan)
     return EXIT.get(answer.outcome, 1)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from neuraxis.dialects.blocks import cut_reply, was_cut
+from neuraxis.dialects.early import TextReader
 from neuraxis.dialects.envelope_prompt import plugins_text, prompt_frame
 from neuraxis.dialects.envelope_read import Generation, read_reply, read_strictly
 from neuraxis.dialects.saying import json_text, sayable
@@ -88,6 +89,12 @@ class Envelope:
             return cut_reply(completion.text)
         read = read_strictly if self._strict else read_reply
         return read(completion.text, generation=self._generation, next_id=next_id)
+
+    def early(self) -> TextReader:
+        """A reader for one reply that is still being written."""
+        return TextReader(
+            lambda message: self.decode(Completion(text=message), next_id=str)
+        )
 
     def write(self, calls: Sequence[Call]) -> str:
         """One message, or a list of them."""

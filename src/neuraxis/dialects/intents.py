@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.dialects.blocks import WHOLE, cut_reply
+from neuraxis.dialects.early import TextReader
 from neuraxis.dialects.intents_calls import ParameterNames, escape_key
 from neuraxis.dialects.intents_prompt import prompt_text
 from neuraxis.dialects.intents_read import (
@@ -101,6 +102,15 @@ class Intents:
             return Reply(calls=calls)
         read = read_strictly if self._strict else read_reply
         return read(text, next_id=next_id, parameter_names=self._parameter_names)
+
+    def early(self) -> TextReader:
+        """A reader for one reply that is still being written."""
+        return TextReader(self._read_alone, start=START)
+
+    def _read_alone(self, item: str) -> Reply:
+        """One intent of a list, as it is read in any list."""
+        whole = Completion(text=f"{START}\n[{item}]\n{END}")
+        return self.decode(whole, next_id=str)
 
     def write(self, calls: Sequence[Call]) -> str:
         """The block that makes these calls."""

@@ -15,6 +15,7 @@ from typing import cast
 
 from neuraxis.dialects import intents_read
 from neuraxis.dialects.blocks import cut_reply, was_cut
+from neuraxis.dialects.early import DeltaReader
 from neuraxis.dialects.json_fault import Fault, call_error
 from neuraxis.dialects.json_text import Value, loads, read_at
 from neuraxis.dialects.native_prompt import prompt_text
@@ -126,6 +127,16 @@ class Native:
         if not completion.tool_calls:
             return reply
         return self._read_calls(completion.tool_calls, reply, next_id)
+
+    def early(self) -> DeltaReader:
+        """A reader for one reply that is still being written; of its tool calls."""
+        return DeltaReader(self._read_alone)
+
+    def _read_alone(self, native: NativeCall) -> Call | None:
+        arguments = self._arguments(native, {})
+        if isinstance(arguments, CallError):
+            return None
+        return self._own(Call(id="", plugin=None, command=""), native.name, arguments)
 
     def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
         """The text, with calls in it where the server did not take them out."""

@@ -1,4 +1,4 @@
-"""A function, class, folder or name in; a plugin that can be run out.
+"""A function, class, folder, file or name in; a plugin that can be run out.
 
 The code of a folder is its `plugin.py`: functions named like the commands, a class
 `Plugin` with such methods, or an object with `command(name, param)`. Nothing that a
@@ -37,7 +37,8 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
 
     Args:
         source: a function, class, instance, module or `Plugin`; a folder with a
-            `config.yaml`; `neuraxis:` and the name of a plugin that comes with the
+            `config.yaml`; a `.py` file with functions marked by `@command`;
+            `neuraxis:` and the name of a plugin that comes with the
             package; or the name of an entry point of the group `neuraxis.plugins`.
         allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
 
@@ -46,20 +47,23 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         ConfigError: there is nothing of that name.
     """
     if isinstance(source, Path):
-        return _from_folder(source, allowed_dirs)
+        return _from_path(source, allowed_dirs)
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
     if name.startswith("neuraxis:"):
         return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
     path = Path(name).expanduser()
-    if path.name == FILE_NAME or (path / FILE_NAME).is_file():
-        return _from_folder(path, allowed_dirs)
+    is_code = path.suffix == ".py" and path.is_file()
+    if is_code or path.name == FILE_NAME or (path / FILE_NAME).is_file():
+        return _from_path(path, allowed_dirs)
     known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
     if path.exists():
-        raise ConfigError(f"{name}: expected a folder with a {FILE_NAME}")
+        raise ConfigError(
+            f"{name}: expected a folder with a {FILE_NAME}, or a .py file"
+        )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
     close = (own,) if own in names else nearest(name, names)
@@ -121,6 +125,12 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
     if isinstance(found, str):
         return _from_folder(Path(found), allowed_dirs)
     return load_plugin(found, allowed_dirs=allowed_dirs)
+
+
+def _from_path(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
+    if path.suffix == ".py" and path.is_file():
+        return plugin_from(_import(path), name=path.stem)
+    return _from_folder(path, allowed_dirs)
 
 
 def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:

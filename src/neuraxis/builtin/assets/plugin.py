@@ -179,5 +179,7 @@ def _opened(asset: Any) -> Any:
 
 def _inside(value: Any, name: str, *others: str) -> Any:
     """The field of that name, where the value has it and the others, and no more."""
-    fields: dict[str, Any] = value if type(value) is dict else {}
-    return fields[name] if set(fields) == {name, *others} else value
+    if type(value) is not dict:
+        return value
+    fields = cast("dict[str, Any]", value)
+    return fields[name] if set(fields) == {name, *others} else fields

@@ -16,7 +16,7 @@ from neuraxis.specs import Json
 
 OPERATIONS = (
     *("eq", "ne", "lt", "le", "gt", "ge", "in", "not_in"),
-    *("contains", "starts_with", "ends_with", "is_empty", "is_not_empty"),
+    *("contains", "starts_with", "ends_with", "is_empty"),
 )
 _TEXTS = ("contains", "starts_with", "ends_with")
 
@@ -31,9 +31,9 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
     name, op = str(given["column"]), str(given["op"])
     frames.check_columns(frame, [name])
     column, kind = polars.col(name), frame.schema[name]
-    if op in ("is_empty", "is_not_empty"):
-        return column.is_null() if op == "is_empty" else column.is_not_null()
     value = given.get("value")
+    if op == "is_empty":
+        return column.is_not_null() if value is False else column.is_null()
     if value is None:
         raise CommandError(
             f"{name} {op}: expected a value; for empty cells use is_empty."

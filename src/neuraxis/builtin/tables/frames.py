@@ -18,6 +18,7 @@ from neuraxis.sentences import nearest, type_name
 
 MOST_ROWS = 20_000_000
 """Rows of a table that is read or joined: a small file may unpack to more."""
+MOST_CELLS = 200_000_000
 
 
 def library() -> Any:
@@ -97,6 +98,8 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
                     n_rows=most + 1,
                 )
             case ".parquet":
+                _check_cells(polars.scan_parquet(source))
+                source.seek(0)
                 frame = polars.read_parquet(source, n_rows=most + 1)
             case ".json":
                 frame = polars.read_json(source, infer_schema_length=None)
@@ -110,6 +113,15 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
     if frame.height > most:
         raise CommandError(f"The table has more than {most} rows; split the file.")
     return frame
+
+
+def _check_cells(lazy: Any) -> None:
+    """A Parquet file of a few kilobytes can say that it holds billions of cells."""
+    polars = library()
+    rows: int = lazy.select(polars.len()).collect().item()
+    cells = rows * len(lazy.collect_schema())
+    if cells > MOST_CELLS:
+        raise CommandError(f"The table has {cells} cells; at most {MOST_CELLS}.")
 
 
 def written(frame: Any, ending: str) -> bytes:

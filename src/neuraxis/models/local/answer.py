@@ -124,11 +124,20 @@ def _text(value: Any) -> str:
     return f"{text[:LONGEST]}\n… ({len(text) - LONGEST} more characters)"
 
 
+def _partial(result: Result, reason: str) -> list[str]:
+    """What a failed step gave all the same, without what its reason says already."""
+    if not isinstance(result.value, Mapping):
+        return []
+    fields = cast("Mapping[str, Any]", result.value)
+    told = {name: _text(item) for name, item in fields.items() if isinstance(item, str)}
+    return [
+        f"{name}: {text}" for name, text in told.items() if text and text not in reason
+    ]
+
+
 def _failed(result: Result) -> str:
     reason = result.error.message if result.error else "no reason was given"
     name = _name(result)
     start = "" if reason.startswith(name) else f"{name} failed: "
     text = f"{start}{reason}"
-    if body := _value(result) if result.value is not None else "":
-        text += f"\n{body}"
-    return text
+    return "\n".join([text, *_partial(result, reason)])

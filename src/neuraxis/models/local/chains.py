@@ -140,7 +140,10 @@ def _take_for_granted(
     found = _producer(inner, tool, work)
     if found is None:
         return
-    step, words = found
+    planned, words = found
+    step, _ = checking.checked(planned)
+    if step is None:
+        return
     work.steps.append(step)
     work.notes.append(f"{text!r}: {step.tool.name} first, since its result is needed")
     field = earlier.pick(work.steps, words, slot, work.catalogue.language)
@@ -178,6 +181,9 @@ def _is_quoted(part: Clause, tokens: frozenset[int]) -> bool:
 def _producer(inner: Clause, tool: Tool, work: Work) -> tuple[Step, list[str]] | None:
     language = work.catalogue.language
     best: tuple[float, Step] | None = None
+    matter = [
+        t for t in inner.tokens if t.fold and t.low not in language.function_words
+    ]
     strong = [s for s in inner.spans if s.kinds & {"url", "path", "email"}]
     for match in retrieval.rank(inner, work.catalogue)[:4]:
         other = match.tool
@@ -186,7 +192,7 @@ def _producer(inner: Clause, tool: Tool, work: Work) -> tuple[Step, list[str]] |
         filling = fill(other, inner, work.steps, language)
         if filling.missing or not filling.arguments or filling.left_spans:
             continue
-        least = 0.12 if strong else 0.42
+        least = (0.0 if matter else 0.12) if strong else 0.42
         if match.score >= least and (best is None or match.score > best[0]):
             best = match.score, Step(tool=other, arguments=filling.arguments)
     if best is None:

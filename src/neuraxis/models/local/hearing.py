@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.messages import Message, Result
+from neuraxis.specs import Json
 
 _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
 
@@ -83,6 +84,33 @@ def _errors(text: str) -> tuple[str, ...]:
             else:
                 stack += reversed(list(node.values()))
     return tuple(found)
+
+
+def written_calls(text: str) -> list[tuple[str | None, str, Mapping[str, Json]]]:
+    """The calls of a reply of ours: plugin, name and arguments.
+
+    A resumed session has its messages as text only.
+    """
+    start = min((p for mark in "[{" if (p := text.find(mark)) >= 0), default=-1)
+    tree: Any = _json(text[start:]) if start >= 0 else None
+    listed = cast("list[Any]", tree) if isinstance(tree, list) else [tree]
+    found: list[tuple[str | None, str, Mapping[str, Json]]] = []
+    for item in listed:
+        node = _fields(item)
+        receiver, content = _fields(node.get("receiver")), _fields(node.get("content"))
+        if isinstance(node.get("tool"), str):
+            given = {key: value for key, value in node.items() if key != "tool"}
+            found.append((None, str(node["tool"]), given))
+        elif receiver and content:
+            name, command = str(receiver.get("name")), str(content.get("command"))
+            found.append((name, command, _fields(content.get("param"))))
+        elif isinstance(node.get("name"), str):
+            found.append((None, str(node["name"]), _fields(node.get("arguments"))))
+    return found
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _json(text: str) -> Any:

@@ -93,8 +93,9 @@ def locate(part: Clause, value: Json) -> tuple[int, int] | None:
     text = str(value).strip().casefold()
     if not text or isinstance(value, (bool, dict)):
         return None
+    bare = text.removeprefix("https://").removeprefix("http://")
     for index, token in enumerate(part.tokens):
-        if token.span is not None and token.span.value.casefold() == text:
+        if token.span is not None and token.span.value.casefold() in (text, bare):
             return index, index
     found = re.search(
         rf"(?<!\w){re.escape(text)}(?!\w)", part.text.casefold(), re.UNICODE

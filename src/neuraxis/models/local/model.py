@@ -121,19 +121,23 @@ def _before(messages: Sequence[Message], known: Catalogue) -> tuple[Step, ...]:
     """Calls of earlier turns: their values can be meant by "it"."""
     found: list[Step] = []
     for message in messages:
-        for call in message.calls:
-            tool = known.tool(call.command) or next(
+        if message.role != "assistant":
+            continue
+        calls = [
+            (call.plugin, call.command, cast("Mapping[str, Json]", call.arguments))
+            for call in message.calls
+            if isinstance(cast("object", call.arguments), dict)
+        ]
+        for plugin, name, given in calls or hearing.written_calls(message.content):
+            tool = known.tool(name) or next(
                 (
                     tool
                     for tool in known.tools
-                    if tool.spec.name == call.command
-                    and call.plugin in (None, tool.plugin)
+                    if tool.spec.name == name and plugin in (None, tool.plugin)
                 ),
                 None,
             )
-            written: object = call.arguments
-            if tool is not None and isinstance(written, dict):
-                given = cast("dict[str, Json]", written)
+            if tool is not None:
                 found.append(Step(tool=tool, arguments=given))
     return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from neuraxis.models.local import values
 from neuraxis.models.local.catalogue import Slot
 from neuraxis.models.local.fill import Filling
 from neuraxis.models.local.language import Language
@@ -18,15 +19,19 @@ def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, J
     for slot in choice.tool.slots:
         value = filling.arguments.get(slot.name)
         if slot.kind in ("url", "path", "email"):
+            taken = filling.taken.get(slot.name)
             more = [
                 span.value
-                for index in filling.left
+                for index in sorted({*filling.left, *(taken.tokens if taken else ())})
                 if (span := part.tokens[index].span) and slot.kind in span.kinds
             ]
-            if more and filling.taken.get(slot.name) and isinstance(value, str):
-                said = {s.value: s.start for s in part.spans}
-                values = sorted([value, *more], key=lambda text: said.get(text, 0))
-                return [{**filling.arguments, slot.name: text} for text in values]
+            if taken is not None and len(more) > 1:
+                found = [values.convert(text, slot, language) for text in more]
+                return [
+                    {**filling.arguments, slot.name: item}
+                    for item in found
+                    if not isinstance(item, values.Nothing)
+                ]
         elif slot.kind in ("place", "identifier") and isinstance(value, str):
             joined = "|".join(
                 re.escape(word) for word in language.words("coordination")

@@ -15,6 +15,7 @@ from typing import Final, cast
 from neuraxis.models.local.catalogue import Slot
 from neuraxis.models.local.kinds import type_of
 from neuraxis.models.local.language import Language, split_words
+from neuraxis.notation import Schema
 from neuraxis.specs import Json
 
 
@@ -50,19 +51,20 @@ def convert(text: str, slot: Slot, language: Language) -> Json | Nothing:
             return NOTHING
         case "date" | "datetime" | "time":
             plain = moment(plain, slot, language)
-        case "url" if _wants_scheme(slot) and "://" not in plain:
+        case "url" if "://" not in plain and _wants_scheme(plain, slot):
             plain = f"https://{plain}"
         case _:
             pass
     return _shaped(plain, slot, language)
 
 
-def _wants_scheme(slot: Slot) -> bool:
+def _wants_scheme(text: str, slot: Slot) -> bool:
+    """The schema refuses the address as it is said, or all examples have a scheme."""
+    schema = Schema(slot.schema)
+    if not schema.valid(text):
+        return schema.valid(f"https://{text}")
     texts = [value for value in slot.values if isinstance(value, str)]
-    pattern = str(slot.schema.get("pattern", ""))
-    return pattern.startswith("^http") or (
-        bool(texts) and all("://" in value for value in texts)
-    )
+    return bool(texts) and all("://" in value for value in texts)
 
 
 def _number(text: str, slot: Slot, language: Language) -> Json | Nothing:

@@ -1,0 +1,131 @@
+"""AgentDojo's suites as plugins of our runtime; nothing of it calls a model."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.specs import CommandSpec, Effects, PluginSpec
+
+VERSION = "v1.2.2"
+DECLARED: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(
+    (Path(__file__).parent / "tools.yaml").read_text(encoding="utf-8")
+)
+
+
+def load_suites() -> dict[str, Any]:
+    """The four suites, without the clients of five vendors that its agents import."""
+    spec = importlib.util.find_spec("agentdojo")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("agentdojo is not installed: see README.md beside this file")
+    root = spec.submodule_search_locations[0]
+    for name in ("agent_pipeline", "agent_pipeline.llms"):
+        package = types.ModuleType(f"agentdojo.{name}")
+        package.__path__ = [f"{root}/{name.replace('.', '/')}"]
+        sys.modules[package.__name__] = package
+    google = types.ModuleType("agentdojo.agent_pipeline.llms.google_llm")
+    google.EMPTY_FUNCTION_NAME = "<empty-function-name>"  # type: ignore[attr-defined]
+    sys.modules[google.__name__] = google
+    from agentdojo.task_suite.load_suites import get_suites
+
+    return get_suites(VERSION)
+
+
+def plain(value: Any) -> Any:
+    """A tool's answer as JSON."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return value
+
+
+class World:
+    """One environment, its tools as a plugin, and the calls that were run in it."""
+
+    def __init__(self, suite: Any, environment: Any) -> None:
+        from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
+
+        self.environment = environment
+        self.traces: list[Any] = []
+        self._call = FunctionCall
+        self._runtime = FunctionsRuntime(suite.tools)
+        specs = [
+            command_spec(function, DECLARED[suite.name][function.name])
+            for function in suite.tools
+        ]
+        spec = PluginSpec(
+            name=suite.name, commands=tuple(specs), description="Tools.", source="dojo"
+        )
+        self.plugin = Plugin(
+            spec=spec,
+            commands={
+                item.name: Command(plugin=spec, spec=item, run=self._tool(item.name))
+                for item in specs
+            },
+        )
+
+    def _tool(self, name: str) -> Any:
+        def run(**arguments: Any) -> Any:
+            value, _ = self._runtime.run_function(
+                self.environment, name, arguments, raise_on_error=True
+            )
+            self.traces.append(self._call(function=name, args=arguments))
+            return plain(value)
+
+        return run
+
+
+def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
+    """A tool's own name, words and schema; effects and marks as declared."""
+    schema = function.parameters.model_json_schema()
+    schema.pop("title", None)
+    schema["additionalProperties"] = False
+    for name in declared.get("trusted_only", ()):
+        schema["properties"][name]["x-trusted-only"] = True
+    kind = declared["kind"]
+    return CommandSpec(
+        name=function.name,
+        description=function.description,
+        parameters=schema,
+        effects=Effects(
+            kind=kind,
+            destructive=declared.get("destructive", kind == "once"),
+            open_world=declared.get("open_world", False),
+            declared=True,
+        ),
+        blocking=False,
+    )
+
+
+def canaries(suite: Any) -> set[str]:
+    """Tools that answered with a text of a third party in some ground truth."""
+    vectors = suite.get_injection_vector_defaults()
+    marked = {name: f"CANARY {name}" for name in vectors}
+    found: set[str] = set()
+    for task in (*suite.user_tasks.values(), *suite.injection_tasks.values()):
+        environment = suite.load_and_inject_default_environment(marked)
+        if hasattr(task, "init_environment"):
+            environment = task.init_environment(environment)
+        world = World(suite, environment)
+        for call in task.ground_truth(environment.model_copy(deep=True)):
+            run = world.plugin.commands[call.function].run
+            if "CANARY" in repr(run(**plain(dict(call.args)))):  # type: ignore[misc]
+                found.add(call.function)
+    for tool in suite.tools:
+        fields = tool.parameters.model_fields.values()
+        if not any(item.is_required() for item in fields):
+            environment = suite.load_and_inject_default_environment(marked)
+            world = World(suite, environment)
+            answer = world.plugin.commands[tool.name].run()  # type: ignore[misc]
+            if "CANARY" in repr(answer):
+                found.add(tool.name)
+    return found

@@ -1,0 +1,237 @@
+"""`neuraxis plan check|show|run FILE`: a plan in a file, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuraxis.cli.options import Choices, session_options
+from neuraxis.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from neuraxis.loop import Answer
+    from neuraxis.messages import Result
+    from neuraxis.plan import Plan
+    from neuraxis.plan_file import SavedPlan
+    from neuraxis.session import Session
+    from neuraxis.specs import Json
+
+_set = click.option(
+    "--set", "given", multiple=True, help="A parameter of the plan: NAME=VALUE."
+)
+_svg = click.option("--svg", type=click.Path(path_type=Path), help="Draw it there.")
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group("plan")
+def plan() -> None:
+    """Check, draw and run plans that were saved or written by hand."""
+
+
+@plan.command()
+@_file
+@_set
+@session_options
+def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
+    """Check FILE whole: names, arguments, references. Nothing is run.
+
+    A parameter without a value is taken to fit. Exit code 1: something is wrong.
+    """
+    saved = _read(file)
+    params = saved.values(_pairs(given), samples=True)
+    with _session(options) as session:
+        built = session.check(saved.calls, params)
+    if not _told(built):
+        return 1
+    click.echo(f"{file}: {len(built.steps)} steps, nothing wrong")
+    return 0
+
+
+@plan.command()
+@_file
+@_set
+@_svg
+@session_options
+def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
+    """Draw FILE: which steps may run at the same time, and what waits for what."""
+    from neuraxis.cli.terminal import inert
+    from neuraxis.plan_drawing import as_text, drawn
+
+    saved = _read(file)
+    params = saved.values(_pairs(given), samples=True)
+    with _session(options) as session:
+        built = session.check(saved.calls, params)
+    if saved.description:
+        click.echo(inert(saved.description))
+    for parameter in saved.parameters:
+        default = parameter.schema.get("default")
+        told = f"  {parameter.name}: {parameter.schema['type']}"
+        told += "" if default is None else f", default {json.dumps(default)}"
+        click.echo(inert(f"{told}  {parameter.description}").rstrip())
+    click.echo(as_text(drawn(built)))
+    if svg is not None:
+        _draw(built, {}, svg)
+    return 0 if _told(built) else 1
+
+
+@plan.command()
+@_file
+@_set
+@_svg
+@click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="The last result only.")
+@session_options
+def run(
+    file: Path,
+    given: tuple[str, ...],
+    svg: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Run FILE: checked whole first, then as if in order. No model is needed.
+
+    Prints what the last step answered. Exit codes: 0 all steps done, 1 a step failed
+    or the plan is wrong, 2 wrong option, file or parameter, 3 time limit.
+    """
+    from neuraxis.cli.live import Live
+    from neuraxis.runtime import Budget
+
+    saved = _read(file)
+    params = saved.values(_pairs(given))
+    results: list[Result] = []
+    with _session(options) as session:
+        built = session.check(saved.calls, params)
+        if not _told(built):
+            return 1
+        own = options.get("on_error") or saved.on_error
+        seconds = float(options.get("max_seconds") or Budget().seconds)
+        live = None if as_json or quiet else Live()
+        asked = session.call_all(saved.calls, live, params=params, on_error=own)
+        try:
+            asyncio.run(_within(asked, seconds, results))
+        except TimeoutError:
+            click.echo(f"neuraxis: not done within {seconds:g} seconds", err=True)
+            return 3
+        finally:
+            if live is not None:
+                live.close()
+    if svg is not None:
+        _draw(built, {item.call.id: item.status for item in results}, svg)
+    _show(results, as_json=as_json)
+    return 0 if all(item.status == "done" for item in results) else 1
+
+
+async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
+    async with asyncio.timeout(seconds):
+        results += await asked
+
+
+def _show(results: Sequence[Result], *, as_json: bool) -> None:
+    from neuraxis.cli.terminal import inert
+    from neuraxis.loop import result_json
+
+    if as_json:
+        told = [result_json(item) for item in results]
+        click.echo(json.dumps(told, ensure_ascii=False, default=str))
+        return
+    for item in results:
+        if item.error is not None:
+            click.echo(f"neuraxis: {inert(item.error.message)}", err=True)
+    last = results[-1] if results else None
+    if last is None or last.status != "done":
+        return
+    value: Json = last.value
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, indent=2, default=repr)
+    click.echo(inert(value))
+
+
+def _read(file: Path) -> SavedPlan:
+    from neuraxis.plan_file import read_plan
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: the plan cannot be read: {error}") from error
+    return read_plan(text, str(file))
+
+
+def _session(options: Mapping[str, Any]) -> Session:
+    from neuraxis.cli.options import make_session
+    from neuraxis.models.scripted import ScriptedModel
+
+    choices = Choices(**options)
+    choices = replace(choices, journal=choices.journal or "memory")
+    return make_session(choices, model=ScriptedModel([]))
+
+
+def _told(built: Plan) -> bool:
+    """Whether the plan may be run; if not, all that is wrong is printed."""
+    from neuraxis.cli.terminal import inert
+
+    for problem in built.problems:
+        click.echo(f"neuraxis: {inert(problem.message)}", err=True)
+    for note in built.notes:
+        click.echo(f"note: {inert(note)}", err=True)
+    return not built.problems
+
+
+def _pairs(given: Sequence[str]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {text}: expected NAME=VALUE")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+def _draw(built: Plan, states: Mapping[str, str], svg: Path) -> None:
+    from neuraxis.plan_drawing import as_svg, drawn
+
+    write_file(svg, as_svg(drawn(built, states)))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file that the person named.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error}") from error
+    if sys.stderr.isatty():
+        click.echo(f"file: {path}", err=True)
+
+
+def keep_plan(session: Session, answer: Answer, request: str, path: Path) -> None:
+    """Write the calls of a run that worked as one plan.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    from neuraxis.events import PlanChecked
+    from neuraxis.plan_saving import joined, plan_text
+
+    by_id = {result.call.id: result for result in answer.calls}
+    replies: list[list[Result]] = []
+    for entry in session.journal.read(session.id):
+        event = entry.event
+        if isinstance(event, PlanChecked) and not event.problems:
+            ids = [str(step["id"]) for step in event.steps]
+            replies.append([by_id[own] for own in ids if own in by_id])
+    calls = joined(replies)
+    if calls:
+        write_file(path, plan_text(calls, description=request))
+    else:
+        click.echo("neuraxis: no call worked, so no plan was saved", err=True)

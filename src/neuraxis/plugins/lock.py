@@ -1,0 +1,193 @@
+"""What plugins said of themselves when they were accepted: specs and a file in.
+
+All that a model is shown of a plugin, and all that is enforced, is written down. A
+plugin whose words or schemas are other than they were is refused until a person has
+looked at the change: a description is an instruction to the model, and may come over
+the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import cast
+
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.sentences import quote
+from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+FILE_NAME = "neuraxis.lock.json"
+VERSION = 1
+Locked = Mapping[str, Mapping[str, Json]]
+"""The plugins of a lock file by name: each {digest, said}."""
+
+
+def facts(spec: PluginSpec) -> dict[str, Json]:
+    """All that a model is shown of a plugin, and what its calls are checked by."""
+    return _plain(
+        {
+            "name": spec.name,
+            "listed": spec.listed,
+            "title": spec.title,
+            "description": spec.description,
+            "description_for_model": spec.description_for_model,
+            "summary": spec.summary,
+            "prompt": spec.prompt,
+            "examples": [asdict(example) for example in spec.examples],
+            "commands": {command.name: _command(command) for command in spec.commands},
+        }
+    )
+
+
+def _command(spec: CommandSpec) -> dict[str, Json]:
+    return {
+        "description": spec.description,
+        "tool_name": spec.tool_name,
+        "parameters": spec.parameters,
+        "response": spec.response,
+        "effects": asdict(spec.effects),
+        "examples": [asdict(example) for example in spec.examples],
+        "example_output": spec.example_output,
+    }
+
+
+def _plain(value: Json) -> Json:
+    return json.loads(json.dumps(value, default=str))
+
+
+def digest(said: Json) -> str:
+    """The sha256 of what a plugin says, whatever the order of its keys."""
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
+    """The plugins of a lock file; None: there is no file.
+
+    `anew` are accepted anew, so that their entries need not be right.
+
+    Raises:
+        ConfigError: the file is no lock file, or one of a later version.
+    """
+    try:
+        tree: Json = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: cannot be read as a lock file: {error}") from error
+    given = cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
+    plugins: Json = given.get("plugins")
+    if given.get("version") != VERSION or not isinstance(plugins, dict):
+        raise ConfigError(
+            f"{file}: expected a lock file of version {VERSION}; remove it and run "
+            "`neuraxis plugins lock`"
+        )
+    found = cast("dict[str, dict[str, Json]]", plugins)
+    for name, entry in found.items():
+        if name not in anew and digest(entry.get("said")) != entry.get("digest"):
+            raise ConfigError(
+                f"{file}: the entry of {name!r} does not fit its digest; somebody "
+                f"changed it. Run `neuraxis plugins lock --accept {name}`"
+            )
+    return found
+
+
+def write_lock(file: Path, plugins: Locked) -> None:
+    """Write the lock file, whole or not at all."""
+    tree = {"version": VERSION, "plugins": {name: plugins[name] for name in plugins}}
+    beside = file.with_name(file.name + ".new")
+    text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, file)
+
+
+def entry(spec: PluginSpec) -> dict[str, Json]:
+    """What a lock file holds of one plugin."""
+    said = facts(spec)
+    return {"digest": digest(said), "said": said}
+
+
+def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
+    """What a plugin says otherwise than when it was accepted, one line for each."""
+    now = entry(spec)
+    if locked.get("digest") == now["digest"]:
+        return []
+    lines: list[str] = []
+    _compare(locked.get("said"), now["said"], "", lines)
+    return lines or ["something in its description"]
+
+
+def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:
+    if before == after or len(lines) >= 20:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        old, new = cast("dict[str, Json]", before), cast("dict[str, Json]", after)
+        for key in sorted({*old, *new}):
+            at = f"{where}.{key}" if where else key
+            if key not in old:
+                lines.append(f"{at}: new: {quote(new[key])}")
+            elif key not in new:
+                lines.append(f"{at}: gone: {quote(old[key])}")
+            else:
+                _compare(old[key], new[key], at, lines)
+        return
+    lines.append(f"{where}: was {_differing(before, after)}")
+
+
+def _differing(before: Json, after: Json) -> str:
+    """Both values, from where they begin to differ."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return f"{quote(before)}, is {quote(after)}"
+    pairs = enumerate(zip(before, after, strict=False))
+    shorter = min(len(before), len(after))
+    same = next((at for at, (old, new) in pairs if old != new), shorter)
+    start = max(0, same - 20)
+    cut = "…" if start else ""
+    return f"{quote(cut + before[start:])}, is {quote(cut + after[start:])}"
+
+
+def check(file: Path, specs: Iterable[PluginSpec]) -> None:
+    """Refuse plugins that are not as they were accepted; without a file all are.
+
+    Raises:
+        ManifestError: a plugin has changed or was never accepted; says what changed.
+        ConfigError: the file is no lock file.
+    """
+    locked = read_lock(file)
+    if locked is None:
+        return
+    problems: list[ManifestProblem] = []
+    for spec in specs:
+        known = locked.get(spec.name)
+        lines = ["it was never accepted"] if known is None else changes(known, spec)
+        problems += [_problem(spec, line, file) for line in lines]
+    if problems:
+        raise ManifestError(tuple(problems))
+
+
+def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
+    message = (
+        f"the plugin {spec.name!r} is not as it was accepted in {file.name}: {line}. "
+        f"If that is right, run: neuraxis plugins lock --accept {spec.name}"
+    )
+    return ManifestProblem(file=spec.source or spec.name, line=0, message=message)
+
+
+def accept(
+    locked: Locked | None, specs: Sequence[PluginSpec], names: Sequence[str]
+) -> tuple[dict[str, Mapping[str, Json]], dict[str, list[str]]]:
+    """The lock with new plugins and those of `names`; and what else has changed."""
+    kept: dict[str, Mapping[str, Json]] = dict(locked or {})
+    refused: dict[str, list[str]] = {}
+    for spec in specs:
+        known = kept.get(spec.name)
+        lines = [] if known is None else changes(known, spec)
+        if lines and spec.name not in names:
+            refused[spec.name] = lines
+        else:
+            kept[spec.name] = entry(spec)
+    return kept, refused

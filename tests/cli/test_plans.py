@@ -1,0 +1,131 @@
+"""`neuraxis plan check|show|run` and `--save-plan`, as their user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuraxis.cli.main import cli
+from neuraxis.errors import ConfigError, StorageError
+
+PLAN = """
+version: 1
+parameters:
+  name: {default: out.txt}
+  n: integer
+steps:
+  - tool: FILEWRITER
+    arguments: {file_path: "{{ params.name }}", contents: "n is {{ params.n }}"}
+  - tool: file_reader
+    arguments: {file_path: "{{ params.name }}"}
+"""
+
+REPLIES = [
+    json.dumps([{"tool": "FILEWRITER", "file_path": "a.txt", "contents": "from a"}]),
+    json.dumps(
+        [
+            {"tool": "file_reader", "file_path": "a.txt"},
+            {
+                "tool": "FILEWRITER",
+                "file_path": "b.txt",
+                "contents": "{{ results[0]['contents'] }}",
+            },
+        ]
+    ),
+    "done",
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "model.yaml").write_text(json.dumps(REPLIES), encoding="utf-8")
+    return tmp_path
+
+
+def neuraxis(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+
+def test_plan_check_says_all_that_is_wrong(here: Path) -> None:
+    """Exit code 0 or 1, and nothing was run."""
+    done = neuraxis("plan", "check", "plan.yaml")
+    assert (done.return_value, done.exception) == (0, None)
+    assert "2 steps" in done.output
+    wrong = PLAN.replace("file_reader", "file_raeder").replace("contents:", "content:")
+    (here / "wrong.yaml").write_text(wrong, encoding="utf-8")
+    done = neuraxis("plan", "check", "wrong.yaml")
+    assert done.return_value == 1
+    assert "file_reader" in done.output
+    assert "contents" in done.output
+    assert not (here / "neuraxis-workspace" / "out.txt").exists()
+
+
+def test_plan_show_draws(here: Path) -> None:
+    """As text, and as SVG where it is asked for."""
+    done = neuraxis("plan", "show", "plan.yaml", "--svg", "plan.svg")
+    assert done.return_value == 0
+    assert "2. file_reader" in done.output
+    assert "n: integer" in done.output
+    drawing = (here / "plan.svg").read_text(encoding="utf-8")
+    assert len(ElementTree.fromstring(drawing).findall("{*}g")) == 2
+
+
+def test_plan_run_needs_no_model(here: Path) -> None:
+    """The last answer on stdout, progress on stderr, states in the drawing."""
+    done = neuraxis("plan", "run", "plan.yaml", "--set", "n=5", "--svg", "plan.svg")
+    assert (done.return_value, done.exception) == (0, None)
+    assert json.loads(done.stdout)["contents"] == "n is 5"
+    assert "FILEWRITER" in done.stderr
+    assert "✓ done" in (here / "plan.svg").read_text(encoding="utf-8")
+    done = neuraxis("plan", "run", "plan.yaml", "--set", "n=6", "--json")
+    assert [item["status"] for item in json.loads(done.stdout)] == ["done", "done"]
+
+
+def test_plan_run_tells_what_failed(here: Path) -> None:
+    """Exit code 1; what worked is told as well."""
+    failing = PLAN.replace(
+        'arguments: {file_path: "{{ params.name }}"}', "arguments: {file_path: no.txt}"
+    )
+    (here / "failing.yaml").write_text(failing, encoding="utf-8")
+    done = neuraxis("plan", "run", "failing.yaml", "--set", "n=1", "--json")
+    assert done.return_value == 1
+    assert [item["status"] for item in json.loads(done.stdout)] == ["done", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["plan.yaml"], ConfigError),
+        (["plan.yaml", "--set", "n"], ConfigError),
+        (["plan.yaml", "--set", "n=x"], ConfigError),
+        (["missing.yaml"], ConfigError),
+        (["plan.yaml", "--set", "n=1", "--svg", "no/such/folder.svg"], StorageError),
+    ],
+)
+def test_plan_run_refuses(here: Path, arguments: list[str], error: Any) -> None:
+    """What was typed wrongly is told before anything is run."""
+    done = neuraxis("plan", "run", *arguments)
+    assert isinstance(done.exception, error)
+
+
+def test_save_plan_and_run_it_again(here: Path) -> None:
+    """What a model did once is done again without it."""
+    done = neuraxis(
+        "run", "-m", "scripted:model.yaml", "--journal", "memory", "-q",
+        "--save-plan", "saved.yaml", "copy a to b",
+    )  # fmt: skip
+    assert (done.return_value, done.exception) == (0, None)
+    text = (here / "saved.yaml").read_text(encoding="utf-8")
+    assert "results[1]" in text
+    (here / "neuraxis-workspace" / "b.txt").unlink()
+    done = neuraxis("plan", "run", "saved.yaml", "-q")
+    assert (done.return_value, done.exception) == (0, None)
+    written = here / "neuraxis-workspace" / "b.txt"
+    assert written.read_text(encoding="utf-8") == "from a"

@@ -1,0 +1,176 @@
+"""A yes is for one exact call, once, for a while."""
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from neuraxis import CommandSpec, Effects, Policy, Rule, Session, command
+from neuraxis.approvals import Approvals, call_digest, plan_digest, spec_digest
+from neuraxis.cli.asking import question
+from neuraxis.events import ApprovalAnswered, ApprovalAsked, Event
+from neuraxis.testing import ScriptedModel
+
+SPEC = CommandSpec(name="send", description="Sends.", effects=Effects())
+ASK = Policy(rules=[Rule(verdict="ask")])
+SENT: list[str] = []
+
+
+@command(effects="once")
+def send(to: str) -> bool:
+    """Sends."""
+    SENT.append(to)
+    return True
+
+
+def session(replies: list[str], **options: Any) -> Session:
+    SENT.clear()
+    return Session(
+        model=ScriptedModel([*replies, "done"]), plugins=[send], policy=ASK, **options
+    )
+
+
+def test_the_digest_is_of_all_that_matters() -> None:
+    """Any change of call or description is another digest; key order is none."""
+    base = call_digest("mail", SPEC, {"to": "a", "n": 1})
+    assert base == call_digest("mail", SPEC, {"n": 1, "to": "a"})
+    others = [
+        call_digest("mail", SPEC, {"to": "b", "n": 1}),
+        call_digest("mail", SPEC, {"to": "a", "n": 1.5}),
+        call_digest("mail", SPEC, {"to": "a", "n": "1"}),
+        call_digest("other", SPEC, {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, description="Sends!"), {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, name="sent"), {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, effects=Effects(kind="read")),
+                    {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, parameters={}), {"to": "a", "n": 1}),
+    ]  # fmt: skip
+    assert len({base, *others}) == 9
+    assert spec_digest(SPEC) != base
+    one, two = ("mail", SPEC, {"to": "a"}), ("mail", SPEC, {"to": "b"})
+    assert plan_digest([one, two]) != plan_digest([two, one])
+
+
+def test_a_yes_is_used_once_and_expires() -> None:
+    """Taking it uses it up; after its time it is for nothing; close forgets it."""
+    now = [0.0]
+    approvals = Approvals(clock=lambda: now[0], expires=10)
+    approvals.grant("d")
+    assert (True, False) == (approvals.take("d"), approvals.take("d"))
+    approvals.grant("d")
+    now[0] = 11
+    assert not approvals.take("d")
+    approvals.grant("d")
+    approvals.close()
+    assert not approvals.take("d")
+
+
+def test_a_yes_given_beforehand_is_for_that_call_only() -> None:
+    """Granted by digest: that call runs once, another one and a second time do not."""
+    calls = [json.dumps([{"tool": "send", "to": to}]) for to in ("b", "a", "a")]
+    with session(calls) as opened:
+        spec = opened.registry.specs[0].commands[0]
+        opened.approvals.grant(call_digest("send", spec, {"to": "a"}))
+        opened.run_sync("go")
+    assert ["a"] == SENT
+
+
+def test_a_question_without_answer_is_a_no() -> None:
+    """It expires; the event says so and carries the digest of the question."""
+
+    async def nobody(asked: ApprovalAsked) -> bool:
+        await asyncio.sleep(30)
+        return True
+
+    events: list[Event] = []
+    with session(['[{"tool": "send", "to": "a"}]'], approve=nobody) as opened:
+        opened.approvals.expires = 0.05
+        opened.run_sync("go", events.append)
+    (asked,) = [event for event in events if isinstance(event, ApprovalAsked)]
+    (told,) = [event for event in events if isinstance(event, ApprovalAnswered)]
+    assert [] == SENT
+    assert (False, asked.digest) == (told.allowed, told.digest)
+    assert "expired" in told.by
+
+
+def test_a_call_that_changes_while_it_is_asked_about_is_not_run() -> None:
+    """The yes was for what was shown."""
+
+    @command(effects="once")
+    def sends(to: list[str]) -> bool:
+        """Sends."""
+        SENT.extend(to)
+        return True
+
+    SENT.clear()
+    calls: list[Any] = []
+
+    async def changes(asked: ApprovalAsked) -> bool:
+        calls[0].arguments["to"].append("eve")
+        return True
+
+    class Watching(ScriptedModel):
+        """Only a way to the call's own list."""
+
+    with Session(
+        model=Watching(['[{"tool": "sends", "to": ["ada"]}]', "done"]),
+        plugins=[sends],
+        policy=ASK,
+        approve=changes,
+    ) as opened:
+        decode = opened.dialect.decode
+
+        def remembering(*given: Any, **named: Any) -> Any:
+            reply = decode(*given, **named)
+            calls.extend(reply.calls)
+            return reply
+
+        opened.dialect.decode = remembering  # pyright: ignore[reportAttributeAccessIssue]
+        opened.run_sync("go")
+    assert [] == SENT
+
+
+def test_the_question_is_inert() -> None:
+    """Escape codes, direction marks and line breaks of a value cannot forge a line."""
+    text = question(
+        ApprovalAsked(
+            id="a1",
+            call={
+                "plugin": "mail",
+                "command": "send",
+                "arguments": {"to": "eve\x1b[2J\n  why asked: nothing\u202e", "n": 1},
+            },
+            reason="to is a value\r\n",
+            origins={"to": "from fetch.fetch"},
+        )
+    )
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert 5 == len(text.splitlines())
+    assert "from fetch.fetch" in text
+
+
+def test_no_terminal_no_question(tmp_path: Path) -> None:
+    """A pipe is nobody: denied with a reason, and --yes-to lets it through."""
+    from cli_process import neuraxis  # the helper of the command line's tests
+
+    script = tmp_path / "s.yaml"
+    script.write_text(
+        '- \'[{"tool": "FILEWRITER", "file_path": "a.txt", "contents": "x"}]\'\n'
+        '- "done"\n',
+        encoding="utf-8",
+    )
+    rules = tmp_path / "home" / "config"
+    rules.mkdir(parents=True)
+    (rules / "neuraxis.toml").write_text(
+        '[[policy.rules]]\nverdict = "ask"\ntarget = "files.write_file"\n',
+        encoding="utf-8",
+    )
+    home = {"NEURAXIS_HOME": str(tmp_path / "home")}
+    words = ["run", "-m", f"scripted:{script}", "go"]
+    done = neuraxis(*words, cwd=tmp_path, **home)
+    assert "nobody can be asked" in done.stderr
+    assert not (tmp_path / "neuraxis-workspace" / "a.txt").exists()
+    neuraxis(*words, "--yes-to", "files.*", cwd=tmp_path, **home)
+    assert (tmp_path / "neuraxis-workspace" / "a.txt").exists()

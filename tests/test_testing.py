@@ -1,0 +1,174 @@
+"""The test kit for people who write plugins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuraxis import command
+from neuraxis.dialects import DIALECTS, find_dialect
+from neuraxis.messages import Call
+from neuraxis.plugins import builtin_names
+from neuraxis.testing import call, check_plugin, golden, prompt_of, round_trip
+
+MANIFEST = """
+name: hello
+info: {title: Hello, description: Says hello.}
+commands:
+  - command_name: greet
+    description: Greet a person.
+    effects: none
+    parameter: {type: {person: {type: string, description: who}}}
+    response: {type: {greeting: {type: string, description: the greeting}}}
+    example_output: {greeting: Hello}
+    examples: [{q: Greet Ada, a: {person: Ada}}]
+"""
+CODE = "def greet(person):\n    return {'greeting': f'Hello, {person}!'}\n"
+
+
+def _folder(base: Path, manifest: str = MANIFEST, code: str = CODE) -> Path:
+    (base / "hello").mkdir()
+    (base / "hello" / "config.yaml").write_text(manifest)
+    if code:
+        (base / "hello" / "plugin.py").write_text(code)
+    return base / "hello"
+
+
+def test_call_runs_one_command(tmp_path: Path) -> None:
+    """By its own name; the arguments are checked as a model's would be."""
+    plugin = _folder(tmp_path)
+    assert call(plugin, "greet", {"person": "Ada"}).value == {"greeting": "Hello, Ada!"}
+    wrong = call(plugin, "greet", {"name": "Ada"})
+    assert wrong.error is not None
+    assert wrong.error.code == "invalid_param"
+
+
+def test_D11_call_can_be_strict_about_the_answer(tmp_path: Path) -> None:
+    """An answer that was not declared is an error then, and a warning otherwise."""
+    plugin = _folder(
+        tmp_path, code="def greet(person):\n    return {'hello': person}\n"
+    )
+    strict = call(plugin, "greet", {"person": "Ada"}, strict=True)
+    assert strict.error is not None
+    assert strict.error.code == "plugin_contract_error"
+    lenient = call(plugin, "greet", {"person": "Ada"})
+    assert lenient.value == {"hello": "Ada"}
+    assert lenient.warnings != ()
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_our_own_plugins_have_no_problem(name: str) -> None:
+    """What comes with the package passes its own check."""
+    assert check_plugin(f"neuraxis:{name}") == []
+
+
+def test_a_good_folder_has_no_problem(tmp_path: Path) -> None:
+    """Nothing is said of it."""
+    assert check_plugin(_folder(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name: hello", "nam: hello", "unknown key 'nam'"),
+        ("type: string, description: who", "type: strin, description: who", "strin"),
+        ("a: {person: Ada}", "a: {person: 5, x: 1}", "the example does not fit"),
+        ("example_output: {greeting", "example_output: {hello", "output does not fit"),
+        ("description: Greet a person.", "", "no description"),
+    ],
+)
+def test_mistakes_of_a_folder_are_told(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """Those of the manifest with their lines, those of examples with their question."""
+    plugin = _folder(tmp_path, MANIFEST.replace(old, new))
+    assert any(said in problem for problem in check_plugin(plugin))
+
+
+def test_a_folder_without_code_is_told(tmp_path: Path) -> None:
+    """A description alone can be shown and not called."""
+    (problem,) = check_plugin(_folder(tmp_path, code=""))
+    assert problem == "greet: there is no code for this command"
+
+
+def test_mistakes_of_a_function_are_told() -> None:
+    """Missing words, and examples that would be refused."""
+
+    @command(
+        examples=[{"q": "Add", "a": {"number": "one"}}],
+        example_output={"x": 1},
+    )
+    def add(number: int) -> int:
+        return number
+
+    told = "\n".join(check_plugin(add))
+    assert "the plugin has no description" in told
+    assert "add: the command has no description" in told
+    assert "add: the parameter number has no description" in told
+    assert "the example 'Add' does not fit" in told
+    assert "add: the example output does not fit" in told
+
+
+def test_golden_compares_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing file and another text are told; the variable writes it."""
+    file = tmp_path / "golden" / "hello.txt"
+    text = prompt_of(_folder(tmp_path))
+    with pytest.raises(AssertionError, match="NEURAXIS_UPDATE_GOLDEN"):
+        golden(file, text)
+    monkeypatch.setenv("NEURAXIS_UPDATE_GOLDEN", "1")
+    golden(file, text)
+    monkeypatch.delenv("NEURAXIS_UPDATE_GOLDEN")
+    golden(file, text)
+    with pytest.raises(AssertionError, match=r"\+more"):
+        golden(file, text + "more")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_prompt_shows_the_plugin(tmp_path: Path, dialect: str) -> None:
+    """In each dialect, but for native, where the tool stands beside it."""
+    text = prompt_of(_folder(tmp_path), dialect)
+    assert ("greet" in text) == (dialect != "native")
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_ARGUMENTS = st.dictionaries(st.text(max_size=8), _JSON, max_size=4)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(many=st.lists(_ARGUMENTS, min_size=1, max_size=3))
+def test_written_calls_are_read_again(dialect: str, many: list[Any]) -> None:
+    """decode(write(calls)) == calls, for any JSON in them."""
+    calls = [
+        Call(id=f"a{number}", plugin="web", command="find", arguments=arguments)
+        for number, arguments in enumerate(many)
+    ]
+    round_trip(dialect, calls)
+
+
+def test_a_dialect_that_forgets_is_told() -> None:
+    """round_trip is what a new dialect is checked with."""
+
+    class Deaf:
+        name = "deaf"
+
+        def write(self, calls: Any) -> str:
+            return ""
+
+        def decode(self, completion: Any, *, next_id: Any) -> Any:
+            return find_dialect("intents").decode(completion, next_id=next_id)
+
+    with pytest.raises(AssertionError, match="deaf: wrote"):
+        round_trip(Deaf(), [Call(id="a1", plugin="web", command="find")])  # pyright: ignore[reportArgumentType]
