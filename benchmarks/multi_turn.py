@@ -155,7 +155,7 @@ def told_values(dialect: str, texts: Sequence[str]) -> list[Any]:
         value = json.loads(body.replace("<!-- RESULTS_END -->", ""))
         items = value if isinstance(value, list) else value.get("results", [value])
         for item in items:
-            said = item["content"] if "content" in item else item
+            said = item.get("content", item)
             found.append(said.get("response"))
     return found
 

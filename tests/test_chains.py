@@ -1,4 +1,4 @@
-"""NESTFUL and Seal-Tools chains in every dialect, by the benchmark that measures them."""
+"""NESTFUL and Seal-Tools chains in every dialect, by the benchmark that has them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from neuraxis import sentences
 from neuraxis.messages import Call, CallError
 from neuraxis.notation import Schema
-from neuraxis.plan import Plan, build, waits_for
+from neuraxis.plan import Plan, build, is_left_out, waits_for
 from neuraxis.references import AssetRef, evaluate, fill
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
@@ -247,6 +247,37 @@ def test_a_foreign_root_alone_is_noted() -> None:
     assert built.steps[1].bindings == ()
     assert "stays text" in built.notes[0]
     assert plan(("FILEWRITER", write)).notes == ()
+
+
+def test_K3_an_optional_value_may_be_left_out() -> None:
+    """A bare parameter that is optional and missing: right, and nothing is checked."""
+    tools = {
+        name: command(name, schema)
+        for name, schema in {
+            "optional": {**TEXT, "x-optional": True},
+            "anything": {"x-optional": True},
+            "needed": TEXT,
+        }.items()
+    }
+
+    def built(name: str, arguments: Any) -> Plan:
+        given_calls = calls((name, arguments))
+        return build(given_calls, lambda _, n: tools[n], known_assets=lambda _: False)
+
+    assert built("optional", {}).problems == ()
+    assert is_left_out(tools["optional"].parameters, {})
+    assert not is_left_out(tools["optional"].parameters, "x")
+    assert not is_left_out(tools["anything"].parameters, {})  # {} is a value there
+    assert len(built("optional", 5).problems) == 1
+    assert len(built("needed", {}).problems) == 1
+
+
+def test_D4_strict_refuses_a_float_for_an_integer() -> None:
+    """3.0 is an integer in JSON Schema; the strict profile takes what is written."""
+    crop = ("crop", {"image": "asset://a1", "n": 3.0})
+    (error,) = plan(crop, lenient=False).problems
+    assert error.problems[0].path == ("n",)
+    assert plan(crop).problems == ()
 
 
 # --- plans that are wrong ------------------------------------------------------

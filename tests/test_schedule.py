@@ -198,6 +198,29 @@ def test_a_budget_that_ends_in_the_middle_is_as_if_in_order(
     assert outcomes[0] == outcomes[1]
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["read", "read", "none", "once"]), st.integers(0, 1)),
+        min_size=3,
+        max_size=10,
+    )
+)
+def test_calls_that_repeat_are_as_if_in_order(drawn: list[Any]) -> None:
+    """The guard against repetition does not depend on who was first."""
+    outcomes: list[Any] = []
+    for run in ("in order", "overlapping"):
+        world = World()
+        calls = [
+            replace(call(n, tool, yields=n), id=f"a{place}")
+            for place, (tool, n) in enumerate(drawn)
+        ]
+        plan = planned(calls, registry(world))
+        results = asyncio.run(_run(run, plan, runtime(budget=Budget())))
+        outcomes.append((told(results), world.effects, sorted(world.log)))
+    assert outcomes[0] == outcomes[1]
+
+
 def _log(calls: Sequence[Call], **options: Any) -> tuple[list[str], list[Result]]:
     world = World()
     plan = planned(calls, registry(world))

@@ -141,7 +141,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 result = _looked_at(result, kept, command, runtime)
             if seen is None and spec.effects.kind in _CHANGING:
                 usage.seen.clear()  # earlier calls may answer differently now
-            usage.seen[key] = (1 if seen is None else seen[0] + 1, result)
+            now = usage.seen.get(key)  # one like it may have ended in between
+            usage.seen[key] = (1 if now is None else now[0] + 1, result)
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():

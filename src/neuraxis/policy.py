@@ -19,7 +19,7 @@ from pathlib import Path as File
 from typing import Literal, cast, get_args
 
 from neuraxis.errors import ConfigError
-from neuraxis.marks import NO_MARKS, Marks, covered, covers
+from neuraxis.marks import NO_MARKS, Marks, covered
 from neuraxis.messages import Path
 from neuraxis.origins import (
     Origins,
@@ -158,10 +158,9 @@ def _with_effect(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
     places = marks.trusted_only
     # a command that says nothing of its parameters takes trusted values in all
     silent = not places and spec.effects.destructive
+    harmless: set[Path] = set()
     for item in facts.traced:
-        if not is_foreign(item.label):
-            continue
-        if not (silent or covered(places, item.path)):
+        if not is_foreign(item.label) or not (silent or covered(places, item.path)):
             continue
         if (
             marks.file_use(item.path) == "write"
@@ -169,24 +168,32 @@ def _with_effect(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
             and not item.quoted
             and origins.may_create(facts.workspace, item.value)
         ):
+            harmless.add(item.path)
             continue
         if marks.file_use(item.path) == "run":
             return _ask(item, "code that strangers had a part in")
         return _ask(item, "a value that it takes from the user only")
-    if origins.read and spec.effects.destructive and not _is_aimed(arguments, places):
+    if origins.read and not harmless and not _is_wished(spec, arguments, facts):
         return Decision(
             verdict="ask",
-            reason="the model chose it after it read "
-            f"{describe(origins.read)}, and nothing in it is the user's own",
+            reason=f"the model chose it after it read {describe(origins.read)}, and "
+            "nothing in it is the user's own",
         )
     return _ALLOWED
 
 
-def _is_aimed(arguments: Json, places: Sequence[Path]) -> bool:
-    """Whether the call says who or where, so that it could be judged by that."""
+def _is_wished(spec: CommandSpec, arguments: Json, facts: Facts) -> bool:
+    """Whether something in the call is the user's: a value that is not traced.
+
+    Of what destroys it must be a value that says who or where.
+    """
+    places = facts.marks.trusted_only if spec.effects.destructive else ()
+    foreign = {item.path for item in facts.traced}
     return any(
-        not places or any(covers(place, path) for place in places)
-        for path, _ in leaves(arguments)
+        path not in foreign
+        and not (value is None or isinstance(value, bool) or value == "")
+        and (not places or covered(places, path))
+        for path, value in leaves(arguments)
     )
 
 

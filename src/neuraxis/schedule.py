@@ -6,6 +6,8 @@ The outcome is that of running the steps from top to bottom (decision 6);
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from neuraxis.fan_out import TRIES, is_asked_about, run_one
 from neuraxis.messages import Result
 from neuraxis.overlap import run_in_order, run_overlapping
@@ -28,7 +30,27 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     if _must_be_in_order(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))
+    waits = _same_calls_wait(plan, waits, runtime.budget.repeats)
     return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
+
+
+def _same_calls_wait(
+    plan: Plan, waits: Mapping[str, frozenset[str]], repeats: int
+) -> Mapping[str, frozenset[str]]:
+    """Let a call that is written once too often wait for those before it.
+
+    It is answered with an earlier result then, as it would be in order.
+    """
+    same: dict[str, list[str]] = {}
+    more: dict[str, frozenset[str]] = {}
+    for step in plan.steps:
+        spec = step.command.spec
+        key = f"{step.command.plugin.name}.{spec.name} {step.arguments!r}"
+        earlier = same.setdefault(key, [])
+        if len(earlier) >= repeats:
+            more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
+        earlier.append(step.call.id)
+    return {**waits, **more} if more else waits
 
 
 def _must_be_in_order(plan: Plan, runtime: Runtime) -> bool:

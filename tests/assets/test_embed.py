@@ -68,7 +68,10 @@ def test_B62_what_is_put_in_is_never_read_again(
         ({"a": 1}, '\n```json\n{\n  "a": 1\n}\n```\n'),
         ([1], "\n```json\n[\n  1\n]\n```\n"),
         (b"xyz", "<class 'bytes'> 5 bytes"),
-        ([{"a": 1, "b": "x|y\nz"}], "\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y z |\n\n"),
+        (
+            [{"a": 1, "b": "x|y\nz"}],
+            "\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y z |\n\n",
+        ),
     ],
 )
 def test_B62_each_kind_has_a_form(value: Any, expected: str) -> None:

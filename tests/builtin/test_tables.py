@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import operator
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -385,3 +388,52 @@ def test_pages_together_are_the_table(texts: list[str], count: int) -> None:
         seen += [row["n"] for row in view["rows"]]
         start = view.get("next_start")
     assert seen == list(range(len(texts)))
+
+
+ODD: dict[str, Any] = {
+    "null": [None, None],
+    "binary": [b"\xff", b"a"],
+    "object": polars.Series([object(), object()], dtype=polars.Object),
+    "categorical": polars.Series(["a", "b"], dtype=polars.Categorical),
+    "enum": polars.Series(["a", "b"], dtype=polars.Enum(["a", "b"])),
+    "duration": [timedelta(1), None],
+    "decimal": [Decimal("1.5"), None],
+    "date": [date(2026, 1, 1), None],
+    "moment": [datetime(2026, 1, 1, tzinfo=UTC), None],
+    "time": [time(1), None],
+    "list": [[1], [2]],
+    "struct": [{"a": 1}, {"a": 2}],
+    "array": polars.Series([[1, 2], [3, 4]], dtype=polars.Array(polars.Int64, 2)),
+    "large": polars.Series([1, 2**100], dtype=polars.Int128),
+    "bool": [True, None],
+    "nan": [1.5, float("nan")],
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_each_type_of_column_is_worked_with_or_told(
+    kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No other exception, and nothing of Rust's on the terminal."""
+    frame = polars.DataFrame({"x": ODD[kind]})
+    assert json.dumps(plugin.describe_table(frame))
+    assert json.dumps(plugin.table_rows(frame))
+    for value in ("x", 1, True, 2.5):
+        for op in ("eq", "gt", "in", "contains"):
+            given = [value] if op == "in" else value
+            with contextlib.suppress(CommandError):
+                plugin.filter_rows(frame, [{"column": "x", "op": op, "value": given}])
+    for ending in (".csv", ".json", ".ndjson", ".parquet"):
+        with contextlib.suppress(CommandError):
+            assert frames.written(frame, ending)
+    for function in ("sum", "mean", "median", "std", "min", "distinct"):
+        with contextlib.suppress(CommandError):
+            plugin.group_rows(frame, [], [{"column": "x", "function": function}])
+    for act in (
+        lambda: plugin.sort_rows(frame, ["x"]),
+        lambda: plugin.group_rows(frame, ["x"], [{"function": "count"}]),
+        lambda: plugin.join_tables(frame, frame, ["x"]),
+    ):
+        with contextlib.suppress(CommandError):
+            assert act().width >= 1
+    assert capfd.readouterr().err == ""

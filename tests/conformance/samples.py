@@ -1,4 +1,4 @@
-"""A parameter schema in; calls that fit it, and calls that are wrong in one way, out."""
+"""A parameter schema in; fitting calls, and calls wrong in one way, out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sample(
         return {"asset_id": "a0"}
     if "$ref" in node:
         return sample(root["$defs"][node["$ref"].rpartition("/")[2]], root, full=full)
-    for key in ("examples", "enum"):
+    for key in ("enum", "examples"):  # an example may be a mere word
         if node.get(key):
             return copy.deepcopy(node[key][0])
     if "const" in node:

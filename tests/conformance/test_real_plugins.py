@@ -13,6 +13,7 @@ import yaml
 from conformance.kit import DIALECTS, reply_in, talk
 from conformance.samples import mistakes, sample
 from neuraxis.dialects import find_dialect
+from neuraxis.dialects.native import safe_name
 from neuraxis.messages import Call
 from neuraxis.plan import build
 from neuraxis.plugins import Command, Plugin, Registry, load_manifest
@@ -38,7 +39,7 @@ def _plugin(file: Path) -> Plugin:
 
 
 def _answering(response: Any) -> Any:
-    answer = None if response is None else _native(response, response)
+    answer = None if response is None else sample(response, response)
 
     def run(*_: Any, **__: Any) -> Any:
         return answer
@@ -46,15 +47,11 @@ def _answering(response: Any) -> Any:
     return run
 
 
-def _native(node: Any, root: Any) -> Any:
-    """A fitting answer; where it needs an object of a class, that cannot be made."""
-    return sample(node, root)
-
-
 def test_B2_A2_every_file_is_shown_in_every_dialect(shared_data: Path) -> None:
     """Each command with its parameters; the YAML in the prompt can be read."""
     for plugin in _plugins(shared_data):
         spec, names = plugin.spec, Registry([plugin]).tool_names
+        names_of = {where: tool for tool, where in names.items()}
         for dialect in DIALECTS:
             for strict in (False, True):
                 spoken = find_dialect(dialect, strict=strict)
@@ -62,11 +59,20 @@ def test_B2_A2_every_file_is_shown_in_every_dialect(shared_data: Path) -> None:
                 tools = spoken.native_tools([spec], names)
                 text += "".join(tool["function"]["name"] for tool in tools)
                 for item in spec.commands:
-                    assert item.name in text
+                    native = safe_name(names_of[spec.name, item.name])
+                    assert (native if dialect == "native" else item.name) in text
                     if dialect != "native" and item.parameters.get("type") == "object":
                         assert all(name in text for name in item.parameter_names)
                 for detail in re.findall(r"^```yaml\n(.*?)\n```$", text, re.M | re.S):
                     assert yaml.safe_load(detail)["name"] == spec.name
+
+
+def _problems(registry: Registry, command: str, arguments: Any) -> Any:
+    """What a model that made this call would be told, before anything runs."""
+    (plugin,) = registry.specs
+    call = Call(id="a1", plugin=plugin.name, command=command, arguments=arguments)
+    known = {"a0"}
+    return build([call], registry.find, known_assets=known.__contains__).problems
 
 
 def test_D7_every_kind_of_wrong_call_is_refused(shared_data: Path) -> None:
@@ -75,31 +81,26 @@ def test_D7_every_kind_of_wrong_call_is_refused(shared_data: Path) -> None:
     for plugin in _plugins(shared_data):
         registry = Registry([plugin])
 
-        def problems(command: str, arguments: Any, find: Any = registry.find) -> Any:
-            call = Call(
-                id="a1", plugin=plugin.spec.name, command=command, arguments=arguments
-            )
-            return build(
-                [call], find, known_assets=lambda asset: asset == "a0"
-            ).problems
-
         for item in plugin.spec.commands:
             schema = item.parameters
             for full in (True, False):
                 right = sample(schema, schema, full=full)
-                assert problems(item.name, right) == (), (plugin.spec.source, item.name)
+                assert _problems(registry, item.name, right) == (), (
+                    plugin.spec.source,
+                    item.name,
+                )
                 counts["right"] += 1
                 for kind, where, wrong in mistakes(schema, schema, right):
-                    (error,) = problems(item.name, wrong)
+                    (error,) = _problems(registry, item.name, wrong)
                     assert error.code == "invalid_param", (item.name, where, wrong)
                     told = str(error.problems)
                     assert any(str(part) in told for part in where[-2:]), (where, told)
                     counts[kind] += 1
-        (error,) = problems("no_such_command", {})
+        (error,) = _problems(registry, "no_such_command", {})
         assert error.code == "unknown_command"
     assert set(counts) == {"right", "missing", "wrong type", "unknown key", "bad enum"}
     assert min(counts.values()) >= 4
-    assert sum(counts.values()) > 200
+    assert sum(counts.values()) >= 200
 
 
 def test_B20_every_command_answers_in_every_dialect(shared_data: Path) -> None:

@@ -140,6 +140,13 @@ class AssetStore:
             self._make_room()
         return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
+    def aside(self) -> AssetStore:
+        """A store that knows what is in memory here and keeps what is new to itself."""
+        aside = AssetStore(inline_bytes=self._inline_bytes)
+        aside._assets = self._assets.copy()
+        aside._said = self._said.copy()
+        return aside
+
     def forget(self, asset_id: str) -> None:
         """Let go of a result that does not count; its file stays, unreferred to."""
         self._said.pop(asset_id, None)

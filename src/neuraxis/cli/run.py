@@ -63,7 +63,7 @@ def run(
 ) -> int:
     """Answer REQUEST (or standard input), calling plugins where it takes some.
 
-    Exit codes: 0 answered, 1 failed, 2 wrong option or name, 3 limit reached,
+    Exit codes: 0 answered, 1 failed (also where the last call failed), 2 wrong option or name, 3 limit reached,
     4 no model, 5 journal or file not writable, 130 interrupted.
     """
     text = _piped() if request is None else request
@@ -79,6 +79,13 @@ def run(
         answer = ask(session, text, as_json=as_json, quiet=quiet)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan)
+    return code_of(answer)
+
+
+def code_of(answer: Answer) -> int:
+    """The exit code: also an answer is a failure where its last call did not work."""
+    if answer.outcome == "answered" and answer.calls:
+        return 0 if answer.calls[-1].status == "done" else 1
     return EXIT.get(answer.outcome, 1)
 
 

@@ -1,8 +1,10 @@
 """A function, class, folder, file or name in; a plugin that can be run out.
 
 The code of a folder is its `plugin.py`: functions named like the commands, a class
-`Plugin` with such methods, or an object with `command(name, param)`. Nothing that a
-manifest names is ever imported.
+`Plugin` with such methods, or an object with `command(name, param)`. A plugin in the
+shape that the protocols came from runs as it is: a class with `command`, made by
+`constructor(config)` or found alone, in `plugin.py` or `__init__.py`, is handed the
+whole manifest. Nothing that a manifest names is ever imported.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from neuraxis.specs import CommandSpec, PluginSpec
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-CODE_NAME = "plugin.py"
+CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
@@ -139,13 +141,15 @@ def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
     folder = path if path.is_dir() else path.parent
-    code = folder / CODE_NAME
-    if not code.is_file():
+    code = next(
+        (file for name in CODE_NAMES if (file := folder / name).is_file()), None
+    )
+    module = None if code is None else _import(code)
+    if code is None or module is None or _is_bare(code, module):
         commands = {
             item.name: Command(plugin=spec, spec=item) for item in spec.commands
         }
         return Plugin(spec=spec, commands=commands, problems=problems)
-    module = _import(code)
     return Plugin(spec=spec, commands=_commands(spec, module, code), problems=problems)
 
 
@@ -191,14 +195,12 @@ def _line_of(error: Exception, code: Path) -> int:
 
 
 def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Command]:
-    holder: Any = module
-    if isinstance(cls := getattr(module, "Plugin", None), type):
-        try:
-            holder = make_instance(cls, spec.config)
-        except Exception as error:
-            first = next(iter(str(error).splitlines()), "")
-            message = f"making Plugin raised {type(error).__name__}: {first}"
-            raise _error(str(code), message, _line_of(error, code)) from error
+    try:
+        holder = _holder(spec, module, code)
+    except Exception as error:
+        first = next(iter(str(error).splitlines()), "")
+        message = f"making Plugin raised {type(error).__name__}: {first}"
+        raise _error(str(code), message, _line_of(error, code)) from error
     names = {item.name for item in spec.commands}
     general = getattr(holder, "command", None) if "command" not in names else None
     commands: dict[str, Command] = {}
@@ -221,6 +223,42 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
     if problems:
         raise ManifestError(tuple(problems))
     return commands
+
+
+def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
+    """What has the commands: the module, or the object its class or function makes."""
+    if isinstance(cls := getattr(module, "Plugin", None), type):
+        return make_instance(cls, spec.config)
+    if all(
+        callable(getattr(module, re.sub(r"\W", "_", item.name), None))
+        for item in spec.commands
+    ):
+        return module
+    maker = _maker(module)
+    if maker is None:
+        return module
+    where = {"config_folder": str(code.parent), "config_file": FILE_NAME}
+    return maker({**spec.raw, "_config_info": where})
+
+
+def _maker(module: ModuleType) -> Callable[..., Any] | None:
+    """Makes the object of a plugin in the older shape, from the whole manifest."""
+    constructor: Any = getattr(module, "constructor", None)
+    if callable(constructor):
+        return constructor
+    own: list[type[Any]] = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and callable(getattr(value, "command", None))
+    ]
+    return partial(make_instance, own[0]) if len(own) == 1 else None
+
+
+def _is_bare(code: Path, module: ModuleType) -> bool:
+    """Whether an `__init__.py` only makes a package of the folder."""
+    return code.name != CODE_NAMES[0] and _maker(module) is None
 
 
 def _dispatched(

@@ -6,7 +6,6 @@ An array is a picture of height x width, or height x width x 1, 3 or 4, of bytes
 from __future__ import annotations
 
 import io
-import warnings
 from typing import Any
 
 from neuraxis.builtin.extras import needed
@@ -52,12 +51,10 @@ def opened(data: bytes, most_pixels: int) -> Any:
         *(image.DecompressionBombError, image.DecompressionBombWarning),
     )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", image.DecompressionBombWarning)
-            picture = image.open(io.BytesIO(data), formats=FORMATS)
-            width, height = picture.size
-            check_size(width, height, most_pixels)
-            picture.load()
+        picture = image.open(io.BytesIO(data), formats=FORMATS)
+        width, height = picture.size
+        check_size(width, height, most_pixels)
+        picture.load()
         upright = pillow("ImageOps").exif_transpose(picture)
     except problems as error:
         first = str(error).partition("\n")[0].replace(" <_io.BytesIO object", "")

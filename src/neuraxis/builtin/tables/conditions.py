@@ -90,7 +90,7 @@ def _literal(name: str, kind: Any, value: Json) -> Any:
         if kind == polars.Boolean
         else isinstance(value, int | float) and not isinstance(value, bool)
         if kind.is_numeric()
-        else isinstance(value, str)
+        else isinstance(value, str) and _is_text(kind)
     )
     if not fits:
         raise CommandError(

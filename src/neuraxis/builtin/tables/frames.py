@@ -131,6 +131,7 @@ def written(frame: Any, ending: str) -> bytes:
         CommandError: the ending names no format, or it cannot hold the table.
     """
     sink = io.BytesIO()
+    _check_writable(frame, ending)
     with told():
         match ending:
             case ".csv":
@@ -149,6 +150,24 @@ def written(frame: Any, ending: str) -> bytes:
                     f".ndjson or .jsonl, got {ending or 'a name without an ending'}."
                 )
     return sink.getvalue()
+
+
+def _check_writable(frame: Any, ending: str) -> None:
+    """JSON has no bytes, and Polars breaks off with a stack trace where it meets some.
+
+    Raises:
+        CommandError: a column cannot be written in this format.
+    """
+    polars = library()
+    wrong = (polars.Binary, polars.Object)
+    if ending not in (".json", ".ndjson", ".jsonl"):
+        wrong = (polars.Object,)
+    for name, kind in frame.schema.items():
+        if kind in wrong:
+            raise CommandError(
+                f"The column {name!r} holds {kind}, which {ending} has no form for; "
+                "select the other columns first."
+            )
 
 
 def check_columns(frame: Any, names: Sequence[str]) -> None:

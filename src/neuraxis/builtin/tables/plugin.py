@@ -44,7 +44,8 @@ def filter_rows(
 ) -> Any:
     """The rows that meet all conditions, or any of them."""
     frame = frames.frame_of(table)
-    tests = [condition(frame, given) for given in conditions]
+    with frames.told():
+        tests = [condition(frame, given) for given in conditions]
     polars = frames.library()
     joined = (
         polars.all_horizontal(tests)

@@ -87,8 +87,8 @@ def _folder(context: Context) -> Path:
             "Searching documents needs the setting search.folder: a folder with text, "
             "Markdown or HTML files."
         )
-    # A relative folder is one of the workspace; only a person writes settings.
-    folder = (context.workspace / Path(str(given)).expanduser()).resolve()
+    # Relative to where the person is, like every path of a setting.
+    folder = Path(str(given)).expanduser().resolve()
     if not folder.is_dir():
         raise CommandError(
             f"The folder of the setting search.folder ({given}) is not there."

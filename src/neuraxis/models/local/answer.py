@@ -126,9 +126,10 @@ def _text(value: Any) -> str:
 
 def _partial(result: Result, reason: str) -> list[str]:
     """What a failed step gave all the same, without what its reason says already."""
-    if not isinstance(result.value, Mapping):
+    value: object = result.value
+    if not isinstance(value, Mapping):
         return []
-    fields = cast("Mapping[str, Any]", result.value)
+    fields = cast("Mapping[str, Any]", value)
     told = {name: _text(item) for name, item in fields.items() if isinstance(item, str)}
     return [
         f"{name}: {text}" for name, text in told.items() if text and text not in reason

@@ -47,7 +47,10 @@ def is_wanted(
     low = clause.text.casefold().replace("’", "'")
     named = any(span.kinds & {"path", "url", "email"} for span in clause.spans)
     if named and score >= LEAST - 0.1:
-        return True
+        # A path alone is no wish to write there.
+        readonly = match.tool.spec.effects.readonly
+        if match.head or readonly or _is_noun_named(clause, match, language):
+            return True
     exact = retrieval.first_verb(clause, language) in match.tool.heads
     patterns = _talk(language.code, "made_up")
     if not exact:

@@ -117,9 +117,13 @@ def available() -> tuple[str, ...]:
 def guess(text: str) -> Language:
     """The language whose function words are most frequent in the text."""
     words = [word.casefold() for word in WORD.findall(text)]
-    best, most = "en", sum(word in load("en").function_words for word in words)
-    for code in available():
-        count = sum(word in load(code).function_words for word in words)
+    best, most = "en", 0.0
+    for code in sorted(available(), key=lambda code: code != "en"):
+        language = load(code)
+        count = sum(word in language.function_words for word in words)
+        # Between equals the first word decides, which is most often a verb.
+        if count > 0 or words and language.is_verb(words[0]):
+            count += 0.5 * bool(words and language.is_verb(words[0]))
         if count > most:
             best, most = code, count
     return load(best)
@@ -135,10 +139,12 @@ def _load(code: str) -> Language:
     # The base loader keeps every scalar a string: `on` and `no` are words here.
     rules = cast("dict[str, Any]", yaml.load(text, Loader=yaml.CBaseLoader))
     if code != "en":
-        # Names in manifests are English in every country.
-        english = _load("en")
-        for key in ("kinds", "sides", "aliases", "file_types"):
-            rules[key] = {**english.table(key), **(rules.get(key) or {})}
+        # Names in manifests are English in every country, and what a language's file
+        # does not say is said as in English.
+        english = _load("en").rules
+        rules = {**english, **rules}
+        for key in ("kinds", "sides", "aliases", "file_types", "verbs", "nouns", "say"):
+            rules[key] = _joined(english[key], rules[key])
     endings = tuple((end, put, int(least)) for end, put, least in rules["endings"])
     bare = Language(
         code=code,
@@ -169,6 +175,15 @@ def _load(code: str) -> Language:
         prepositions=bare.prepositions,
         determiners=bare.determiners,
     )
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables; lists under one key one after the other."""
+    joined = dict(first)
+    for key, value in second.items():
+        both = isinstance(value, list) and isinstance(joined.get(key), list)
+        joined[key] = [*joined[key], *value] if both else value
+    return joined
 
 
 def _groups(
