@@ -278,6 +278,18 @@ def test_D4_strict_refuses_a_float_for_an_integer() -> None:
     (error,) = plan(crop, lenient=False).problems
     assert error.problems[0].path == ("n",)
     assert plan(crop).problems == ()
+    tools = {"take": command("take", obj(n={"type": "integer"}))}
+
+    def alone(lenient: bool) -> Plan:
+        return build(
+            calls(("take", {"n": 3.0})),
+            lambda _, name: tools[name],
+            known_assets=lambda _: False,
+            lenient=lenient,
+        )
+
+    assert len(alone(False).problems) == 1
+    assert type(alone(True).steps[0].arguments["n"]) is int
 
 
 # --- plans that are wrong ------------------------------------------------------

@@ -73,7 +73,7 @@ class PlanChecked:
     """A reply was read and its calls checked, before anything ran."""
 
     steps: tuple[Json, ...]
-    """Each {id, tool, arguments, name?, depends: [id]}."""
+    """Each {id, tool, arguments, name?, depends: [id], for_each?}."""
     problems: tuple[Json, ...] = ()
     """Each a CallError as JSON; not empty: nothing ran."""
     notes: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from neuraxis.approvals import Approvals
 from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.early_start import EarlyStarts
 from neuraxis.engines import Engine
 from neuraxis.errors import ModelError
 from neuraxis.events import (
@@ -98,6 +99,8 @@ class Parts:
     strict: bool = False
     on_error: OnError = "fail_fast"
     raise_failures: bool = False
+    early_start: bool = True
+    """What only looks may start while the model is still writing (decision 7)."""
 
 
 @dataclass(slots=True)
@@ -137,9 +140,16 @@ async def converse(
     parts.origins.said(text)
     history.append(Message(role="user", content=parts.dialect.request(text)))
     runtime = runtime_of(parts, state, emit, cancelled)
+    early = EarlyStarts(
+        on=parts.early_start,
+        dialect=parts.dialect,
+        runtime=runtime,
+        plan=lambda calls: plan_of(calls, parts),
+        next_id=parts.next_id,
+    )
     try:
-        async with asyncio.timeout(parts.budget.seconds):
-            await _turns(parts, history, state, runtime, emit)
+        async with asyncio.timeout(parts.budget.seconds), early:
+            await _turns(parts, history, state, runtime, early, emit)
     except _Stop as stop:
         outcome, error = stop.outcome, stop.error
     except ModelError as failed:
@@ -243,12 +253,14 @@ async def _turns(
     history: list[Message],
     state: _State,
     runtime: Runtime,
+    early: EarlyStarts,
     emit: Callable[[Event], None],
 ) -> None:
     for turn in range(1, parts.budget.model_calls + 1):
-        completion = await _ask(parts, history, turn, emit)
+        await early.begin()
+        completion = await _ask(parts, history, turn, early, emit)
         state.usage += completion.usage
-        reply = parts.dialect.decode(completion, next_id=parts.next_id)
+        reply = parts.dialect.decode(completion, next_id=early.next_id)
         history.append(
             Message(
                 role="assistant",
@@ -267,13 +279,7 @@ async def _turns(
             emit(_unread(reply))
             _tell_errors(parts, history, state, reply.errors, emit)
             continue
-        plan = build(
-            reply.calls,
-            parts.registry.find,
-            known_assets=parts.assets.known,
-            asset_ids=parts.assets.ids,
-            lenient=not parts.strict,
-        )
+        plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
         problems = plan.problems or _cut_short(plan, reply)
         if problems:
@@ -294,6 +300,7 @@ async def _ask(
     parts: Parts,
     history: Sequence[Message],
     turn: int,
+    early: EarlyStarts,
     emit: Callable[[Event], None],
 ) -> Completion:
     emit(ModelStarted(turn=turn, model=parts.model.name))
@@ -305,9 +312,11 @@ async def _ask(
             emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
         if chunk.note:
             notes.append(chunk.note)
+        early.see(chunk)
 
     prompt = parts.prompt(_with_assets(history, parts.assets))
     completion = await complete(parts.model, prompt, on_chunk)
+    early.stop()
     emit(
         ModelFinished(
             text=completion.text,
@@ -382,6 +391,11 @@ def _checked(plan: Plan, reply: Reply) -> PlanChecked:
                 "arguments": step.call.arguments,
                 "name": step.call.name,
                 "depends": sorted(step.depends),
+                **(
+                    {}
+                    if step.call.for_each is None
+                    else {"for_each": step.call.for_each}
+                ),
             }
             for step in plan.steps
         ),

@@ -109,7 +109,7 @@ def build(
         # The common way, kept short: one call that is right as it is.
         call = calls[0]
         only = find(call.plugin, call.command)
-        if not isinstance(only, CallError) and _is_right(call, only, lenient):
+        if not isinstance(only, CallError) and _is_right(call, only):
             step = Step(call=call, command=only, arguments=call.arguments)
             return Plan(steps=(step,))
     if len(calls) > most_steps:
@@ -204,7 +204,7 @@ def _number(work: Work) -> None:
 
 def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
     schema, arguments = found.parameters, call.arguments
-    if call.for_each is None and _is_right(call, found, work.lenient):
+    if call.for_each is None and _is_right(call, found):
         return Step(call=call, command=found, arguments=arguments)
     places = find_places(arguments)
     before = len(work.errors)
@@ -249,7 +249,7 @@ def is_left_out(schema: Schema, arguments: Json) -> bool:
     )
 
 
-def _is_right(call: Call, found: Found, lenient: bool) -> bool:
+def _is_right(call: Call, found: Found) -> bool:
     """Whether flat arguments fit as they are: nothing to read, nothing to coerce."""
     arguments = call.arguments
     if type(arguments) is not dict:
@@ -260,8 +260,8 @@ def _is_right(call: Call, found: Found, lenient: bool) -> bool:
             # Nothing that `find_places` would find.
             if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
                 return False
-        elif kind is dict or kind is list or (kind is float and lenient):
-            return False
+        elif kind is dict or kind is list or kind is float:
+            return False  # 3.0 for an integer: coerced, or refused if strict
     return "asset_id" not in arguments and found.parameters.valid(arguments)
 
 

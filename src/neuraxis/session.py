@@ -111,6 +111,8 @@ class Session:
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
             "continue" only what depends on it, "retry" first tries commands again
             that may be repeated.
+        early_start: what only looks may start while the model is still writing; it
+            counts only if the whole reply turns out to be right.
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
@@ -138,6 +140,7 @@ class Session:
         allow_hosts: Sequence[str] = (),
         strict: bool = False,
         on_error: OnError = "fail_fast",
+        early_start: bool = True,
         on_failure: str = "tell",
     ) -> None:
         if on_error not in get_args(OnError):
@@ -209,6 +212,7 @@ class Session:
             strict=strict,
             on_error=on_error,
             raise_failures=on_failure == "raise",
+            early_start=early_start,
         )
         if session is not None:
             self._resume()

@@ -89,7 +89,7 @@ def test_documents_in_the_workspace_can_be_read_on(tmp_path: Path) -> None:
     from neuraxis.builtin.files.plugin import read_file
 
     _docs(tmp_path / "docs")
-    context = _context(tmp_path, folder="docs")
+    context = _context(tmp_path, folder=str(tmp_path / "docs"))
     url = plugin.search("kettle", context)["urls"][0]
     assert "docs/sub/page.html" == url
     assert "whistles" in read_file(url, context)["contents"]

@@ -38,6 +38,7 @@ class Choices:
     journal: str | None = None
     allow_host: tuple[str, ...] = ()
     strict: bool = False
+    no_early_start: bool = False
     max_calls: int | None = None
     max_seconds: float | None = None
     yes_to: tuple[str, ...] = ()
@@ -72,6 +73,11 @@ def session_options(command: F) -> F:
             ),
             click.option(
                 "--strict", is_flag=True, help="Take only what the protocol says."
+            ),
+            click.option(
+                "--no-early-start",
+                is_flag=True,
+                help="Start nothing while the model is still writing.",
             ),
             click.option("--max-calls", type=click.IntRange(1), help="Of one run."),
             click.option(
@@ -181,6 +187,7 @@ def make_session(
         yes_to=(*(str(pattern) for pattern in yes_to), *choices.yes_to),
         allow_hosts=choices.allow_host,
         strict=choices.strict,
+        early_start=not choices.no_early_start,
         on_error=choices.on_error or "fail_fast",
     )
 

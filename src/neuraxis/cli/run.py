@@ -63,8 +63,9 @@ def run(
 ) -> int:
     """Answer REQUEST (or standard input), calling plugins where it takes some.
 
-    Exit codes: 0 answered, 1 failed (also where the last call failed), 2 wrong option or name, 3 limit reached,
-    4 no model, 5 journal or file not writable, 130 interrupted.
+    Exit codes: 0 answered, 1 failed (also where the last call failed), 2 wrong
+    option or name, 3 limit reached, 4 no model, 5 journal or file not writable,
+    130 interrupted.
     """
     text = _piped() if request is None else request
     if not text.strip():

@@ -155,7 +155,7 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
         "type": str(column.dtype)[:60],
         "empty": column.null_count(),
     }
-    if column.dtype.is_nested():
+    if column.dtype.is_nested() or column.dtype == frames.library().Object:
         return told
     told["distinct"] = column.n_unique()
     for what in ("min", "max", "mean", "std"):

@@ -50,8 +50,8 @@ class Language:
     def fold(self, word: str) -> str:
         """The word without its ending."""
         low = word.casefold().replace("’", "'")
-        if low in self.irregular:
-            return self._final(self.irregular[low])
+        if (base := self.irregular.get(low)) is not None:
+            return self._final(low) if base == low else self.fold(base)
         for ending, put, least in self.endings:
             if low.endswith(ending) and len(low) - len(ending) >= least:
                 low = low[: len(low) - len(ending)] + put
@@ -122,7 +122,7 @@ def guess(text: str) -> Language:
         language = load(code)
         count = sum(word in language.function_words for word in words)
         # Between equals the first word decides, which is most often a verb.
-        if count > 0 or words and language.is_verb(words[0]):
+        if count > 0 or (words and language.is_verb(words[0])):
             count += 0.5 * bool(words and language.is_verb(words[0]))
         if count > most:
             best, most = code, count
