@@ -123,6 +123,7 @@ class Soak:
 
     seen: list[Seen] = field(default_factory=list)
     calls: int = 0
+    assets: int = 0
     statuses: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -159,7 +160,11 @@ async def soak(plans: int, looks: int = 10, *, seed: int = 1) -> Soak:
             for result in done.calls:
                 status = result.status
                 found.statuses[status] = found.statuses.get(status, 0) + 1
-            # a conversation grows by what is said; here only the rest is looked at
+            # a conversation grows by what is said and by the objects that are kept
+            # for it; here only the rest is looked at
+            found.assets += len(session.assets.ids)
+            for asset in session.assets.ids:
+                session.assets.forget(asset)
             session.history.clear()
             session.model.prompts.clear()  # type: ignore[attr-defined]
             if number % max(1, plans // looks) == 0 or number == plans - 1:
@@ -191,7 +196,8 @@ def main() -> None:
     plans = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     found = asyncio.run(soak(plans))
     print(
-        f"{plans} plans, {found.calls} calls {found.statuses} in {found.seconds:.0f} s"
+        f"{plans} plans, {found.calls} calls {found.statuses}, "
+        f"{found.assets} objects kept, in {found.seconds:.0f} s"
     )
     print("  plans      MB  tasks  threads  processes  files  objects")
     for seen in found.seen:

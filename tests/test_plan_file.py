@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -88,6 +90,17 @@ def test_a_plan_is_run_with_its_parameters() -> None:
         ("note", "see: x/1", 1),
     ]
     assert read_plan(PLAN).on_error == "continue"
+
+
+def test_the_example_of_the_documentation_is_a_plan() -> None:
+    """What docs/plans.md shows is read as it stands."""
+    page = Path(__file__).parents[1] / "docs" / "plans.md"
+    (text,) = re.findall(
+        r"^```yaml\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    saved = read_plan(text)
+    assert saved.values([]) == {"city": "Lyon", "years": [2024, 2025]}
+    assert [call.name for call in saved.calls] == ["counts", None]
 
 
 def test_a_plan_in_json_is_the_same() -> None:

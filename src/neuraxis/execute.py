@@ -200,6 +200,8 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     except ReferenceFailure as failure:
         raise Refused(sentences.reference_not_found(target, failure.message)) from None
     arguments = fill(step.arguments, replaced)
+    if schema.valid(arguments):
+        return arguments  # all of it JSON that fits
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:

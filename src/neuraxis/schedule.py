@@ -7,6 +7,7 @@ The outcome is that of running the steps from top to bottom (decision 6);
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from neuraxis.fan_out import TRIES, is_asked_about, run_one
 from neuraxis.messages import Result
@@ -31,6 +32,8 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))
     waits = _same_calls_wait(plan, waits, runtime.budget.repeats)
+    if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
+        return await run_in_order(steps, runtime, run_one)  # nothing can overlap
     return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
 
 

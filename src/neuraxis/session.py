@@ -283,8 +283,9 @@ class Session:
         """Keep an object that the person gives; its id, for references (rule B61).
 
         Args:
-            value: any object, or the `Path` of a file: a picture, a table (CSV,
-                Parquet) or a text is kept as such, any other file as its bytes.
+            value: any object (an array becomes read-only), or the `Path` of a file:
+                a picture, a table (CSV, Parquet) or a text is kept as such, any other
+                file as its bytes.
             description: told to the model; default: the file's name.
 
         Raises:

@@ -224,3 +224,12 @@ def test_a_wrong_name_is_told(path: str, tmp_path: Path) -> None:
     with pytest.raises(CommandError):
         plugin.save_image(_picture(), path, Context(workspace=tmp_path))
     assert [] == list(tmp_path.iterdir())
+
+
+def test_many_large_areas_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole picture five hundred times would be a hundred gigabytes."""
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 10_000)
+    whole = [0, 0, 100, 0, 100, 60, 0, 60]
+    assert len(plugin.crop_image(_picture(), [whole])["cropped"]) == 1
+    with pytest.raises(CommandError, match="pixels together"):
+        plugin.crop_image(_picture(), [whole] * 3)

@@ -1,7 +1,7 @@
 """Which tests show which rule: `rules.yaml` and the tests in, `docs/rules.md` out.
 
 A test shows the rules that its name has (`test_A11_…`), a golden case of `tests/wire`
-those of its key `rules`. Run `python tests/conformance/rules.py` to write the page.
+those of its key `rules`. Run `PYTHONPATH=tests python -m conformance.rules` to write the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RANGE = re.compile(r"([ABCDK])([0-9]{1,2})_to_\1([0-9]{1,2})")
 _HEAD = """# The rules, and the tests that show them
 
 Each rule of the wire protocols in one line. `pytest -k B42` runs the tests of rule B42.
-This page is written by `python tests/conformance/rules.py`; a test keeps it true.
+This page is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it true.
 """
 
 

@@ -26,5 +26,5 @@ def test_no_test_names_a_rule_that_is_not_there() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    """`python tests/conformance/rules.py` writes it."""
+    """`PYTHONPATH=tests python -m conformance.rules` writes it."""
     assert page() == PAGE.read_text(encoding="utf-8")

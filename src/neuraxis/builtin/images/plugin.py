@@ -38,8 +38,18 @@ def crop_image(
         raise CommandError("Expected cut_polygons or box: nothing says what to cut.")
     if len(areas) > MOST_AREAS:
         raise CommandError(f"{len(areas)} areas: at most {MOST_AREAS} in one call.")
-    cut = [_cut(picture, area) for area in areas]
-    return {"cropped": [pictures.as_given(part, img_data) for part in cut]}
+    cropped: list[Any] = []
+    pixels = 0
+    for area in areas:
+        part = _cut(picture, area)
+        pixels += part.width * part.height
+        if pixels > pictures.MOST_PIXELS:
+            raise CommandError(
+                f"The areas have more than {pictures.MOST_PIXELS} pixels together; cut "
+                "them in several calls."
+            )
+        cropped.append(pictures.as_given(part, img_data))
+    return {"cropped": cropped}
 
 
 def _areas(given: Any) -> list[list[Point]]:

@@ -155,33 +155,7 @@ def _tool(
 ) -> Tool:
     slots = tuple(_slots(command, taught, language))
     samples = tuple(_sample(lesson, slots, language) for lesson in taught)
-    weights: dict[str, float] = {}
-
-    def add(text: str, weight: float) -> None:
-        for word in language.features(text):
-            for part, share in _meanings(word, weight, language):
-                weights[part] = max(weights.get(part, 0.0), share)
-
-    add(name, 1.0)
-    add(command.name, 1.0)
-    add(command.description, 0.8)
-    add(plugin.name, 0.6)
-    add(plugin.title or "", 0.6)
-    add(plugin.description_model, 0.4)
-    for slot in slots:
-        add(slot.name, 0.5)
-        add(str(slot.schema.get("description", "")), 0.3)
-        for choice in slot.choices:
-            add(str(choice), 0.6)
-        for value in slot.values:
-            if isinstance(value, str) and len(value) < 60:
-                add(value, 0.15)
-    for field_name in _response_fields(command):
-        add(field_name, 0.2)
-    for sample in samples:
-        for word in sample.words:
-            for part, share in _meanings(word, 1.0, language):
-                weights[part] = max(weights.get(part, 0.0), share)
+    weights = _weights(name, plugin, command, slots, samples, language)
     heads: set[str] = set()
     leading = [sample.clause.head for sample in samples]
     leading += [
@@ -219,6 +193,49 @@ def _tool(
         noun_words=frozenset(nouns),
         spoken=frozenset(word for sample in samples for word in sample.words),
     )
+
+
+def _weights(
+    name: str,
+    plugin: PluginSpec,
+    command: CommandSpec,
+    slots: Sequence[Slot],
+    samples: Sequence[Sample],
+    language: Language,
+) -> dict[str, float]:
+    """How much the tool is about each word and concept."""
+    weights: dict[str, float] = {}
+
+    def add(text: str, weight: float) -> None:
+        for word in language.features(text):
+            for part, share in _meanings(word, weight, language):
+                weights[part] = max(weights.get(part, 0.0), share)
+
+    add(name, 1.0)
+    add(command.name, 1.0)
+    add(command.description, 0.8)
+    add(plugin.name, 0.6)
+    add(plugin.title or "", 0.6)
+    add(plugin.description_model, 0.4)
+    for slot in slots:
+        add(slot.name, 0.5)
+        add(str(slot.schema.get("description", "")), 0.3)
+        for choice in slot.choices:
+            add(str(choice), 0.6)
+        for value in slot.values:
+            if isinstance(value, str) and len(value) < 60:
+                add(value, 0.15)
+                # "miles" in an example: the tool is about units of any name.
+                for word in language.features(value)[:3]:
+                    for concept in language.concepts.get(word, ()):
+                        weights[concept] = max(weights.get(concept, 0.0), 0.5)
+    for field_name in _response_fields(command):
+        add(field_name, 0.2)
+    for sample in samples:
+        for word in sample.words:
+            for part, share in _meanings(word, 1.0, language):
+                weights[part] = max(weights.get(part, 0.0), share)
+    return weights
 
 
 def _meanings(

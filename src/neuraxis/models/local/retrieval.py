@@ -20,6 +20,8 @@ LIKE = 0.7
 """What a word of like meaning counts, where the same word counts 1."""
 HEAD = 1.3
 UNKNOWN = 0.3
+ASKING = 0.2
+"""What a question counts against a tool that changes something."""
 UNTAUGHT = 0.85
 """Weight of the evidence for a tool that has no examples."""
 CLOSED = 0.25
@@ -114,7 +116,7 @@ def rank(clause: Clause, catalogue: Catalogue) -> list[Match]:
                     )
                     + (0.12 if exact else 0.07 if heads else 0.0)
                     * (0.25 if is_light else 0.6 if is_common else 1.0)
-                    - (0.1 if asks and not tool.spec.effects.readonly else 0.0)
+                    - (ASKING if asks and not tool.spec.effects.readonly else 0.0)
                 ),
                 evidence=evidence,
                 similarity=similarity,

@@ -174,7 +174,8 @@ def _shape(reader: Reader, slot: Slot, first: int, last: int) -> float:
     if slot.kind in ("place", "person"):
         named = inside[0].text[:1].isupper()
         score += 0.4 if named else -0.25 if slot.kind == "person" else 0.0
-    if span is None and all(token.low in language.function_words for token in inside):
+    idle = language.function_words | set(language.words("empty_values"))
+    if span is None and all(token.low in idle for token in inside):
         score -= 1.2
     return score
 
@@ -219,7 +220,8 @@ def _naming(reader: Reader, inside: Sequence[Token]) -> float:
         for token in inside
         if token.fold and token.low not in reader.language.function_words
     ]
-    if matter and all(reader.named(token) for token in matter):
+    empty = reader.language.words("empty_values")
+    if matter and all(reader.named(t) or t.low in empty for t in matter):
         return 0.7
     if not matter:
         return 0.0
