@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraxis import Answer, Budget, Context, Policy, Rule, Session, command
+from neuraxis.dialects.early import TextReader
+from neuraxis.dialects.intents import Intents
 from neuraxis.dialects.native import Native
+from neuraxis.errors import ModelBroken
 from neuraxis.events import (
     CallFinished,
     CallProgress,
@@ -23,7 +27,7 @@ from neuraxis.events import (
     ModelFinished,
     PlanChecked,
 )
-from neuraxis.messages import Call, Chunk, FinishReason, Prompt, ToolCallDelta
+from neuraxis.messages import Call, Chunk, FinishReason, Prompt, Reply, ToolCallDelta
 from neuraxis.policy import EVERYTHING
 from neuraxis.settings import Settings
 
@@ -285,6 +289,23 @@ def test_a_thought_that_closes_behind_the_block_undoes_it() -> None:
     assert _told(events) == []
 
 
+def test_what_was_thrown_away_is_not_kept() -> None:
+    """Its value is no asset, its origin is not known, its budget is not spent."""
+    world = World()
+    block = [*_pieces({"tool": "look", "word": "a"}, {"tool": "make"}), "</think>No."]
+    with Session(
+        model=Typing(block, log=world.log),
+        plugins=world.plugins,
+        settings=Settings(),
+        policy=EVERYTHING,
+    ) as session:
+        session.run_sync("go")
+        assert world.log == ["look a", "seen a", "make", "end"]
+        assert not session.assets.known("a1")
+        assert not session.assets.known("a2")
+        assert not session.origins.results
+
+
 def test_a_read_that_still_runs_is_ended_with_a_bad_reply() -> None:
     """No task is left, and the command was told to stop."""
     world = World()
@@ -301,8 +322,10 @@ async def test_cancelling_while_the_model_writes_leaves_nothing() -> None:
         model=Typing(block, log=world.log), plugins=world.plugins, policy=EVERYTHING
     )
     run = asyncio.ensure_future(session.drive("go"))
-    while "hang" not in world.log:
+    for _ in range(1000):
         await asyncio.sleep(0)
+        if world.log:
+            break
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -412,12 +435,13 @@ def test_progress_and_files_are_told_when_the_reply_counts() -> None:
 def test_a_limit_of_calls_at_once_holds_and_nothing_waits_for_ever(limit: int) -> None:
     """What waits for its turn early never holds up what runs in earnest."""
     world = World()
-    running: list[int] = [0, 0]
+    running: list[int] = [0, 0, 0]
 
     @command(effects="read", concurrency=limit)
     async def slow(word: str = "") -> str:
         running[0] += 1
-        running[1] = max(running)
+        running[1] = max(running[:2])
+        running[2] += 1
         for _ in range(30):
             await asyncio.sleep(0)
         running[0] -= 1
@@ -429,12 +453,12 @@ def test_a_limit_of_calls_at_once_holds_and_nothing_waits_for_ever(limit: int) -
         {"tool": "slow", "word": "c"},
         {"tool": "slow", "word": "{{ results[1] }}d"},
     )
-    for waits in (1, 3, 9, 40):
+    for times, waits in enumerate((1, 3, 9, 20, 29, 40), 1):
         model = Typing(block, ["fine"], waits=waits)
         answer, _ = _run(world, model, plugins=[slow])
         values = [result.value for result in answer.calls]
         assert values == ["a", "ab", "c", "abd"]
-    assert running == [0, limit]
+        assert running == [0, limit, 4 * times]
 
 
 def test_a_time_limit_is_told_as_ever() -> None:
@@ -471,6 +495,114 @@ def test_a_second_try_runs_anew() -> None:
     assert answer.calls[0].value == 2
 
 
+def test_what_was_made_of_another_answer_is_made_again() -> None:
+    """The guard answers the second call with the first's result; the third uses it."""
+    ticks: list[int] = []
+
+    @command(effects="read")
+    async def tick() -> dict[str, int]:
+        ticks.append(len(ticks) + 1)
+        tick = ticks[-1]
+        for _ in range(8):
+            await asyncio.sleep(0)
+        return {"tick": tick}
+
+    block = [
+        *_pieces(
+            {"tool": "tick"},
+            {"tool": "tick"},
+            {"tool": "look", "word": "{{ results[1]['tick'] }}"},
+        ),
+        *([" "] * 30),
+    ]
+    for early in (False, True):
+        ticks.clear()
+        world = World()
+        answer, _ = _run(
+            world,
+            Typing(block, ["fine"], waits=3),
+            plugins=[tick],
+            budget=Budget(repeats=1),
+            on_error="continue",
+            early_start=early,
+        )
+        assert answer.calls[1].value == answer.calls[0].value
+        assert answer.calls[2].value == {"saw": str(answer.calls[0].value["tick"])}
+
+
+def test_a_dialect_that_reads_something_else_early_is_not_believed() -> None:
+    """Only a step that is the same in the whole plan is taken over."""
+
+    class Wrong(Intents):
+        def early(self) -> TextReader:
+            def read(item: str) -> Reply:
+                call = Call(id="", plugin=None, command="look", arguments={"word": "b"})
+                return Reply(calls=(call,))
+
+            return TextReader(read, start=START)
+
+    world = World()
+    block = _pieces({"tool": "look", "word": "a"})
+    model = Typing(block, ["fine"], log=world.log)
+    answer, events = _run(world, model, dialect=Wrong())
+    assert world.log[:2] == ["look b", "seen b"]
+    assert answer.calls[0].value == {"saw": "a"}
+    assert "'b'" not in repr(_told(events))
+
+
+def test_a_function_in_a_thread_starts_early_too() -> None:
+    """`def` commands are most of them."""
+    started: list[float] = []
+
+    @command(effects="read")
+    def slow(word: str) -> str:
+        started.append(time.perf_counter())
+        time.sleep(0.03)
+        return word
+
+    class Steady(Typing):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+            async for chunk in super().stream(prompt):
+                await asyncio.sleep(0.01)
+                yield chunk
+
+    block = _pieces({"tool": "slow", "word": "a"}, {"tool": "slow", "word": "b"})
+    ended: list[float] = []
+    model = Steady([*block, *([" "] * 5)], ["fine"])
+    with Session(
+        model=model, plugins=[slow], settings=Settings(), policy=EVERYTHING
+    ) as session:
+        answer = session.run_sync(
+            "go",
+            lambda event: (
+                ended.append(time.perf_counter())
+                if isinstance(event, ModelFinished)
+                else None
+            ),
+        )
+    assert [result.value for result in answer.calls] == ["a", "b"]
+    assert len(started) == 2
+    assert max(started) < ended[0]
+
+
+def test_a_stream_that_breaks_off_leaves_nothing() -> None:
+    """The model's failure ends what was begun."""
+
+    class Breaks(Typing):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
+            async for chunk in super().stream(prompt):
+                if chunk.finish_reason:
+                    raise ModelBroken("gone")
+                yield chunk
+
+    world = World()
+    block = [START, '[{"tool": "hang"}', " "]
+    answer, events = _run(world, Breaks(block, log=world.log))
+    assert answer.outcome == "failed"
+    assert world.log == ["hang", "end", "hang cancelled"]
+    assert _told(events) == []
+
+
 def test_a_loop_and_a_secret_are_left_for_later() -> None:
     """`$for_each` and `secret://` are not begun early; what stands behind may be."""
     world = World()
@@ -486,7 +618,7 @@ def test_a_loop_and_a_secret_are_left_for_later() -> None:
 def test_the_second_run_of_a_session_has_its_own_early_calls(tmp_path: Path) -> None:
     """Ids go on, and a thrown away id is used by the next call that counts."""
     world = World()
-    bad = [START, '[{"tool": "look", "word": "a"}', ', {"tool": "nobody"}]', END]
+    bad = [START, '[{"tool": "look", "word": "a"}', ', {"word": "x"}]', END]
     good = _pieces({"tool": "look", "word": "b"})
     with Session(
         model=Typing(good, ["one"], bad, good, ["two"]),

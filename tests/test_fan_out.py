@@ -305,3 +305,24 @@ def test_item_values_are_never_read_for_references() -> None:
     model = ScriptedModel([json.dumps([{"tool": "hostile"}, loop]), "ok"])
     Session(model=model, plugins=[hostile, note], policy=EVERYTHING).run_sync("go")
     assert RAN == ["{{ results[0] }}", "asset://a1/content", "PREVIOUS"]
+
+
+def test_decision_8_a_loop_that_was_cut_off_is_told_as_unknown_once() -> None:
+    """A crash between two items: the step is unknown, its items are part of it."""
+    from neuraxis.dialects import find_dialect
+    from neuraxis.history import history_of
+
+    def started(own: str, part_of: str = "") -> CallStarted:
+        return CallStarted(
+            id=own, plugin="p", command="c", tool="c", arguments={}, part_of=part_of
+        )
+
+    ended = CallFinished(
+        id="a1.0", plugin="p", command="c", tool="c", status="done", part_of="a1"
+    )
+    events = [started("a1"), started("a1.0", "a1"), ended, started("a1.1", "a1")]
+    past = history_of(events, find_dialect("intents"))
+    (message,) = past.messages
+    assert message.content.count("not known how it ended") == 1
+    assert past.values == ()
+    assert past.calls == 1

@@ -129,6 +129,7 @@ STEPS = st.lists(
         st.integers(0, 5),  # how long it takes
         st.sampled_from([0, 0, 0, 0, 0, 1, 2, 9]),  # how often it fails
         st.lists(st.integers(0, 9), max_size=2),  # which earlier steps it uses
+        st.sampled_from([None, None, None, 0, 1, 3, 10]),  # how many items it is for
     ),
     min_size=2,
     max_size=10,
@@ -137,9 +138,13 @@ STEPS = st.lists(
 
 def drawn_calls(drawn: Sequence[Any]) -> list[Call]:
     calls: list[Call] = []
-    for n, (tool, yields, fails, uses) in enumerate(drawn):
-        refs = [f"{{{{ results[{use % n}]['n'] }}}}" for use in uses if n]
-        calls.append(call(n, tool, yields=yields, fails=fails, saw=refs))
+    for n, (tool, yields, fails, uses, items) in enumerate(drawn):
+        refs: list[Any] = [f"{{{{ results[{use % n}] }}}}" for use in uses if n]
+        each: dict[str, Any] = {}
+        if items is not None:
+            each = {"for_each": list(range(items))}
+            refs.append("{{ item }}")
+        calls.append(call(n, tool, yields=yields, fails=fails, saw=refs, **each))
     return calls
 
 
@@ -166,7 +171,7 @@ def test_decision_6_overlapping_is_as_if_in_order(
 
 def _ends(ends: dict[str, str]) -> Callable[[Event], None]:
     def emit(event: Event) -> None:
-        if isinstance(event, CallFinished):
+        if isinstance(event, CallFinished) and not event.part_of:
             ends[event.id] = event.status  # the last one counts
 
     return emit

@@ -44,12 +44,14 @@ def answers(suite: Any, environment: Any, calls: Sequence[Call]) -> list[Any]:
     for name, arguments in calls:
         try:
             found.append(world.plugin.commands[name].run(**arguments))  # type: ignore[misc]
-        except Exception:
+        except Exception:  # noqa: BLE001 - a tool may raise anything
             found.append(None)
     return found
 
 
-def replies(prompt: str, calls: Sequence[Call], known: Sequence[Any]) -> list[list[Any]]:
+def replies(
+    prompt: str, calls: Sequence[Call], known: Sequence[Any]
+) -> list[list[Any]]:
     """The calls as replies; each reply is a list of intents."""
     said = Wording(trusted=[prompt], seen=[])
     made: list[list[Any]] = []
@@ -68,9 +70,7 @@ def replies(prompt: str, calls: Sequence[Call], known: Sequence[Any]) -> list[li
     return [*made, reply] if reply else made
 
 
-def _write(
-    value: Any, said: Wording, before: list[tuple[int, Any]]
-) -> Any | None:
+def _write(value: Any, said: Wording, before: list[tuple[int, Any]]) -> Any | None:
     """A value with references, or None where it takes having read something."""
     if isinstance(value, dict):
         parts = {key: _write(part, said, before) for key, part in value.items()}
@@ -81,12 +81,20 @@ def _write(
     if isinstance(value, list):
         items = [_write(part, said, before) for part in value]
         return None if any(item is None for item in items) else items
-    if said.trusted(value):
-        return value
+    if said.trusted(value) or (
+        isinstance(value, str)
+        and len(value) < 200
+        and all(said.trusted(word) for word in value.split())
+    ):
+        return value  # the request says it, or every word of it
     for index, answer in reversed(before):
         for path, leaf in leaves(answer):
-            if type(leaf) is type(value) and leaf == value and not _is_key(answer, path):
-                return "{{ results[%d]%s }}" % (index, _path(path))
+            if (
+                type(leaf) is type(value)
+                and leaf == value
+                and not _is_key(answer, path)
+            ):
+                return f"{{{{ results[{index}]{_path(path)} }}}}"
     # nothing was read yet: the model's own words
     return value if not before else None
 

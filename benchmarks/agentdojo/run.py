@@ -50,7 +50,7 @@ class PlanFixed:
         self.left = list(self.planned)
 
     def decide(
-        self, plugin: str, spec: CommandSpec, arguments: Any, facts: Facts = Facts()
+        self, plugin: str, spec: CommandSpec, arguments: Any, facts: Facts | None = None
     ) -> Decision:
         for at, (name, fixed) in enumerate(self.left):
             if name != spec.name:
@@ -241,8 +241,10 @@ def check(bench: Bench) -> None:
     for name, suite in bench.suites.items():
         found = canaries(suite)
         declared = {key for key, it in DECLARED[name].items() if it.get("open_world")}
-        print(f"{name}: {len(found)} tools carry third-party text in a run, "
-              f"{len(declared)} are declared; undeclared: {sorted(found - declared)}")
+        print(
+            f"{name}: {len(found)} tools carry third-party text in a run, "
+            f"{len(declared)} are declared; undeclared: {sorted(found - declared)}"
+        )
         assert not found - declared, "a tool that carries foreign text says it does not"
 
 
@@ -287,11 +289,15 @@ def report(bench: Bench, options: Any) -> None:
     print("\n".join(rows))
     for policy, suites in figures.items():
         if policy != "questions":
-            print(policy + ": " + ", ".join(
-                f"{name} {count['done']}/{count['tasks']} tasks, "
-                f"{count.get('hits', 0)}/{count['pairs']} attacks"
-                for name, count in suites.items()
-            ))
+            print(
+                policy
+                + ": "
+                + ", ".join(
+                    f"{name} {count['done']}/{count['tasks']} tasks, "
+                    f"{count.get('hits', 0)}/{count['pairs']} attacks"
+                    for name, count in suites.items()
+                )
+            )
     print("default policy, a person who says yes:", questions)
     print(f"{bench.calls} calls, {time.perf_counter() - started:.0f} s")
     if options.json:

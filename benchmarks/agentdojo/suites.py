@@ -92,10 +92,21 @@ def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
     for name in declared.get("trusted_only", ()):
         schema["properties"][name]["x-trusted-only"] = True
     kind = declared["kind"]
+    fields = declared.get("vouched", [])
+    response: dict[str, Any] | None = None
+    if fields == ["*"]:  # a list of names
+        response = {"type": "array", "items": {"x-trusted": True}}
+    elif fields:  # a list of records
+        record = {
+            "type": "object",
+            "properties": {f: {"x-trusted": True} for f in fields},
+        }
+        response = {"type": "array", "items": record}
     return CommandSpec(
         name=function.name,
         description=function.description,
         parameters=schema,
+        response=response,
         effects=Effects(
             kind=kind,
             destructive=declared.get("destructive", kind == "once"),

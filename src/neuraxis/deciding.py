@@ -41,7 +41,13 @@ async def decide(step: Step, arguments: Json, runtime: Runtime) -> Label:
     marks = origins.marks(target, command.spec)
     traced = origins.trace(step, arguments, marks, runtime.assets.said)
     facts = Facts(
-        traced=traced, marks=marks, origins=origins, workspace=runtime.workspace
+        traced=traced,
+        marks=marks,
+        origins=origins,
+        workspace=runtime.workspace,
+        wished=not origins.read
+        or command.spec.effects.readonly
+        or origins.is_wished(arguments, runtime.assets.said),
     )
     decision = runtime.policy.decide(
         command.plugin.name, command.spec, arguments, facts

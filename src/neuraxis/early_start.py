@@ -169,7 +169,10 @@ class EarlyStarts:
                 steps.append(self._with_value(step, begun))
                 if begun.since:
                     early = (now - begun.since) * 1000
-                    notes.append(f"{step.call.target}: begun {early:.0f} ms early")
+                    notes.append(
+                        f"{step.call.target}: begun {early:.0f} ms before the reply "
+                        "ended"
+                    )
             else:
                 steps.append(step)
         return replace(plan, steps=tuple(steps), notes=(*plan.notes, *notes))
@@ -256,6 +259,8 @@ class EarlyStarts:
                     if self._assets.known(step.call.id):
                         root = self._assets.root(step.call.id)
                         return root["content"]["response"]
+            elif begun.task is not None and not begun.taken:
+                begun.task.cancel()  # it is run in earnest now, and not twice
             return await self._runtime.engine.run(
                 cast("Callable[..., Any]", command.run),
                 positional,

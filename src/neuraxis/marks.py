@@ -26,6 +26,10 @@ FLAGS: Mapping[str, str] = {
 """Word of a manifest -> word of our schemas, for those that are true or absent."""
 FILE_WORD, FILE_KEY = "names_file", "x-names-file"
 
+TRUSTED_WORD, TRUSTED_KEY = "trusted", "x-trusted"
+"""Of a response's field: made by the system that answers, not by whoever wrote the
+contents: ids, account numbers, verified senders."""
+
 ANY = "*"
 """Stands for any index or key in the place of a mark."""
 _DEEPEST = 12
@@ -82,6 +86,13 @@ def marks_of(schema: Mapping[str, Json]) -> Marks:
         secret_ok=secret,
         files=tuple(files),
     )
+
+
+def trusted_fields(schema: Mapping[str, Json] | None) -> tuple[Path, ...]:
+    """The fields of a response that the answering system itself vouches for."""
+    if schema is None or TRUSTED_KEY not in repr(schema):
+        return ()
+    return tuple(path for path, node in _nodes(schema) if node.get(TRUSTED_KEY) is True)
 
 
 def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]]]:

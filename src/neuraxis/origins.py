@@ -19,8 +19,9 @@ from pathlib import Path as File
 from typing import Literal, cast
 
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
-from neuraxis.marks import Marks, marks_of
+from neuraxis.marks import Marks, covered, marks_of, trusted_fields
 from neuraxis.messages import Path
+from neuraxis.paths import RESPONSE
 from neuraxis.plan import Loop, Step
 from neuraxis.plan_references import ITEM
 from neuraxis.references import AssetRef, walk
@@ -105,6 +106,15 @@ class Origins:
     """Files that each running call wrote."""
     watched: dict[str, Snapshot] = field(default_factory=dict[str, Snapshot])
     """The workspace before each running script that may have foreign words in it."""
+    inputs: dict[str, Label] = field(default_factory=dict[str, Label])
+    """As `results`, without what the command itself adds: of its vouched fields."""
+    fields: dict[str, tuple[Path, ...]] = field(
+        default_factory=dict[str, tuple[Path, ...]]
+    )
+    """The vouched fields of each answer, by call id."""
+    _vouched: dict[str, tuple[Path, ...]] = field(
+        default_factory=dict[str, tuple[Path, ...]]
+    )
     _own: dict[str, Label] = field(default_factory=dict[str, Label])
     _told: dict[Label, tuple[Json, ...]] = field(
         default_factory=dict[Label, tuple[Json, ...]]
@@ -187,6 +197,11 @@ class Origins:
         """The label of what a reference leads to."""
         if step.item is not None and ref.asset_id == ITEM:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
+        fields = self.fields.get(ref.asset_id)
+        path = ref.field_path[len(RESPONSE) :]
+        if fields and not self.read and covered(fields, path):
+            # chosen before anything foreign was read, and vouched for
+            return self.inputs.get(ref.asset_id, OWN)
         return self.results.get(ref.asset_id, OWN)
 
     def loops(self, step: Step, loop: Loop) -> None:
@@ -216,12 +231,32 @@ class Origins:
             )
 
     def _wording(self, answers: Answers) -> Wording:
-        said = [
-            (call_id in self.foreign_calls(), value) for call_id, value in answers()
-        ]
+        foreign = self.foreign_calls()
+        said = tuple(answers())
         return Wording(
-            trusted=[*self.words, *(value for foreign, value in said if not foreign)],
-            seen=[value for foreign, value in said if foreign],
+            trusted=[
+                *self.words,
+                *self._named(said),
+                *(value for call_id, value in said if call_id not in foreign),
+            ],
+            seen=[value for call_id, value in said if call_id in foreign],
+        )
+
+    def _named(self, said: Iterable[tuple[str, Json]]) -> Iterable[Json]:
+        """Vouched values of the records that the user named."""
+        words = Wording(trusted=self.words, seen=())
+        for call_id, value in said:
+            fields = self.fields.get(call_id)
+            if fields and not is_foreign(self.inputs.get(call_id, OWN)):
+                yield from named_values(value, fields, words)
+
+    def is_wished(self, arguments: Json, answers: Answers) -> bool:
+        """Whether something in the call stands in the user's own words."""
+        words = Wording(trusted=[*self.words, *self._named(answers())], seen=())
+        return any(
+            words.trusted(value)
+            for _, value in leaves(arguments)
+            if not (value is None or isinstance(value, bool) or value == "")
         )
 
     def foreign_calls(self) -> frozenset[str]:
@@ -257,7 +292,10 @@ class Origins:
         """The label of what a call will answer and write; kept before it runs."""
         call_id = step.call.id
         own = self.answers_plainly(target, call_id, step.command.spec)
-        label = own.union(*(item.label for item in traced))
+        inputs = OWN.union(*(item.label for item in traced))
+        if inputs:
+            self.inputs[call_id] = inputs
+        label = own | inputs
         if self.files and _runs_files(self._marks.get(target)):
             label = label.union(*self.files.values())  # a script may read them all
         if label:
@@ -286,6 +324,11 @@ class Origins:
             self._own[target] = label
         if label:
             self.results[call_id] = label
+            vouched = self._vouched.get(target)
+            if vouched is None:
+                vouched = self._vouched[target] = trusted_fields(spec.response)
+            if vouched:
+                self.fields[call_id] = vouched
         return label
 
     def same(self, call_id: str, earlier: str) -> None:

@@ -79,6 +79,8 @@ class Facts:
     marks: Marks = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
+    wished: bool = True
+    """Something in the call stands in the user's own words."""
 
 
 _NOTHING = Facts()
@@ -108,7 +110,7 @@ class Policy:
         if found is not None:
             return found
         if self.default == "by_origin":
-            return by_origin(spec, arguments, facts)
+            return by_origin(spec, facts)
         return Decision(verdict=self.default, reason="no rule allows it")
 
 
@@ -134,7 +136,7 @@ def _matches(
     )
 
 
-def by_origin(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
+def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
     """The default: what foreign words may do, and what they need a person's yes for."""
     if spec.effects.kind == "none":
         return _ALLOWED
@@ -150,10 +152,10 @@ def by_origin(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
             ):
                 return _ask(item, "a value that it takes from the user only")
         return _ALLOWED
-    return _with_effect(spec, arguments, facts)
+    return _with_effect(spec, facts)
 
 
-def _with_effect(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
+def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
     marks, origins = facts.marks, facts.origins
     places = marks.trusted_only
     # a command that says nothing of its parameters takes trusted values in all
@@ -173,28 +175,13 @@ def _with_effect(spec: CommandSpec, arguments: Json, facts: Facts) -> Decision:
         if marks.file_use(item.path) == "run":
             return _ask(item, "code that strangers had a part in")
         return _ask(item, "a value that it takes from the user only")
-    if origins.read and not harmless and not _is_wished(spec, arguments, facts):
+    if origins.read and not harmless and not facts.wished:
         return Decision(
             verdict="ask",
             reason=f"the model chose it after it read {describe(origins.read)}, and "
             "nothing in it is the user's own",
         )
     return _ALLOWED
-
-
-def _is_wished(spec: CommandSpec, arguments: Json, facts: Facts) -> bool:
-    """Whether something in the call is the user's: a value that is not traced.
-
-    Of what destroys it must be a value that says who or where.
-    """
-    places = facts.marks.trusted_only if spec.effects.destructive else ()
-    foreign = {item.path for item in facts.traced}
-    return any(
-        path not in foreign
-        and not (value is None or isinstance(value, bool) or value == "")
-        and (not places or covered(places, path))
-        for path, value in leaves(arguments)
-    )
 
 
 def _carries_away(item: Traced, facts: Facts) -> bool:

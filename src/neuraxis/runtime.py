@@ -86,8 +86,15 @@ class Unheard(threading.Event):
         """Whether the whole run was stopped."""
         return self._run.is_set()
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the whole run is stopped."""
+        return self._run.wait(timeout)
+
     def set(self) -> None:
         """Nobody hears it."""
+
+    def clear(self) -> None:
+        """There is nothing to take back."""
 
 
 class Linked(threading.Event):

@@ -23,7 +23,7 @@ from typing import Any, get_args
 
 from neuraxis.approvals import Approvals
 from neuraxis.assets.attachments import read_attachment
-from neuraxis.assets.store import AssetStore
+from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.inprocess import InProcess
 from neuraxis.errors import ConfigError
@@ -181,7 +181,8 @@ class Session:
         self._engine = InProcess()
         self.id = session or new_id()
         self.assets = AssetStore(
-            folder=None if asset_folder is None else Path(asset_folder) / self.id
+            folder=None if asset_folder is None else Path(asset_folder) / self.id,
+            inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.history: list[Message] = []
         self.origins = Origins()

@@ -16,7 +16,9 @@ import asyncio
 import difflib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
@@ -51,7 +53,7 @@ def call(
     command: str,
     arguments: Json = None,
     *,
-    workspace: Path | str = ".",
+    workspace: Path | str | None = None,
     policy: Policy | None = None,
     settings: Settings | None = None,
     strict: bool = False,
@@ -62,19 +64,25 @@ def call(
         plugin: what a `Session` takes: a function, an object, a folder, a name.
         command: the command's name, or a tool name.
         arguments: as a model writes them; default: none.
-        workspace: the folder that commands may write to.
+        workspace: the folder that commands may write to; default: one that is
+            gone afterwards.
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
         strict: an answer that the plugin did not declare is an error.
     """
-    with Session(
-        model=ScriptedModel([]),
-        plugins=[plugin],
-        workspace=workspace,
-        policy=policy,
-        settings=settings or Settings(),
-        strict=strict,
-    ) as session:
+    with ExitStack() as stack:
+        if workspace is None:
+            workspace = stack.enter_context(TemporaryDirectory())
+        session = stack.enter_context(
+            Session(
+                model=ScriptedModel([]),
+                plugins=[plugin],
+                workspace=workspace,
+                policy=policy,
+                settings=settings or Settings(),
+                strict=strict,
+            )
+        )
         found = session.registry.plugins[0].spec.name
         known = session.registry.plugins[0].commands
         asked = Call(

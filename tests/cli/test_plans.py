@@ -99,6 +99,17 @@ def test_plan_run_tells_what_failed(here: Path) -> None:
     assert [item["status"] for item in json.loads(done.stdout)] == ["done", "failed"]
 
 
+def test_plan_run_goes_on_where_it_is_told_to(here: Path) -> None:
+    """--on-error comes before what the file says."""
+    steps = "[{tool: file_reader, arguments: {file_path: no.txt}}, {tool: list_files}]"
+    text = f"version: 1\non_error: fail_fast\nsteps: {steps}\n"
+    (here / "two.yaml").write_text(text, encoding="utf-8")
+    done = neuraxis("plan", "run", "two.yaml", "--json")
+    assert [item["status"] for item in json.loads(done.stdout)] == ["failed", "skipped"]
+    done = neuraxis("plan", "run", "two.yaml", "--json", "--on-error", "continue")
+    assert [item["status"] for item in json.loads(done.stdout)] == ["failed", "done"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

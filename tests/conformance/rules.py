@@ -1,7 +1,7 @@
 """Which tests show which rule: `rules.yaml` and the tests in, `docs/rules.md` out.
 
 A test shows the rules that its name has (`test_A11_…`), a golden case of `tests/wire`
-those of its key `rules`. Run `PYTHONPATH=tests python -m conformance.rules` to write the page.
+those of its key `rules`. Run `PYTHONPATH=tests python -m conformance.rules`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ _RANGE = re.compile(r"([ABCDK])([0-9]{1,2})_to_\1([0-9]{1,2})")
 _HEAD = """# The rules, and the tests that show them
 
 Each rule of the wire protocols in one line. `pytest -k B42` runs the tests of rule B42.
-This page is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it true.
+It is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it true.
+"""
+_TAIL = """## Parts of a rule that are not there yet
+
+- B4: an error about a command that tool search hid does not say how to load it; there is
+  no tool search that hides commands.
+- B43: a command cannot ask for the raw reference instead of the object.
+- C20: the Python form of a value (`['a', 'b']`) in a text; JSON is written.
+- C25: giving back only the last or the named results of a chain.
+- D2: from and to MCP, from OpenAPI.
+- D12: a session inside a command has its own policy, budget, approvals and origins; what
+  the outer one has is not handed down, and nesting has no limit of its own.
 """
 
 
@@ -78,7 +89,7 @@ def page() -> str:
             said = "; ".join(tests.get(rule, [])[:MOST])
             lines.append(f"| {rule.replace('defect_', '#')} | {text} | {said} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, _TAIL])
 
 
 if __name__ == "__main__":

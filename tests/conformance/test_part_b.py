@@ -380,3 +380,94 @@ def test_B61_what_a_person_gives_is_an_asset(tmp_path: Path) -> None:
     first = model.prompts[0].messages[-1].content
     assert "my lamp" in first
     assert "notes.txt" in first
+
+
+def test_B59_a_large_answer_is_said_whole_in_the_strict_profile() -> None:
+    """The document knows no size; leniently it becomes an asset, and is not cut."""
+
+    @command
+    def read() -> dict[str, str]:
+        """Read a long text."""
+        return {"text": "x" * 50_000}
+
+    strict = talk([call_text("read", "read", {}), "ok"], [read], strict=True)
+    assert json.loads(strict.told[0])["content"]["response"] == {"text": "x" * 50_000}
+    lenient = talk([call_text("read", "read", {}), "ok"], [read])
+    assert json.loads(lenient.told[0])["content_type"] == "asset_ref"
+    root = lenient.session.assets.root("a1")
+    assert root["content"]["response"] == {"text": "x" * 50_000}
+
+
+def test_B46_flags_are_not_inherited(tmp_path: Path) -> None:
+    """All of `param` by reference does not make each field one, nor the other way."""
+    whole = folder(tmp_path, "whole", _FLAGS.format("true", "false", "false"), _SHOW)
+    part = folder(tmp_path, "part", _FLAGS.format("false", "true", "true"), _SHOW)
+    give = call_text("give", "give", {})
+
+    def outcome(plugin: Path, param: Any) -> Any:
+        said = talk([give, call_text("flags", "show", param), "ok"], [_give, plugin])
+        return said.codes or said.errors or said.values[1]
+
+    all_of_it, one, many = (
+        f"asset://a1/content/response/{name}" for name in ("all", "one", "many")
+    )
+    given = {"one": "x", "many": ["y", "z"]}
+    refused = ["asset_ref_not_acceptable"]
+    assert outcome(whole, all_of_it) == given
+    assert outcome(whole, {"one": one, "many": ["y"]}) == refused
+    assert outcome(part, all_of_it) == refused
+    assert outcome(part, {"one": one, "many": many}) == given
+    assert outcome(part, {"one": "q", "many": ["y", one]}) == {
+        "one": "q",
+        "many": ["y", "x"],
+    }
+
+
+@command(name="give")
+def _give() -> dict[str, Any]:
+    """Give what can be referred to."""
+    return {"all": {"one": "x", "many": ["y", "z"]}, "one": "x", "many": ["y", "z"]}
+
+
+_SHOW = "def show(one, many):\n    return {'one': one, 'many': many}\n"
+_FLAGS = """
+name: flags
+info: {{title: Flags, description: d}}
+commands:
+  - command_name: show
+    description: d
+    parameter:
+      asset_ref_acceptable: {0}
+      type:
+        one: {{type: string, description: d, asset_ref_acceptable: {1}}}
+        many: {{type: "List[str]", description: d, asset_ref_acceptable: {2}}}
+"""
+
+
+def test_B62_an_object_in_a_text_to_the_user_is_put_in() -> None:
+    """Between `<|` and `|>` only; a text as it is, and never read again."""
+    text = "Here: <|asset://a1/content/response/label|> asset://a1/content"
+    user = json.dumps({"receiver": {"role": "user"}, "content": text})
+    said = talk([call_text("Lamps", "make", {}), user], [Lamps()])
+    assert said.answer.text == "Here: asset://a1/content asset://a1/content"
+
+
+def test_B60_lost_objects_are_told_when_a_session_goes_on(tmp_path: Path) -> None:
+    """What could not be saved keeps its entry in the list; reading it is asset_lost."""
+    options: dict[str, Any] = {
+        "plugins": [Lamps],
+        "dialect": "envelope_v2",
+        "journal": tmp_path / "sessions.db",
+        "asset_folder": tmp_path / "assets",
+        "settings": Settings(),
+    }
+    first = ScriptedModel([call_text("Lamps", "make", {}), "ok"])
+    with Session(model=first, **options) as session:
+        session.run_sync("go")
+        name = session.id
+    again = ScriptedModel([call_text("Lamps", "look", {"bulb": REFERENCES[1]}), "ok"])
+    with Session(model=again, session=name, **options) as session:
+        answer = session.run_sync("go on")
+    assert "content/response/bulb" in again.prompts[0].messages[-1].content
+    assert answer.calls[0].error is not None
+    assert answer.calls[0].error.code == "asset_lost"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from conformance.kit import block, codes, message, read, talk
+from conformance.kit import DIALECTS, block, codes, message, read, reply_in, talk
 from neuraxis import command
 from neuraxis.dialects import find_dialect
-from neuraxis.messages import CallError
+from neuraxis.messages import Call, CallError
 from neuraxis.plugins import Registry, load_plugin
 
 RAN: list[Any] = []
@@ -209,3 +209,62 @@ def test_C26_an_intent_may_pass_an_asset() -> None:
     assert talk([first, wrong, "ok"], [use, double], "intents").codes == [
         "asset_ref_not_acceptable"
     ]
+
+
+class Lamp:
+    """What JSON cannot hold."""
+
+    watts = 60
+
+
+@command(effects="none")
+def make() -> dict[str, Any]:
+    """Make a lamp."""
+    return {"lamp": Lamp(), "note": "asset://a1/content"}
+
+
+@command(effects="none")
+def look(lamp: Lamp, note: str = "") -> dict[str, Any]:
+    """Look at a lamp."""
+    RAN.append(lamp)
+    return {"watts": lamp.watts, "note": note}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{{ previous_result['lamp'] }}",
+        "{{ results[0].lamp }}",
+        "asset://a1/content/response/lamp",
+        {"asset_id": "a1", "field_path": ["content", "response", "lamp"]},
+    ],
+    ids=["previous", "results", "url", "object"],
+)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_C20_C26_an_object_goes_through_one_reply(dialect: str, written: Any) -> None:
+    """By an expression or an asset's reference, in each dialect: the same object."""
+    tools = {("make", "make"): "make", ("look", "look"): "look"}
+    calls = [
+        Call(id="a1", plugin="make", command="make"),
+        Call(id="a2", plugin="look", command="look", arguments={"lamp": written}),
+    ]
+    said = talk([reply_in(dialect, calls, tools), "ok"], [make, look], dialect)
+    assert (said.codes, said.errors) == ([], [])
+    assert said.values[1] == {"watts": 60, "note": ""}
+    assert RAN == [said.values[0]["lamp"]]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_C24_a_result_in_a_text_is_not_expanded(dialect: str) -> None:
+    """What the first step returned looks like a reference and stays text."""
+    tools = {("make", "make"): "make", ("look", "look"): "look"}
+    arguments = {
+        "lamp": "{{ previous_result['lamp'] }}",
+        "note": "({{ previous_result['note'] }}) {{ other }}",
+    }
+    calls = [
+        Call(id="a1", plugin="make", command="make"),
+        Call(id="a2", plugin="look", command="look", arguments=arguments),
+    ]
+    said = talk([reply_in(dialect, calls, tools), "ok"], [make, look], dialect)
+    assert said.values[1]["note"] == "(asset://a1/content) {{ other }}"

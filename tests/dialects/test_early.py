@@ -21,13 +21,12 @@ from neuraxis.messages import Call, Chunk, Completion, ToolCallDelta
 from neuraxis.specs import CommandSpec, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter
 
-KNOWN = {"SEARCH": ("query",), "rename": ("as", "to")}
-"""The parameters that the golden cases of the intents are read with."""
 
-
-def _intents(*, strict: bool = False) -> Intents:
+def _intents(case: Case | None = None, *, strict: bool = False) -> Intents:
+    known = {} if case is None else case.get("parameters")
     return Intents(
-        strict=strict, parameter_names=lambda tool: KNOWN.get(tool, ("query",))
+        strict=strict,
+        parameter_names=None if known is None else lambda tool: known.get(tool, ()),
     )
 
 
@@ -91,9 +90,9 @@ GOLDEN = [
 ]
 
 
-def _dialect(name: str, *, strict: bool) -> Dialect:
+def _dialect(name: str, case: Case | None = None, *, strict: bool = False) -> Dialect:
     if name == "intents":
-        return _intents(strict=strict)
+        return _intents(case, strict=strict)
     if name == "native":
         return _native(strict=strict)
     return Envelope(
@@ -116,7 +115,7 @@ def test_no_prefix_of_a_golden_case_means_something_else(
     calls nor mistakes, none is.
     """
     for size in (1, 7):
-        _check(_dialect(name, strict=strict), completion(case), size)
+        _check(_dialect(name, case, strict=strict), completion(case), size)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_every_prefix_of_a_golden_case_is_a_text_of_its_own(
 ) -> None:
     """A reply that ends anywhere, as if the model had stopped there."""
     whole = completion(case)
-    dialect = _dialect(name, strict=False)
+    dialect = _dialect(name, case)
     for end in range(0, len(whole.text), 3):
         cut = replace(whole, text=whole.text[:end], finish_reason="stop")
         reply = dialect.decode(cut, next_id=counter())
@@ -144,7 +143,7 @@ def test_the_golden_cases_are_worth_the_property() -> None:
     """Some of them are read early; a property of nothing would always hold."""
     for name, most in (("intents", 5), ("envelope_v2", 5), ("native", 5)):
         read = [
-            _check(_dialect(name, strict=False), completion(case), 3)
+            _check(_dialect(name, case), completion(case), 3)
             for case in cases(name, "reply")
         ]
         assert sum(map(len, read)) >= most
@@ -157,7 +156,7 @@ def _two(name: str) -> tuple[Dialect, Completion]:
         ),
         Call(id="", plugin="web", command="search", arguments={"query": "b"}),
     ]
-    dialect = _dialect(name, strict=False)
+    dialect = _dialect(name)
     if isinstance(dialect, Native):
         return dialect, Completion(tool_calls=dialect.native_calls(calls))
     return dialect, Completion(text=dialect.write(calls))
@@ -276,4 +275,4 @@ def test_made_up_replies_mean_the_same_early(
         text = f"{junk[0]}[{(',' + junk[2]).join(parts)}]{junk[3]}"
     if junk[3] == "</think>":
         return  # told in the module's text: nobody can see that before
-    _check(_dialect(name, strict=False), Completion(text=text), size)
+    _check(_dialect(name), Completion(text=text), size)

@@ -68,6 +68,8 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     params = saved.values(_pairs(given), samples=True)
     with _session(options) as session:
         built = session.check(saved.calls, params)
+    if not _told(built):
+        return 1
     if saved.description:
         click.echo(inert(saved.description))
     for parameter in saved.parameters:
@@ -78,7 +80,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     click.echo(as_text(drawn(built)))
     if svg is not None:
         _draw(built, {}, svg)
-    return 0 if _told(built) else 1
+    return 0
 
 
 @plan.command()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from neuraxis.marks import FILE_KEY, FLAGS
+from neuraxis.marks import FILE_KEY, FLAGS, TRUSTED_KEY
 from neuraxis.messages import Path, Problem
 from neuraxis.notation.text import type_text
 from neuraxis.notation.walk import Node, arms, as_node, child, kinds, resolved
@@ -131,5 +131,5 @@ def _parts_problem(
 def _takes_all(node: Node) -> bool:
     """Whether the node says nothing of the value, so that any object will do."""
     silent = {"description", "title", "examples", "default", "x-asset-ref", "$defs"}
-    silent |= {*FLAGS.values(), FILE_KEY}
+    silent |= {*FLAGS.values(), FILE_KEY, TRUSTED_KEY}
     return as_node(cast("Json", node)) is not None and set(node) <= silent

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.marks import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
+from neuraxis.marks import (
+    FILE_KEY,
+    FILE_USES,
+    FILE_WORD,
+    FLAGS,
+    TRUSTED_KEY,
+    TRUSTED_WORD,
+)
 from neuraxis.messages import Path
 from neuraxis.notation.shapes import nullable
 from neuraxis.notation.text import LIMITS
@@ -34,7 +41,7 @@ from neuraxis.specs import Json
 _NODE_KEYS = frozenset(
     {"type", "description", "enum", "required", "optional", "asset_ref_acceptable"}
     | {"example", "examples", "default", "nullable", "items", "item_enum", "format"}
-    | {"title", "deprecated", *LIMITS, *SNAKE, *FLAGS, FILE_WORD}
+    | {"title", "deprecated", *LIMITS, *SNAKE, *FLAGS, FILE_WORD, TRUSTED_WORD}
 )
 
 
@@ -191,6 +198,8 @@ def _node(
     for word, mark in FLAGS.items():
         if _flag(node, word, path, reading) is True:
             schema[mark] = True
+    if reading.response and _flag(node, TRUSTED_WORD, path, reading) is True:
+        schema[TRUSTED_KEY] = True
     use = node.get(FILE_WORD)
     if use in FILE_USES:
         schema[FILE_KEY] = use

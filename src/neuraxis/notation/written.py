@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.marks import FILE_KEY, FILE_WORD, FLAGS
+from neuraxis.marks import FILE_KEY, FILE_WORD, FLAGS, TRUSTED_KEY, TRUSTED_WORD
 from neuraxis.notation.text import FORMATS, LIMITS, line, members_of
 from neuraxis.specs import Json
 
@@ -17,6 +17,7 @@ _KEPT = frozenset(
     | {"const", "anyOf", "oneOf", "prefixItems", "$ref", "$defs", "x-type", "not"}
     | {"description", "default", "examples", "format", "x-asset-ref", "$schema"}
     | {"title", "x-optional", *LIMITS, *FLAGS.values(), FILE_KEY}
+    | {TRUSTED_KEY}
 )
 
 
@@ -77,6 +78,8 @@ class _Writer:
         for word, mark in FLAGS.items():
             if given.get(mark) is True:
                 node[word] = True
+        if given.get(TRUSTED_KEY) is True:
+            node[TRUSTED_WORD] = True
         if FILE_KEY in given:
             node[FILE_WORD] = given[FILE_KEY]
         if given.get("x-optional") is True:

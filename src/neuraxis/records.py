@@ -1,0 +1,61 @@
+"""Which records of a result the user named; results and the user's words flow in.
+
+A listing may hold strangers' words beside fields that the answering system vouches for
+(a response's `trusted: true`): the id of a file, its name. Where one vouched field of a
+record stands in the user's own words ("append it to notes.docx"), the others of the
+same record (its id) are what the user meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from neuraxis.marks import ANY
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+from neuraxis.wording import Wording, leaves
+
+SHORTEST = 3
+"""A shorter text may stand in the user's words by chance."""
+
+
+def named_values(
+    answer: Json, fields: Iterable[Path], words: Wording
+) -> Iterator[Json]:
+    """The vouched values of every record that the user named."""
+    by_record: dict[Path, list[str]] = {}
+    for field in fields:
+        if field and field[-1] != ANY:
+            by_record.setdefault(field[:-1], []).append(str(field[-1]))
+    for place, names in by_record.items():
+        for record in _at(answer, place):
+            if not isinstance(record, dict):
+                continue
+            entries = cast("dict[str, Any]", record)
+            vouched = {name: entries[name] for name in names if name in entries}
+            said = {
+                name
+                for name, value in vouched.items()
+                if isinstance(value, str)
+                and len(value) >= SHORTEST
+                and words.trusted(value)
+            }
+            if said:
+                for value in vouched.values():
+                    yield from (leaf for _, leaf in leaves(value))
+
+
+def _at(value: Json, place: Path) -> Iterator[Json]:
+    """Everything that stands at a place with `*` for any index."""
+    if not place:
+        yield value
+    elif place[0] == ANY and isinstance(value, list):
+        for item in cast("list[Json]", value):
+            yield from _at(item, place[1:])
+    elif isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        keys = list(entries) if place[0] == ANY else [str(place[0])]
+        for key in keys:
+            if key in entries:
+                yield from _at(entries[key], place[1:])
