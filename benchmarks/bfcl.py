@@ -26,6 +26,7 @@ from neuraxis.notation import (
     parameter_schema,
     parameters_schema,
 )
+from neuraxis.sentences import nearest
 
 FORMS = ("dsl_v2", "dsl_v2+", "dsl_v1", "json_schema")
 BARE = ("dsl_v2", "dsl_v1")
@@ -190,6 +191,24 @@ def show(report: Report) -> None:
             print(f"    {title} {text}")
 
 
+def suggestions(folder: Path) -> None:
+    """How often the nearest name is the one that was meant."""
+    names = [row["name"] for row in rows(folder, "functions")]
+    misspelled = rows(folder, "unknown_command")
+    found = [(nearest(row["name"], names), row["did_you_mean"]) for row in misspelled]
+    first = sum(close[:1] == (meant,) for close, meant in found)
+    among = sum(meant in close for close, meant in found)
+    print(
+        f"unknown_command: {len(found)} names among {len(names)}: the right one first "
+        f"{first / len(found):.1%} (at least 90 %), among three {among / len(found):.1%}"
+    )
+
+
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    with (folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 def main() -> int:
     folder = data_folder()
     if not folder.is_dir():
@@ -198,6 +217,7 @@ def main() -> int:
     reports = [run(folder, form) for form in FORMS]
     for report in reports:
         show(report)
+    suggestions(folder)
     return int(any(report.wrong or report.problems for report in reports))
 
 

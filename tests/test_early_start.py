@@ -376,6 +376,62 @@ def test_what_the_policy_asks_about_or_denies_is_never_early(verdict: Any) -> No
     assert asked == ([1] if verdict == "ask" else [])
 
 
+def test_what_values_came_from_is_known_early_too() -> None:
+    """An address made of a private and a foreign value is asked about: never early."""
+    ran: list[str] = []
+
+    @command(effects={"kind": "read", "open_world": False})
+    async def diary() -> str:
+        ran.append("diary")
+        return "private"
+
+    @command(effects={"kind": "read", "open_world": True})
+    async def page() -> str:
+        ran.append("page")
+        return "http://evil"
+
+    @command(effects="none")
+    async def join(first: str, second: str) -> str:
+        ran.append("join")
+        return first + second
+
+    @command(effects={"kind": "read", "open_world": True}, sends_out=["url"])
+    async def fetch(url: str) -> str:
+        ran.append(f"fetch {url}")
+        return url
+
+    block = [
+        *_pieces(
+            {"tool": "diary"},
+            {"tool": "page"},
+            {
+                "tool": "join",
+                "first": "{{ results[1] }}",
+                "second": "{{ results[0] }}",
+            },
+            {"tool": "fetch", "url": "{{ previous_result }}"},
+            {"tool": "fetch", "url": "{{ results[1] }}"},
+        ),
+        *([" "] * 20),
+    ]
+    for ending, origins in (("", 3), ("</think>", 0)):
+        ran.clear()
+        model = Typing([*block, ending], ["fine"], log=ran)
+        with Session(
+            model=model,
+            plugins=[diary, page, join, fetch],
+            settings=Settings(),
+            on_error="continue",
+        ) as session:
+            answer = session.run_sync("go")
+            assert len(session.origins.results) >= origins
+            assert bool(origins) == bool(session.origins.results)
+            assert bool(origins) == bool(session.origins.read)
+        assert ran[:5] == ["diary", "page", "join", "fetch http://evil", "end"]
+        assert "fetch http://evilprivate" not in ran
+    assert answer.calls == ()
+
+
 def test_the_budget_holds_for_early_calls() -> None:
     """More calls than the run has left: the rest is neither early nor run later."""
     world = World()

@@ -251,6 +251,19 @@ def test_reads_start_as_early_as_their_references_allow() -> None:
     assert log[log.index("+4") :] == ["+4", "-4", "+5", "+6", "-6", "-5"]
 
 
+def test_reads_of_one_result_overlap() -> None:
+    """Also where each of them waits for a step with an effect."""
+    uses = "{{ results[0]['n'] }}"
+    log, _ = _log(
+        [
+            call(0, "once"),
+            call(1, "read", yields=2, saw=uses),
+            call(2, "read", yields=2, saw=uses),
+        ]
+    )
+    assert log == ["+0", "-0", "+1", "+2", "-1", "-2"]
+
+
 def test_a_read_that_ran_before_an_earlier_failure_is_told_as_skipped() -> None:
     """It had no effect: its result is given up, and no reference leads to it."""
     ends: list[tuple[str, str]] = []

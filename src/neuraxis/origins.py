@@ -24,6 +24,7 @@ from neuraxis.messages import Path
 from neuraxis.paths import RESPONSE
 from neuraxis.plan import Loop, Step
 from neuraxis.plan_references import ITEM
+from neuraxis.records import named_values
 from neuraxis.references import AssetRef, walk
 from neuraxis.specs import CommandSpec, Json
 from neuraxis.wording import Wording, leaves
@@ -243,11 +244,18 @@ class Origins:
         )
 
     def _named(self, said: Iterable[tuple[str, Json]]) -> Iterable[Json]:
-        """Vouched values of the records that the user named."""
+        """Vouched values of the records that the user named.
+
+        In an answer that no stranger had a part in, every field is vouched for.
+        """
         words = Wording(trusted=self.words, seen=())
+        foreign = self.foreign_calls()
         for call_id, value in said:
-            fields = self.fields.get(call_id)
-            if fields and not is_foreign(self.inputs.get(call_id, OWN)):
+            if is_foreign(self.inputs.get(call_id, OWN)):
+                continue
+            if call_id not in foreign:
+                yield from named_values(value, None, words)
+            elif fields := self.fields.get(call_id):
                 yield from named_values(value, fields, words)
 
     def is_wished(self, arguments: Json, answers: Answers) -> bool:

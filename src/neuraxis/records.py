@@ -21,29 +21,48 @@ SHORTEST = 3
 
 
 def named_values(
-    answer: Json, fields: Iterable[Path], words: Wording
+    answer: Json, fields: Iterable[Path] | None, words: Wording
 ) -> Iterator[Json]:
-    """The vouched values of every record that the user named."""
+    """The vouched values of every record that the user named; None: all are vouched."""
+    if fields is None:
+        for record in _records(answer):
+            yield from _of(record, record, words)
+        return
     by_record: dict[Path, list[str]] = {}
     for field in fields:
         if field and field[-1] != ANY:
             by_record.setdefault(field[:-1], []).append(str(field[-1]))
     for place, names in by_record.items():
         for record in _at(answer, place):
-            if not isinstance(record, dict):
-                continue
-            entries = cast("dict[str, Any]", record)
-            vouched = {name: entries[name] for name in names if name in entries}
-            said = {
-                name
-                for name, value in vouched.items()
-                if isinstance(value, str)
-                and len(value) >= SHORTEST
-                and words.trusted(value)
+            if isinstance(record, dict):
+                yield from _of(cast("dict[str, Any]", record), names, words)
+
+
+def _of(record: dict[str, Any], names: Iterable[str], words: Wording) -> Iterator[Json]:
+    vouched = [record[name] for name in names if name in record]
+    if any(
+        isinstance(value, str) and len(value) >= SHORTEST and words.trusted(value)
+        for value in vouched
+    ):
+        for value in vouched:
+            yield from (leaf for _, leaf in leaves(value))
+
+
+def _records(answer: Json) -> Iterator[dict[str, Any]]:
+    """Every mapping in an answer that has plain values of its own."""
+    waiting: list[Any] = [answer]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            entries = cast("dict[str, Any]", item)
+            yield {
+                key: value
+                for key, value in entries.items()
+                if not isinstance(value, dict)
             }
-            if said:
-                for value in vouched.values():
-                    yield from (leaf for _, leaf in leaves(value))
+            waiting += entries.values()
+        elif isinstance(item, list):
+            waiting += cast("list[Any]", item)
 
 
 def _at(value: Json, place: Path) -> Iterator[Json]:

@@ -28,7 +28,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     steps = plan.steps
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
-    if _must_be_in_order(plan, runtime):
+    if _may_reach_a_limit(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))
     waits = _same_calls_wait(plan, waits, runtime.budget.repeats)
@@ -56,15 +56,11 @@ def _same_calls_wait(
     return {**waits, **more} if more else waits
 
 
-def _must_be_in_order(plan: Plan, runtime: Runtime) -> bool:
-    """Whether nothing may overlap, or a limit may be reached in the middle.
+def _may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
+    """Whether a limit may be reached in the middle.
 
     Who gets the last call of a budget must not depend on who was first.
     """
-    if not any(
-        step.command.spec.effects.readonly and not step.depends for step in plan.steps
-    ):
-        return True
     tries = TRIES if runtime.on_error == "retry" else 1
     budget, usage = runtime.budget, runtime.usage
     total = usage.steps

@@ -18,6 +18,11 @@ LONGEST = 2_000
 """A longer text is never looked up: nobody says one by chance."""
 _MOST = 2_000_000
 _SPACE = re.compile(r"\s+")
+_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t]\d\d:\d\d(?::\d\d)?)?$")
+_MONTHS = (
+    "january february march april may june july august september october november "
+    "december"
+).split()
 _SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
 
 
@@ -99,8 +104,22 @@ def _forms(value: Json) -> Iterator[str]:
         bare = _SCHEME.sub("", text).rstrip("/").removeprefix("./")
         if bare and bare != text:
             yield bare
+        yield from _as_date(text)
     elif isinstance(value, float):
         yield f"{value:.2f}"
+
+
+def _as_date(text: str) -> Iterator[str]:
+    """A date as people say it: `2024-05-01` is May 1st."""
+    found = _DATE.match(text)
+    if found is None or not 1 <= int(found[1]) <= 12:
+        return
+    month, day = _MONTHS[int(found[1]) - 1], int(found[2])
+    suffix = "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    for number in (f"{day}", f"{day}{suffix}"):
+        yield f"{month} {number}"
+        yield f"{number} {month}"
+        yield f"{number} of {month}"
 
 
 def _within(needle: str, text: str) -> bool:

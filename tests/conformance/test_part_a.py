@@ -236,3 +236,26 @@ def test_A28_an_intent_block_is_no_message() -> None:
     """Another dialect's call is text here, not a guess."""
     reply = read("envelope_v1", block({"tool": "note", "text": "x"}), strict=True)
     assert reply.calls == ()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "name"),
+    [("diary", "note"), ("DIARY", "note"), ("Diary", "Note"), ("Dairy", "note"),
+     ("Diary", "notes"), ("Diary ", "NOTE")],
+)  # fmt: skip
+def test_A16_a_near_name_is_told_and_never_corrected(plugin: str, name: str) -> None:
+    """Case counts; the nearest names are given, and nothing runs."""
+    for strict in (False, True):
+        call = call_text(plugin, name, {"text": "x"}, v1=True)
+        said = talk([call, "ok"], [Diary], "envelope_v1", strict=strict)
+        known = plugin.strip() == "Diary"
+        assert said.codes == ["unknown_command" if known else "unknown_plugin"]
+        assert json.loads(said.told[0])["content"]["candidates"][0] in ("Diary", "note")
+        assert RAN == []
+
+
+def test_A16_spaces_around_a_name_do_not_count() -> None:
+    """They are trimmed, on both sides."""
+    talk([call_text(" Diary ", " note ", {"text": "x"}, v1=True), "ok"], [Diary],
+         "envelope_v1")  # fmt: skip
+    assert RAN == ["x"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-BUILTIN = ("web_search", "files", "fetch_url", "python_file")
+BUILTIN = ("web_search", "files", "fetch_url", "python_file", "assets")
 """The plugins of every run that does not say otherwise."""
 
 

@@ -1,0 +1,39 @@
+"""What is fuzzed and how its inputs are made; `benchmarks/fuzz.py` is the command.
+
+    inputs.py   seeds, dictionaries and mutators that know markers, JSON and YAML
+    checks.py   what must hold of every answer: `Finding` where it does not
+    texts.py    targets that read what a model wrote
+    values.py   targets that are given trees: notation, references, events
+    files.py    targets that read files and answers: manifests, plans, bundles, URLs
+    engines.py  atheris, Hypothesis, and the mutators with a seeded random source
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One reader. `run` takes any bytes, and raises where a promise is broken.
+
+    `tree`: the bytes are JSON text, with `{"$py": name}` for what JSON cannot say.
+    """
+
+    name: str
+    run: Callable[[bytes], None]
+    kind: Literal["text", "tree"]
+    words: Sequence[str]
+    seeds: Callable[[], Sequence[bytes]]
+
+
+def all_targets() -> dict[str, Target]:
+    """Every target by its name."""
+    from fuzzing import files, texts, values
+
+    return {
+        target.name: target
+        for target in (*texts.TARGETS, *values.TARGETS, *files.TARGETS)
+    }

@@ -1,0 +1,407 @@
+"""Targets that read what a model wrote: dialects, JSON in text, early readers, plans."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from fuzzing import Target, checks
+from fuzzing.checks import must, same
+from fuzzing.inputs import (
+    CALL_WORDS,
+    ENVELOPE_WORDS,
+    JSON_WORDS,
+    as_bytes,
+    as_text,
+    shared_lines,
+)
+from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.dialects.early import ReadsEarly
+from neuraxis.dialects.json_fault import Fault
+from neuraxis.dialects.json_text import Value, find, loads, pieces, read_at
+from neuraxis.dialects.native import safe_name
+from neuraxis.messages import (
+    Call,
+    CallError,
+    Chunk,
+    Completion,
+    Message,
+    NativeCall,
+    Reply,
+    ToolCallDelta,
+)
+from neuraxis.notation import Schema
+from neuraxis.plan import build, waits_for
+from neuraxis.sentences import unknown_command
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
+
+PARAMETERS = {
+    "search": ("query", "limit", "saw"),
+    "note": ("text", "as"),
+    "nested": ("parameters",),
+    "GOOGLE": ("query",),
+}
+BREAK = "\n@@\n"
+"""Between the text, and the name and arguments of each native call of an input."""
+
+
+def _known(tool: str) -> Sequence[str]:
+    return PARAMETERS.get(tool, ())
+
+
+def _dialect(name: str, strict: bool) -> Dialect:
+    names = _known if name == "intents" else None
+    return find_dialect(name, strict=strict, parameter_names=names)
+
+
+def _completion(name: str, text: str) -> Completion:
+    if name != "native":
+        return Completion(text=text)
+    said, *rest = text.split(BREAK)
+    calls = tuple(
+        NativeCall(id=f"c{index}", name=rest[index], arguments=rest[index + 1])
+        for index in range(0, len(rest) - 1, 2)
+    )
+    return Completion(
+        text=said, tool_calls=calls, finish_reason="tool_calls" if calls else "stop"
+    )
+
+
+def _decode(dialect: Dialect, completion: Completion) -> tuple[Reply, list[str]]:
+    made: list[str] = []
+    numbers = count()
+
+    def next_id() -> str:
+        made.append(f"id{next(numbers)}")
+        return made[-1]
+
+    return dialect.decode(completion, next_id=next_id), made
+
+
+def _bare(calls: Sequence[Call], native: bool) -> list[Any]:
+    if native:
+        return [(call.command, call.arguments) for call in calls]
+    return [replace(call, id="") for call in calls]
+
+
+def read_reply(name: str, data: bytes) -> None:
+    """A dialect reads any text, strictly and leniently."""
+    text = as_text(data)
+    whole = checks.is_whole(text)
+    completion = _completion(name, text)
+    for strict in (False, True):
+        dialect = _dialect(name, strict)
+        reply, made = checks.timed(len(text), lambda d=dialect: _decode(d, completion))
+        checks.check_reply(reply, made, whole)
+        for reason in ("length", "content_filter", "cancelled"):
+            cut, _ = _decode(dialect, replace(completion, finish_reason=reason))
+            must(not cut.calls, f"calls out of a text cut by {reason}")
+            must(cut.errors, f"no error for a text cut by {reason}")
+            checks.check_reply(cut, (), whole)
+        if reply.errors:
+            said = Message(role="assistant", content=text)
+            for message in dialect.correction(reply.errors, said):
+                must(not whole or checks.is_whole(message.content), "odd correction")
+        _written_again(dialect, reply, name == "native", whole)
+    dialect.request(text)
+
+
+def _written_again(
+    dialect: Dialect, reply: Reply, native: bool, whole: bool
+) -> None:
+    """What `write` makes of calls is read as the same calls."""
+    if not reply.calls or not whole:
+        return
+    if native and not all(
+        safe_name(call.command) == call.command and isinstance(call.arguments, dict)
+        for call in reply.calls
+    ):
+        return
+    if native:
+        dialect = _dialect("native", False)
+    text = dialect.write(reply.calls)
+    again, _ = _decode(dialect, Completion(text=text))
+    must(not again.errors, f"written calls are refused: {again.errors[:1]}")
+    must(
+        same(_bare(reply.calls, native), _bare(again.calls, native)),
+        "written calls are read as others",
+    )
+
+
+def read_early(name: str, data: bytes) -> None:
+    """What an early reader gives begins what the whole reply gives."""
+    text = as_text(data)
+    dice = random.Random(zlib.crc32(data))
+    completion = _completion(name, text)
+    for strict in (False, True):
+        dialect = _dialect(name, strict)
+        if not isinstance(dialect, ReadsEarly):
+            continue
+        chunks = list(_chunks(completion, dice))
+
+        def feed(dialect: Any = dialect, chunks: Any = chunks) -> list[Call]:
+            reader = dialect.early()
+            return [call for chunk in chunks for call in reader.feed(chunk)]
+
+        calls = checks.timed(len(text), feed)
+        reply, _ = _decode(dialect, completion)
+        # A thought that ends behind the block makes all before it a thought.
+        if reply.errors or "</think" in completion.text.lower():
+            continue
+        begun = reply.calls[: len(calls)]
+        must(same(_bare(calls, False), _bare(begun, False)), "early calls are others")
+
+
+def _chunks(completion: Completion, dice: random.Random) -> Any:
+    for part in _cut(completion.text, dice):
+        yield Chunk(text=part)
+    for index, call in enumerate(completion.tool_calls):
+        first = ToolCallDelta(index=index, id=call.id, name=call.name)
+        yield Chunk(tool_calls=(first,))
+        for part in _cut(call.arguments, dice):
+            yield Chunk(tool_calls=(ToolCallDelta(index=index, arguments=part),))
+
+
+def _cut(text: str, dice: random.Random) -> Any:
+    at = 0
+    size = dice.choice((1, 3, 7, 50, 10_000))
+    while at < len(text):
+        width = dice.randint(1, size)
+        yield text[at : at + width]
+        at += width
+
+
+# --- JSON in text ---------------------------------------------------------------
+
+
+def _standard(text: str) -> Json | Fault:
+    """What the standard library reads; a fault where it takes more than JSON."""
+    bad = Fault(code="malformed", message="", position=0)
+
+    def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError
+        return dict(pairs)
+
+    def refuse(word: str) -> Json:
+        raise ValueError(word)
+
+    try:
+        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return bad
+    return value
+
+
+def _depth(value: Json) -> int:
+    deepest, level = 0, [value]
+    while level:
+        deepest += any(isinstance(item, dict | list) for item in level)
+        level = [
+            part
+            for item in level
+            if isinstance(item, dict | list)
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    return deepest
+
+
+def read_json(data: bytes) -> None:
+    """Valid JSON is unchanged, and what is taken strictly is valid JSON."""
+    text = as_text(data)
+    strict = checks.timed(len(text), lambda: loads(text))
+    standard = _standard(text)
+    if isinstance(strict, Value):
+        must(not isinstance(standard, Fault), "taken strictly, but no JSON")
+        must(same(strict.value, standard), "read strictly as something else")
+        must(not strict.notes and not strict.completed, "notes of strict reading")
+    elif not isinstance(standard, Fault) and checks.is_whole(text):
+        must(_depth(standard) > 200, f"valid JSON is refused: {strict.message}")
+    if isinstance(strict, Fault):
+        must(strict.message and 0 <= strict.position <= len(text), "an odd fault")
+    start = len(text) - len(text.lstrip(" \t\n\r"))
+    lenient = checks.timed(len(text), lambda: read_at(text, start))
+    if isinstance(strict, Value):
+        must(isinstance(lenient, Value), "valid JSON is refused leniently")
+        must(same(lenient.value, strict.value), "valid JSON is changed leniently")
+        must(not lenient.notes, "a note of a leniency for valid JSON")
+    elif isinstance(lenient, Value):
+        must(checks.can_be_stored(lenient.value), "a value that cannot be stored")
+    found = checks.timed(len(text), lambda: find(text))
+    if isinstance(strict, Value) and isinstance(strict.value, dict | list):
+        must(found.fault is None, "valid JSON is a fault among text")
+        must(
+            same([item.value for item in found.values], [strict.value]),
+            "valid JSON is changed among text",
+        )
+    _check_pieces(text)
+
+
+def _check_pieces(text: str) -> None:
+    for whole in (True, False):
+        at = 0
+        cut = checks.timed(len(text), lambda w=whole: pieces(text, whole=w))
+        for piece in cut:
+            must(piece.start == at < piece.end, "pieces with gaps")
+            at = piece.end
+            if piece.value is not None:
+                must(whole or not piece.value.completed, "a cut value is completed")
+                must(checks.can_be_stored(piece.value.value), "value unfit to store")
+        must(at == len(text), "pieces end before the text")
+
+
+# --- plans ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    spec: CommandSpec
+    plugin: PluginSpec
+    parameters: Schema
+    response: Schema | None
+
+
+def _command(name: str, parameters: dict[str, Json], kind: str) -> _Command:
+    response: dict[str, Json] = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "string"}}},
+    }
+    spec = CommandSpec(
+        name=name, parameters=parameters, response=response, effects=Effects(kind=kind)
+    )
+    plugin = PluginSpec(name="tools", commands=(spec,))
+    return _Command(spec, plugin, Schema(parameters), Schema(response))
+
+
+_ANY: dict[str, Json] = {"type": "object"}
+_SEARCH: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string"},
+        "limit": {"type": "integer", "minimum": 1},
+        "saw": {"x-asset-ref": True},
+        "more": {"type": "array", "items": {"anyOf": [{"type": "string"}, _ANY]}},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+_COMMANDS = {
+    "search": _command("search", _SEARCH, "read"),
+    "note": _command("note", _ANY, "once"),
+    "nested": _command("nested", {"type": "string"}, "none"),
+}
+
+
+def _find(plugin: str | None, command: str) -> _Command | CallError:
+    return _COMMANDS.get(command) or unknown_command(command, tuple(_COMMANDS))
+
+
+def build_plan(data: bytes) -> None:
+    """The calls of any reply are checked as a plan: problems or steps."""
+    text = as_text(data)
+    reply, _ = _decode(_dialect("intents", False), Completion(text=text))
+    if not reply.calls:
+        return
+    plan = checks.timed(
+        len(text) * 2,
+        lambda: build(reply.calls, _find, known_assets=lambda name: name == "a1"),
+    )
+    checks.check_errors(plan.problems, checks.is_whole(text))
+    for problem in plan.problems:
+        checks.check_problems(problem.problems)
+    must(plan.problems or len(plan.steps) == len(reply.calls), "a step was lost")
+    ids = {step.call.id for step in plan.steps}
+    for step in plan.steps:
+        must(step.depends <= ids - {step.call.id}, "a step depends on itself")
+    if not plan.problems:
+        waits_for(plan)
+
+
+# --- the targets ----------------------------------------------------------------
+
+_INTENTS = (
+    '<!-- RESPONSE_START -->\n[{"tool": "search", "query": "q", "limit": 3}]\n'
+    "<!-- RESPONSE_END -->",
+    '<think>so</think>Sure!\n```json\n[{"tool": "note", "text": "{{ results[0] }}", '
+    '"$as": "n"}, {"tool": "search", "query": "x", "as": "s"}]\n```\nDone.',
+    '[{"name": "search", "arguments": {"query": "q"}}]',
+    "<!-- RESPONSE_START -->[{'tool': 'note', text: “a”, }, // c\n"
+    '{"tool": "note", "$for_each": [1, 2], "$max_items": 5, "text": "{{ item }}"}]',
+    '<tool_call>{"name": "search", "arguments": "{\\"query\\": 1}"}</tool_call>',
+    "Just words, and {a name} or [see below].",
+)
+_ENVELOPE = (
+    '{"sender": {"role": "cerebrum"}, "receiver": {"role": "plugin", "name": "web"}, '
+    '"content_type": "command", "content": {"command": "GOOGLE", "param": {"query": '
+    '"q"}}, "thoughts": "so"}',
+    '[{"receiver": {"role": "plugin", "name": "web"}, "content": {"command": "GOOGLE",'
+    ' "param": {"query": "{{ previous_result }}"}}, "as": "one"}, {"receiver": {"role":'
+    ' "user"}, "content": "done"}]',
+    'Sure:\n```json\n{"receiver": {"role": "user"}, "content": "hello"}\n```',
+    "Just words.",
+)
+_NATIVE = (
+    BREAK.join(("", "search", '{"query": "q"}', "note", '{"text": "a"}')),
+    BREAK.join(("I will.", "search", '{"query": "q", "limit": 1')),
+    BREAK.join(("<think>x</think>", "a.b", '"{\\"a\\": 1}"', "c", "")),
+    '<tool_call>\n{"name": "search", "arguments": {"query": "q"}}\n</tool_call>',
+)
+
+
+def _seeds(own: Sequence[str], foreign: bool = True) -> Callable[[], list[bytes]]:
+    def seeds() -> list[bytes]:
+        more = shared_lines("malformed/*.jsonl", "input", 60) if foreign else []
+        return [*map(as_bytes, own), *more]
+
+    return seeds
+
+
+_DIALECTS: tuple[tuple[str, Sequence[str], Sequence[str]], ...] = (
+    ("intents", CALL_WORDS, _INTENTS),
+    ("envelope_v1", ENVELOPE_WORDS, _ENVELOPE),
+    ("envelope_v2", ENVELOPE_WORDS, _ENVELOPE),
+    ("native", (*CALL_WORDS, BREAK, BREAK + "search" + BREAK + "{}"), _NATIVE),
+)
+TARGETS = (
+    *(
+        Target(
+            name=name,
+            run=lambda data, name=name: read_reply(name, data),
+            kind="text",
+            words=(*words, *CALL_WORDS, *JSON_WORDS),
+            seeds=_seeds(seeds),
+        )
+        for name, words, seeds in _DIALECTS
+    ),
+    *(
+        Target(
+            name=f"early_{name}",
+            run=lambda data, name=name: read_early(name, data),
+            kind="text",
+            words=(*words, *JSON_WORDS),
+            seeds=_seeds(seeds, foreign=False),
+        )
+        for name, words, seeds in _DIALECTS
+        if name != "envelope_v1"
+    ),
+    Target(
+        name="json_text",
+        run=read_json,
+        kind="text",
+        words=JSON_WORDS,
+        seeds=_seeds(('{"a": [1, 2.5e3, "x\\n", null, {"b": true}]}', "[]", '"x"')),
+    ),
+    Target(
+        name="plan",
+        run=build_plan,
+        kind="text",
+        words=(*CALL_WORDS, *JSON_WORDS),
+        seeds=_seeds(_INTENTS, foreign=False),
+    ),
+)
