@@ -194,19 +194,15 @@ def show(report: Report) -> None:
 def suggestions(folder: Path) -> None:
     """How often the nearest name is the one that was meant."""
     names = [row["name"] for row in rows(folder, "functions")]
-    misspelled = rows(folder, "unknown_command")
+    misspelled = list(rows(folder, "unknown_command"))
     found = [(nearest(row["name"], names), row["did_you_mean"]) for row in misspelled]
     first = sum(close[:1] == (meant,) for close, meant in found)
     among = sum(meant in close for close, meant in found)
     print(
         f"unknown_command: {len(found)} names among {len(names)}: the right one first "
-        f"{first / len(found):.1%} (at least 90 %), among three {among / len(found):.1%}"
+        f"{first / len(found):.1%} (at least 90 %), among three "
+        f"{among / len(found):.1%}"
     )
-
-
-def rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    with (folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def main() -> int:

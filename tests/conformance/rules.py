@@ -27,14 +27,13 @@ It is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it
 """
 _TAIL = """## Parts of a rule that are not there yet
 
-- B4: an error about a command that tool search hid does not say how to load it; there is
-  no tool search that hides commands.
+- B4: no tool search hides commands, so no error says how to load a hidden one.
 - B43: a command cannot ask for the raw reference instead of the object.
 - C20: the Python form of a value (`['a', 'b']`) in a text; JSON is written.
 - C25: giving back only the last or the named results of a chain.
 - D2: from and to MCP, from OpenAPI.
-- D12: a session inside a command has its own policy, budget, approvals and origins; what
-  the outer one has is not handed down, and nesting has no limit of its own.
+- D12: a session inside a command has its own policy, budget, approvals and origins;
+  the outer ones are not handed down, and nesting has no limit of its own.
 """
 
 
