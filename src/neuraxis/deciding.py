@@ -47,7 +47,7 @@ async def decide(step: Step, arguments: Json, runtime: Runtime) -> Label:
         workspace=runtime.workspace,
         wished=not origins.read
         or command.spec.effects.readonly
-        or origins.is_wished(arguments, runtime.assets.said),
+        or origins.is_wished(command.plugin.name, arguments, runtime.assets.said),
     )
     decision = runtime.policy.decide(
         command.plugin.name, command.spec, arguments, facts

@@ -32,6 +32,7 @@ from neuraxis.wording import Wording, leaves
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
 _FILES = 20_000
+_SHORT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,8 @@ class Origins:
         default_factory=dict[str, tuple[Path, ...]]
     )
     """The vouched fields of each answer, by call id."""
+    givers: dict[str, str] = field(default_factory=dict[str, str])
+    """The plugin of each answer that has a label, by call id."""
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
@@ -189,7 +192,7 @@ class Origins:
                     )
                 )
         if self.read:
-            found += self._literals(step.arguments, placed, answers)
+            found += self._literals(step, placed, answers)
         if marks.files and self.files:
             found += self._contents(arguments, marks)
         return tuple(found)
@@ -216,51 +219,55 @@ class Origins:
             self.results[f"{step.call.id}.{ITEM}"] = label
 
     def _literals(
-        self, arguments: Json, placed: set[Path], answers: Answers
+        self, step: Step, placed: set[Path], answers: Answers
     ) -> Iterable[Traced]:
         """What the model wrote itself and nobody it may trust said before."""
         wording: Wording | None = None
-        for path, value in leaves(arguments):
+        plugin = step.command.plugin.name
+        for path, value in leaves(step.arguments):
             if path in placed or any(path[: len(at)] == at for at in placed):
                 continue
             if wording is None:
-                wording = self._wording(answers)
+                wording = self._wording(plugin, answers)
             if wording.trusted(value):
                 continue
             yield Traced(
                 path=path, value=value, label=self.read, quoted=wording.seen(value)
             )
 
-    def _wording(self, answers: Answers) -> Wording:
+    def _wording(self, plugin: str, answers: Answers) -> Wording:
         foreign = self.foreign_calls()
         said = tuple(answers())
         return Wording(
             trusted=[
                 *self.words,
-                *self._named(said),
+                *self._named(plugin, said),
                 *(value for call_id, value in said if call_id not in foreign),
             ],
             seen=[value for call_id, value in said if call_id in foreign],
         )
 
-    def _named(self, said: Iterable[tuple[str, Json]]) -> Iterable[Json]:
+    def _named(self, plugin: str, said: Iterable[tuple[str, Json]]) -> Iterable[Json]:
         """Vouched values of the records that the user named.
 
-        In an answer that no stranger had a part in, every field is vouched for.
+        In an answer that no stranger had a part in, every field is vouched for. A short
+        one is a number in a list of some plugin's own, and nothing to another.
         """
         words = Wording(trusted=self.words, seen=())
         foreign = self.foreign_calls()
-        for call_id, value in said:
-            if is_foreign(self.inputs.get(call_id, OWN)):
+        for call_id, answer in said:
+            fields = self.fields.get(call_id) if call_id in foreign else None
+            if call_id in foreign and not fields:
                 continue
-            if call_id not in foreign:
-                yield from named_values(value, None, words)
-            elif fields := self.fields.get(call_id):
-                yield from named_values(value, fields, words)
+            own = self.givers.get(call_id) == plugin
+            for value in named_values(answer, fields, words):
+                if own or len(str(value)) > _SHORT:
+                    yield value
 
-    def is_wished(self, arguments: Json, answers: Answers) -> bool:
+    def is_wished(self, plugin: str, arguments: Json, answers: Answers) -> bool:
         """Whether something in the call stands in the user's own words."""
-        words = Wording(trusted=[*self.words, *self._named(answers())], seen=())
+        named = self._named(plugin, answers())
+        words = Wording(trusted=[*self.words, *named], seen=())
         return any(
             words.trusted(value)
             for _, value in leaves(arguments)
@@ -332,6 +339,7 @@ class Origins:
             self._own[target] = label
         if label:
             self.results[call_id] = label
+            self.givers[call_id] = target.rpartition(".")[0]
             vouched = self._vouched.get(target)
             if vouched is None:
                 vouched = self._vouched[target] = trusted_fields(spec.response)

@@ -8,6 +8,7 @@ same record (its id) are what the user meant.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -23,10 +24,26 @@ SHORTEST = 3
 def named_values(
     answer: Json, fields: Iterable[Path] | None, words: Wording
 ) -> Iterator[Json]:
-    """The vouched values of every record that the user named; None: all are vouched."""
+    """The vouched values of every record that the user named.
+
+    Without `fields` all are vouched for, and what the user named must be in one record
+    only: the channel that all messages were written in names none of them.
+    """
     if fields is None:
-        for record in _records(answer):
-            yield from _of(record, record, words)
+        records = list(_records(answer))
+        times = Counter(
+            value
+            for record in records
+            for value in record.values()
+            if isinstance(value, str)
+        )
+        for record in records:
+            once = {
+                name: value
+                for name, value in record.items()
+                if not isinstance(value, str) or times[value] == 1
+            }
+            yield from _of(once, once, words)
         return
     by_record: dict[Path, list[str]] = {}
     for field in fields:

@@ -18,11 +18,11 @@ LONGEST = 2_000
 """A longer text is never looked up: nobody says one by chance."""
 _MOST = 2_000_000
 _SPACE = re.compile(r"\s+")
-_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t]\d\d:\d\d(?::\d\d)?)?$")
+_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
 _MONTHS = (
-    "january february march april may june july august september october november "
-    "december"
-).split()
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+)
 _SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
 
 
@@ -71,7 +71,9 @@ class Wording:
         text = self._texts[which]
         if text is None:
             text = self._texts[which] = _text(self._given[which])
-        return any(_within(form, text) for form in _forms(value))
+        if any(_within(form, text) for form in _forms(value)):
+            return True
+        return isinstance(value, str) and _is_said_date(fold(value), text)
 
 
 def _text(values: Iterable[Json]) -> str:
@@ -104,22 +106,26 @@ def _forms(value: Json) -> Iterator[str]:
         bare = _SCHEME.sub("", text).rstrip("/").removeprefix("./")
         if bare and bare != text:
             yield bare
-        yield from _as_date(text)
     elif isinstance(value, float):
         yield f"{value:.2f}"
 
 
-def _as_date(text: str) -> Iterator[str]:
-    """A date as people say it: `2024-05-01` is May 1st."""
+def _is_said_date(text: str, said: str) -> bool:
+    """Whether a date is said in words: `2024-05-01` is May 1st; its time must be too."""
     found = _DATE.match(text)
     if found is None or not 1 <= int(found[1]) <= 12:
-        return
+        return False
     month, day = _MONTHS[int(found[1]) - 1], int(found[2])
     suffix = "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    for number in (f"{day}", f"{day}{suffix}"):
-        yield f"{month} {number}"
-        yield f"{number} {month}"
-        yield f"{number} of {month}"
+    dates = [
+        form
+        for number in (f"{day}", f"{day}{suffix}")
+        for form in (f"{month} {number}", f"{number} {month}", f"{number} of {month}")
+    ]
+    time = found[3] or "00:00"
+    if time != "00:00" and not _within(time, said):
+        return False
+    return any(_within(form, said) for form in (*dates, text[:10]))
 
 
 def _within(needle: str, text: str) -> bool:
