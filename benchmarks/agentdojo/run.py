@@ -98,7 +98,7 @@ def converse(
 ) -> None:
     with Session(
         model=ScriptedModel(planner.reply),
-        plugins=[world.plugin],
+        plugins=world.plugins,
         workspace=folder,
         settings=Settings(),
         policy=policy,

@@ -58,20 +58,27 @@ class World:
         self.traces: list[Any] = []
         self._call = FunctionCall
         self._runtime = FunctionsRuntime(suite.tools)
-        specs = [
-            command_spec(function, DECLARED[suite.name][function.name])
-            for function in suite.tools
-        ]
+        groups: dict[str, list[CommandSpec]] = {}
+        for function in suite.tools:
+            spec = command_spec(function, DECLARED[suite.name][function.name])
+            groups.setdefault(plugin_of(suite.name, function.name), []).append(spec)
+        self.plugins = [self._plugin(name, specs) for name, specs in groups.items()]
+
+    def _plugin(self, name: str, specs: list[CommandSpec]) -> Plugin:
         spec = PluginSpec(
-            name=suite.name, commands=tuple(specs), description="Tools.", source="dojo"
+            name=name, commands=tuple(specs), description="Tools.", source="dojo"
         )
-        self.plugin = Plugin(
+        return Plugin(
             spec=spec,
             commands={
                 item.name: Command(plugin=spec, spec=item, run=self._tool(item.name))
                 for item in specs
             },
         )
+
+    def run(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Run a tool outside of any session."""
+        return self._tool(name)(**arguments)
 
     def _tool(self, name: str) -> Any:
         def run(**arguments: Any) -> Any:
@@ -84,6 +91,19 @@ class World:
         return run
 
 
+def plugin_of(suite: str, tool: str) -> str:
+    """AgentDojo's tools come as clients of products: each is a plugin here."""
+    products = {
+        "email": "mail",
+        "contacts": "mail",
+        "file": "drive",
+        "calendar": "calendar",
+    }
+    if suite not in ("workspace", "travel"):
+        return suite
+    return next((name for word, name in products.items() if word in tool), suite)
+
+
 def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
     """A tool's own name, words and schema; effects and marks as declared."""
     schema = function.parameters.model_json_schema()
@@ -94,7 +114,10 @@ def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
     kind = declared["kind"]
     fields = declared.get("vouched", [])
     response: dict[str, Any] | None = None
-    if fields == ["*"]:  # a list of names
+    if declared["kind"] == "once" and fields:  # one record
+        record = {f: {"x-trusted": True} for f in fields}
+        response = {"type": "object", "properties": record}
+    elif fields == ["*"]:  # a list of names
         response = {"type": "array", "items": {"x-trusted": True}}
     elif fields:  # a list of records
         record = {
@@ -128,15 +151,13 @@ def canaries(suite: Any) -> set[str]:
             environment = task.init_environment(environment)
         world = World(suite, environment)
         for call in task.ground_truth(environment.model_copy(deep=True)):
-            run = world.plugin.commands[call.function].run
-            if "CANARY" in repr(run(**plain(dict(call.args)))):  # type: ignore[misc]
+            if "CANARY" in repr(world.run(call.function, plain(dict(call.args)))):
                 found.add(call.function)
     for tool in suite.tools:
         fields = tool.parameters.model_fields.values()
         if not any(item.is_required() for item in fields):
             environment = suite.load_and_inject_default_environment(marked)
             world = World(suite, environment)
-            answer = world.plugin.commands[tool.name].run()  # type: ignore[misc]
-            if "CANARY" in repr(answer):
+            if "CANARY" in repr(world.run(tool.name, {})):
                 found.add(tool.name)
     return found

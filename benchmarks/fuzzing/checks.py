@@ -63,7 +63,7 @@ def _plain(value: Any) -> bool:
             stack += item.values()
         elif type(item) is list:
             stack += item
-        elif item is not None and type(item) not in (str, int, float, bool):
+        elif item is not None and not isinstance(item, str | int | float):
             return False
     return True
 
@@ -102,14 +102,18 @@ def check_problems(problems: Sequence[Problem]) -> None:
         must(len(problem.got) < 5_000, "a problem that quotes over 5,000 characters")
 
 
-def check_reply(reply: Reply, made: Sequence[str], whole: bool) -> None:
+def check_reply(
+    reply: Reply, made: Sequence[str], whole: bool, native: bool = False
+) -> None:
     """Calls or errors, never both; every call can be checked, stored and told."""
     must(not (reply.calls and reply.errors), "calls beside errors")
     ids = [call.id for call in reply.calls]
     must(len(set(ids)) == len(ids), "two calls with one id")
     must(set(ids) <= set(made), "an id that nobody gave")
     for call in reply.calls:
-        must(type(call.command) is str and call.command, "a call of nothing")
+        must(type(call.command) is str, "a call of nothing")
+        # A server's own call is answered under its id, even without a name.
+        must(call.command or native, "a call without a name")
         must(call.plugin is None or type(call.plugin) is str, "an odd plugin")
         must(call.name is None or (type(call.name) is str and call.name), "odd name")
         must(type(call.literal) is bool, "an odd literal")

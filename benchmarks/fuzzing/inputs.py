@@ -212,7 +212,7 @@ def _changed_tree(tree: Any, dice: random.Random, words: Sequence[str]) -> Any:
 # --- what JSON cannot say -------------------------------------------------------
 
 
-class _Text(str):
+class Text(str):
     __slots__ = ()
 
 
@@ -278,7 +278,7 @@ ODD: Mapping[str, Any] = {
     "complex": 1j,
     "object": _Opaque(),
     "class": _Opaque,
-    "text": _Text("text"),
+    "text": Text("text"),
     "half": "\ud800",
     "int_keys": {1: 2, None: 3, (): 4, "1": 5},
     "mapping": _OwnMapping(),

@@ -8,7 +8,7 @@ may be added with a default, never renamed; `VERSION` counts the exceptions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
 
 from neuraxis.specs import Json
@@ -247,14 +247,22 @@ def to_json(event: Event) -> dict[str, Json]:
 
 
 def from_json(written: Mapping[str, Json]) -> Event | Unknown:
-    """The event that `to_json` wrote; what this version does not know is `Unknown`."""
-    cls = NAMES.get(str(written.get("type")))
+    """The event that `to_json` wrote; what this version does not know is `Unknown`.
+
+    So is an event that lacks a field, or has one value where several should be.
+    """
+    unknown = Unknown(type=str(written.get("type")), data=dict(written))
+    cls = NAMES.get(unknown.type)
     if cls is None:
-        return Unknown(type=str(written.get("type")), data=dict(written))
+        return unknown
     values: dict[str, Any] = {}
     for item in fields(cls):
         if item.name in written:
             value: Any = written[item.name]
             is_tuple = str(item.type).startswith("tuple")
-            values[item.name] = tuple(value) if is_tuple else value
+            if is_tuple and not isinstance(value, list):
+                return unknown
+            values[item.name] = tuple(value) if is_tuple else value  # pyright: ignore[reportUnknownArgumentType]
+        elif item.default is MISSING and item.default_factory is MISSING:
+            return unknown
     return cls(**values)

@@ -44,7 +44,7 @@ from neuraxis.references import (
     format_url,
     walk,
 )
-from neuraxis.runtime import Linked, Runtime, Unheard
+from neuraxis.runtime import Linked, Runtime
 from neuraxis.specs import Json
 
 _CHANGING = frozenset({"idempotent", "once"})
@@ -87,7 +87,9 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 and arguments is step.arguments
                 and step.item is None
             ):
-                label = origins.answers_plainly(tool, call.id, spec)
+                label = origins.own.get(tool)  # known and empty: nothing to keep
+                if label is None or label:
+                    label = origins.answers_plainly(tool, call.id, spec)
             else:
                 label = await decide(step, arguments, runtime)
             runtime.emit(
@@ -95,11 +97,11 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                     id=call.id,
                     plugin=plugin,
                     command=spec.name,
-                    tool=call.target,
+                    tool=call.command if call.plugin is None else call.target,
                     arguments=call.arguments,
                     effects=spec.effects.kind,
                     shown=None if arguments is call.arguments else shown(arguments),
-                    part_of=step.part_of,
+                    part_of="" if step.item is None else step.item.part_of,
                     origins=origins.told_as(label) if label else (),
                 )
             )
@@ -109,12 +111,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             value = await runtime.engine.run(
                 code,
                 *_passed(call, command, passed, label, runtime)
-                if command.context_name or command.takes_value
-                else (
-                    (),
-                    cast("dict[str, Any]", passed),
-                    Unheard(runtime.cancelled),
-                ),
+                if command.context_name or command.bare
+                else ((), cast("dict[str, Any]", passed), None),
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,
@@ -166,7 +164,22 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)
         result = _failure(call, command, error, started, runtime, raised)
-    finished(result, runtime, step)
+    if result.error is not None or step.item is not None or runtime.origins.written:
+        finished(result, runtime, step)
+        return result
+    runtime.emit(  # as `finished` says it, where there is nothing more to say
+        CallFinished(
+            id=call.id,
+            plugin=plugin,
+            command=spec.name,
+            tool=call.command if call.plugin is None else call.target,
+            status=result.status,
+            value=None if result.stored else result.value,
+            asset=call.id if result.stored else None,
+            warnings=result.warnings,
+            seconds=result.seconds,
+        )
+    )
     return result
 
 
@@ -276,14 +289,14 @@ def _no_code(*_: Any, **__: Any) -> Any:
 
 def _passed(
     call: Call, command: Command, arguments: Json, label: Label, runtime: Runtime
-) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event]:
+) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event | None]:
     """Arguments by position, by name, and what tells the command to stop."""
-    bare = command.takes_value
+    bare = command.bare
     left_out = bare and is_left_out(command.parameters, arguments)
     positional = (arguments,) if bare and not left_out else ()
     named: dict[str, Any] = {} if bare else dict(arguments)
     if not command.context_name:
-        return positional, named, Unheard(runtime.cancelled)
+        return positional, named, None
     cancelled = Linked(runtime.cancelled)
 
     def wrote(path: str) -> None:

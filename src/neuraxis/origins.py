@@ -27,7 +27,7 @@ from neuraxis.plan_references import ITEM
 from neuraxis.records import named_values
 from neuraxis.references import AssetRef, walk
 from neuraxis.specs import CommandSpec, Json
-from neuraxis.wording import Wording, leaves
+from neuraxis.wording import Wording, is_composed, leaves
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
@@ -119,7 +119,7 @@ class Origins:
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
-    _own: dict[str, Label] = field(default_factory=dict[str, Label])
+    own: dict[str, Label] = field(default_factory=dict[str, Label])
     _told: dict[Label, tuple[Json, ...]] = field(
         default_factory=dict[Label, tuple[Json, ...]]
     )
@@ -265,11 +265,16 @@ class Origins:
                     yield value
 
     def is_wished(self, plugin: str, arguments: Json, answers: Answers) -> bool:
-        """Whether something in the call stands in the user's own words."""
-        named = self._named(plugin, answers())
-        words = Wording(trusted=[*self.words, *named], seen=())
+        """Whether something in the call stands in the user's own words.
+
+        Also a text that begins with some of them and ends with a trusted answer's:
+        `Dinner at Chez Ada` of "an event 'Dinner at {restaurant}'".
+        """
+        said = tuple(answers())
+        words = Wording(trusted=[*self.words, *self._named(plugin, said)], seen=())
+        trusted = self._wording(plugin, lambda: said)
         return any(
-            words.trusted(value)
+            words.trusted(value) or is_composed(value, words, trusted)
             for _, value in leaves(arguments)
             if not (value is None or isinstance(value, bool) or value == "")
         )
@@ -315,6 +320,7 @@ class Origins:
             label = label.union(*self.files.values())  # a script may read them all
         if label:
             self.results[call_id] = label
+            self._vouch(target, call_id, step.command.spec)
             if step.item is not None:
                 whole = step.item.part_of
                 self.results[whole] = self.results.get(whole, OWN) | label
@@ -322,7 +328,7 @@ class Origins:
 
     def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
         """As `answers`, where no argument has a label: on the way of every call."""
-        label = self._own.get(target)
+        label = self.own.get(target)
         if label is None:
             effects = spec.effects
             label = OWN
@@ -336,16 +342,19 @@ class Origins:
                         ),
                     )
                 )
-            self._own[target] = label
+            self.own[target] = label
         if label:
             self.results[call_id] = label
-            self.givers[call_id] = target.rpartition(".")[0]
-            vouched = self._vouched.get(target)
-            if vouched is None:
-                vouched = self._vouched[target] = trusted_fields(spec.response)
-            if vouched:
-                self.fields[call_id] = vouched
+            self._vouch(target, call_id, spec)
         return label
+
+    def _vouch(self, target: str, call_id: str, spec: CommandSpec) -> None:
+        self.givers[call_id] = target.rpartition(".")[0]
+        vouched = self._vouched.get(target)
+        if vouched is None:
+            vouched = self._vouched[target] = trusted_fields(spec.response)
+        if vouched:
+            self.fields[call_id] = vouched
 
     def same(self, call_id: str, earlier: str) -> None:
         """A call is answered with the result of an earlier one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Any, Literal
 
 from neuraxis import sentences
 from neuraxis.expressions import RESERVED
@@ -250,19 +250,30 @@ def is_left_out(schema: Schema, arguments: Json) -> bool:
 
 
 def _is_right(call: Call, found: Found) -> bool:
-    """Whether flat arguments fit as they are: nothing to read, nothing to coerce."""
+    """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
     arguments = call.arguments
     if type(arguments) is not dict:
         return False
-    for value in cast("dict[str, Json]", arguments).values():
-        kind = value.__class__
-        if kind is str:
-            # Nothing that `find_places` would find.
-            if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
+    waiting: list[Any] = [arguments]
+    for container in waiting:  # grows while it is walked
+        values: Any = container
+        if container.__class__ is dict:
+            if "asset_id" in container:
                 return False
-        elif kind is dict or kind is list or kind is float:
-            return False  # 3.0 for an integer: coerced, or refused if strict
-    return "asset_id" not in arguments and found.parameters.valid(arguments)
+            values = container.values()
+        for value in values:
+            kind = value.__class__
+            if kind is str:
+                # Nothing that `find_places` would find.
+                if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
+                    return False
+            elif kind is dict or kind is list:
+                if len(waiting) > 100:
+                    return False  # there is time for the long way
+                waiting.append(value)
+            elif kind is float and value.is_integer():
+                return False  # 3.0 for an integer: coerced, or refused if strict
+    return found.parameters.valid(arguments)
 
 
 # --- messages ------------------------------------------------------------------

@@ -31,6 +31,8 @@ def named_values(
     """
     if fields is None:
         records = list(_records(answer))
+        if len(records) < 2:  # nothing was chosen among
+            return
         times = Counter(
             value
             for record in records

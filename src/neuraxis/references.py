@@ -8,7 +8,7 @@ code, and a value that was filled in is never read for references again (rule C2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -26,9 +26,9 @@ from neuraxis.expressions import PREVIOUS, Malformed, Parsed, split
 from neuraxis.filters import Operation, apply
 from neuraxis.messages import Path, Problem
 from neuraxis.paths import RESPONSE, WalkError, suggest_path, walk
-from neuraxis.sentences import nearest
+from neuraxis.sentences import nearest, type_name
 from neuraxis.specs import Json
-from neuraxis.texts import Budget, ReferenceFailure, as_text
+from neuraxis.texts import Budget, ReferenceFailure, as_text, failure
 
 __all__ = [
     "SCHEME",
@@ -277,10 +277,10 @@ def evaluate(
             continue
         try:
             root = lookup(AssetRef(asset_id=part.step, field_path=RESPONSE))
-            value = apply(root, part.operations, budget)
+            value = _apply(root, part.operations, budget)
             if template.whole and (not wants_text or isinstance(value, str)):
                 return value
-            texts.append(as_text(value, budget))
+            texts.append(_as_text(value, budget))
         except ReferenceFailure as error:
             problem = error.problem
             text = part.text[:60]
@@ -292,6 +292,29 @@ def evaluate(
                 )
             ) from None
     return "".join(texts)
+
+
+def _apply(root: Any, operations: Sequence[Operation], budget: Budget) -> Any:
+    try:
+        return apply(root, operations, budget)
+    except ReferenceFailure:
+        raise
+    except Exception as error:
+        raise _unreadable(root, error) from error
+
+
+def _as_text(value: Any, budget: Budget) -> str:
+    try:
+        return as_text(value, budget)
+    except ReferenceFailure:
+        raise
+    except Exception as error:
+        raise _unreadable(value, error) from error
+
+
+def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
+    what = f"a {type_name(value)} that raises {type(error).__name__}"
+    return failure("a value that can be looked into", what)
 
 
 def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
+from neuraxis.execute import run_step
 from neuraxis.fan_out import TRIES, is_asked_about, run_one
 from neuraxis.messages import Result
 from neuraxis.overlap import run_in_order, run_overlapping
@@ -27,7 +28,11 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     """
     steps = plan.steps
     if len(steps) == 1:
-        return [await run_one(steps[0], runtime)]
+        step = steps[0]
+        plain = step.loop is None and runtime.on_error != "retry"
+        if plain and step.command.spec.concurrency is None:
+            return [await run_step(step, runtime)]  # the common way, kept short
+        return [await run_one(step, runtime)]
     if _may_reach_a_limit(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))

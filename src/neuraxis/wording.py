@@ -76,6 +76,17 @@ class Wording:
         return isinstance(value, str) and _is_said_date(fold(value), text)
 
 
+def is_composed(value: Json, words: Wording, rest: Wording) -> bool:
+    """Whether a text is two or more of the user's words and then a trusted answer's."""
+    if not isinstance(value, str) or len(value) > LONGEST // 4:
+        return False
+    parts = value.split()
+    return any(
+        words.trusted(" ".join(parts[:cut])) and rest.trusted(" ".join(parts[cut:]))
+        for cut in range(len(parts) - 1, 1, -1)
+    )
+
+
 def _text(values: Iterable[Json]) -> str:
     parts: list[str] = []
     size = 0
@@ -111,7 +122,7 @@ def _forms(value: Json) -> Iterator[str]:
 
 
 def _is_said_date(text: str, said: str) -> bool:
-    """Whether a date is said in words: `2024-05-01` is May 1st; its time must be too."""
+    """Whether a date is said in words (`2024-05-01` is May 1st), and its time is too."""
     found = _DATE.match(text)
     if found is None or not 1 <= int(found[1]) <= 12:
         return False
@@ -137,10 +148,21 @@ def _within(needle: str, text: str) -> bool:
         end = start + len(needle)
         before = text[start - 1] if start else " "
         after = text[end] if end < len(text) else " "
-        if not (_joins(before, needle[0]) or _joins(after, needle[-1])):
+        if not (
+            _joins(before, needle[0])
+            or _joins(after, needle[-1])
+            or (needle.isdigit() and _is_day(text, start, end))
+        ):
             return True
         start = text.find(needle, start + 1)
     return False
+
+
+def _is_day(text: str, start: int, end: int) -> bool:
+    """Whether a number is the day of a month, and so the number of nothing else."""
+    before = text[max(0, start - 12) : start].split()
+    after = text[end : end + 12].split()
+    return (before[-1:] or [""])[0] in _MONTHS or (after[:1] or [""])[0] in _MONTHS
 
 
 def _joins(outside: str, inside: str) -> bool:

@@ -471,3 +471,25 @@ def test_B60_lost_objects_are_told_when_a_session_goes_on(tmp_path: Path) -> Non
     assert "content/response/bulb" in again.prompts[0].messages[-1].content
     assert answer.calls[0].error is not None
     assert answer.calls[0].error.code == "asset_lost"
+
+
+def test_B56_what_is_left_out_is_said() -> None:
+    """A long text by its beginning and length, a long list by its first items."""
+
+    @command
+    def dump(what: str) -> dict[str, Any]:
+        """Give much."""
+        rows = [f"row {number}" for number in range(2000)]
+        return {"rows": rows} if what == "rows" else {"text": "tea " * 50_000}
+
+    calls = [call_text("dump", "dump", {"what": what}) for what in ("text", "rows")]
+    said = talk([*calls, "ok"], [dump])
+    text, rows = said.session.assets.meta()
+    assert text["content/response/text"].startswith("tea tea ")
+    assert "(200000 characters)" in text["content/response/text"]
+    assert rows["content/response/rows/0"] == "row 0"
+    assert rows["content/response/rows/…"] == "shown 3 of 2000"
+    listed = said.model.prompts[2].messages[-1].content
+    for meta in (text, rows):
+        assert len(json.dumps(meta)) <= 500
+        assert json.dumps(meta, ensure_ascii=False) in listed

@@ -268,3 +268,20 @@ def test_C24_a_result_in_a_text_is_not_expanded(dialect: str) -> None:
     ]
     said = talk([reply_in(dialect, calls, tools), "ok"], [make, look], dialect)
     assert said.values[1]["note"] == "(asset://a1/content) {{ other }}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_C25_a_chain_costs_one_message(dialect: str) -> None:
+    """All results, in order, in what the model reads next; two model calls in all."""
+    tools = {("double", "double"): "double"}
+    calls = [
+        Call(id=f"a{n}", plugin="double", command="double", arguments={"number": n})
+        for n in (1, 20, 300)
+    ]
+    said = talk([reply_in(dialect, calls, tools), "ok"], [double], dialect)
+    assert len(said.model.prompts) == 2
+    new = said.model.prompts[1].messages[len(said.model.prompts[0].messages) + 1 :]
+    assert len(new) == (3 if dialect == "native" else 1)
+    text = re.sub(r"[\s\\]", "", "".join(item.content for item in new))
+    places = [text.index(f'{{"number":{value}}}') for value in (2, 40, 600)]
+    assert places == sorted(places)

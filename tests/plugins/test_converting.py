@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,24 @@ def test_a_python_file_is_a_plugin(tmp_path: Path) -> None:
         run = plugin.commands["add"].run
         assert run is not None
         assert run(a=1) == {"sum": 2}
+
+
+def test_D2_K1_hundreds_of_functions(shared_data: Path) -> None:
+    """Written as v1, converted, they are what their v2 form is."""
+    lines = (shared_data / "bfcl" / "functions.jsonl").read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    forms = [(row["dsl_v1"], row["dsl_v2"]) for row in found[::4] if row["dsl_v1"]]
+    assert len(forms) > 150
+    for number, (old, new) in enumerate(forms):
+        spec, _ = parse_manifest(_manifest(old), file=str(number))
+        assert spec.generation == "v1"
+        again, _ = parse_manifest(to_v2(spec))
+        direct, _ = parse_manifest(_manifest(new))
+        assert again.generation == "v2"
+        assert again.commands[0].parameters == spec.commands[0].parameters
+        assert again.commands[0].parameters == direct.commands[0].parameters
+
+
+def _manifest(command: dict[str, Any]) -> str:
+    tree = {"name": "p", "info": {"description": "d"}, "commands": [command]}
+    return json.dumps(tree)  # JSON is YAML

@@ -66,12 +66,12 @@ def test_a_folder_with_functions(tmp_path: Path) -> None:
     """A function for each command; what is no identifier becomes an underscore."""
     plugin = load_plugin(folder(tmp_path / "tools"))
     add, say = plugin.commands["add"], plugin.commands["say it"]
-    assert (add.context_name, add.is_async, add.takes_value) == (
+    assert (add.context_name, add.is_async, add.bare) == (
         "context",
         False,
         False,
     )
-    assert (say.context_name, say.is_async, say.takes_value) == ("", True, True)
+    assert (say.context_name, say.is_async, say.bare) == ("", True, True)
     assert call(plugin, "add", a=1, b=2, context=None) == 3
 
 

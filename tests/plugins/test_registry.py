@@ -142,12 +142,12 @@ def test_schemas_are_compiled_once_and_late() -> None:
     assert found.parameters is found.parameters
     assert found.response is found.response
     assert found.response is not None
-    assert (found.takes_value, found.wants_context) == (False, False)
+    assert (found.bare, found.wants_context) == (False, False)
     text = "name: p\ninfo: {description: d}\n"
     text += "commands: [{command_name: c, parameter: {type: int}}]"
     spec = parse_manifest(text)[0]
     simple = Command(plugin=spec, spec=spec.commands[0])
-    assert (simple.takes_value, simple.response) == (True, None)
+    assert (simple.bare, simple.response) == (True, None)
 
 
 def test_find_does_not_slow_down() -> None:

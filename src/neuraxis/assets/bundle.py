@@ -211,10 +211,14 @@ def load(path: Path) -> Any:
         return _load(mapped)
     except StorageError:
         raise
+    except ImportError as error:
+        raise StorageError(f"reading the asset file {path} needs {error}") from error
     except (
         ArithmeticError,
         LookupError,
-        RecursionError,
+        MemoryError,
+        OSError,  # pyarrow's word for bytes that are no table
+        RuntimeError,
         TypeError,
         ValueError,
         struct.error,

@@ -22,7 +22,7 @@ from neuraxis.dialects.intents_read import (
     read_strictly,
 )
 from neuraxis.dialects.quick import quick_calls
-from neuraxis.dialects.saying import json_text, outcome
+from neuraxis.dialects.saying import ENCODER, json_text, outcome
 from neuraxis.dialects.template import load_message_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.sentences import error_json
@@ -140,7 +140,10 @@ class Intents:
     def encode(self, results: Sequence[Result]) -> str:
         """All results of a chain in one text (rule C25)."""
         told = [outcome(item, step) for step, item in enumerate(results, 1)]
-        return f"{RESULTS_START}\n{json_text({'results': told})}\n{RESULTS_END}"
+        text = ENCODER.encode({"results": told})
+        if "<" in text or "\x7f" in text or not text.isascii():
+            text = json_text({"results": told})  # what could forge a frame is escaped
+        return f"{RESULTS_START}\n{text}\n{RESULTS_END}"
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
         """One message with all results."""

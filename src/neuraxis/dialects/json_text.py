@@ -96,7 +96,7 @@ def _no_constant(name: str) -> Json:
     raise ValueError(name)
 
 
-_quick = json.JSONDecoder(
+read_quickly = json.JSONDecoder(
     object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
 ).raw_decode
 
@@ -139,7 +139,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     if not plain and (_unfit(text) is not None or not _is_shallow(text)):
         return None
     try:
-        return _quick(text, start)
+        return read_quickly(text, start)
     except (ValueError, RecursionError):
         return None
 
@@ -149,13 +149,13 @@ def _read(
 ) -> Value | Fault:
     if shallow:
         try:
-            value, end = _quick(text, start)
+            value, end = read_quickly(text, start)
         except (ValueError, RecursionError):
             pass
         else:
             return Value(value=value, start=start, end=end)
     reader = Reader(
-        text, lenient=lenient, whole=whole, quick=_quick if shallow else None
+        text, lenient=lenient, whole=whole, quick=read_quickly if shallow else None
     )
     try:
         value, end = reader.read(start)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from neuraxis.dialects.json_text import read_flawless
+from neuraxis.dialects.json_text import read_flawless, read_quickly
 from neuraxis.messages import Call
 from neuraxis.specs import Json
 
@@ -28,10 +28,16 @@ def quick_calls(
     body = text[len(start) :].strip()
     if not body.endswith(end) or not body.startswith("["):
         return None
-    read = read_flawless(body, 0)
-    if read is None:
-        return None
-    items, stop = read
+    if body.isascii() and "\\u" not in body and body.count("{") + body.count("[") < 100:
+        try:
+            items, stop = read_quickly(body, 0)
+        except (ValueError, RecursionError):
+            return None
+    else:
+        read = read_flawless(body, 0)
+        if read is None:
+            return None
+        items, stop = read
     if body[stop:].strip() != end:
         return None
     found: list[tuple[str, dict[str, Json]]] = []

@@ -27,14 +27,14 @@ _FRAME = re.compile(
     r"<(?=!--|\||/?\s*(?:think|tool_call|tool_response))|[\x7f-\x9f\u2028\u2029]",
     re.IGNORECASE,
 )
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
     """JSON on one line (or indented) that cannot be mistaken for a frame."""
     if indent is None:
-        text = _ENCODER.encode(value)
+        text = ENCODER.encode(value)
     else:
         text = json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
     if text.isascii() and "<" not in text and "\x7f" not in text:
@@ -108,9 +108,11 @@ def _say_other(value: Any) -> Json:
 
 def outcome(result: Result, step: int) -> dict[str, Json]:
     """One result as the model is told it, in the dialects without a form of it."""
-    said: dict[str, Json] = {"step": step, "tool": result.call.target}
-    if result.call.name:
-        said["as"] = result.call.name
+    call = result.call
+    tool = call.command if call.plugin is None else call.target
+    said: dict[str, Json] = {"step": step, "tool": tool}
+    if call.name:
+        said["as"] = call.name
     said["id"] = result.call.id
     said["status"] = result.status
     if result.error is not None:

@@ -19,7 +19,7 @@ class Engine(Protocol):
         function: Callable[..., Any],
         positional: tuple[Any, ...],
         arguments: Mapping[str, Any],
-        cancelled: threading.Event,
+        cancelled: threading.Event | None,
         *,
         is_async: bool = False,
         blocking: bool = True,
@@ -31,7 +31,8 @@ class Engine(Protocol):
             function: the command's code.
             positional: passed first, by position.
             arguments: passed by name.
-            cancelled: set when the command is to stop (time limit, Ctrl-C).
+            cancelled: set when the command is to stop (time limit, Ctrl-C); None: it
+                cannot hear it.
             is_async: `function` gives an awaitable.
             blocking: False: a `def` that returns at once; no thread is paid for it.
             seconds: the time limit; None: none.

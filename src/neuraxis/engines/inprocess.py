@@ -23,7 +23,7 @@ class InProcess:
         function: Callable[..., Any],
         positional: tuple[Any, ...],
         arguments: Mapping[str, Any],
-        cancelled: threading.Event,
+        cancelled: threading.Event | None,
         *,
         is_async: bool = False,
         blocking: bool = True,
@@ -43,10 +43,12 @@ class InProcess:
         except TimeoutError:
             if not limit.expired():
                 raise  # the command's own
-            cancelled.set()
+            if cancelled is not None:
+                cancelled.set()
             raise TimeLimitReached from None
         except asyncio.CancelledError:
-            cancelled.set()
+            if cancelled is not None:
+                cancelled.set()
             raise
 
     def close(self) -> None:

@@ -162,6 +162,8 @@ def _name(
     fallback = root.get("artifact_id")
     if not listed and isinstance(fallback, str) and fallback.strip():
         # It is never shown to a model, but must be told apart in messages.
+        if not fallback.strip().isprintable():
+            notes.error(("artifact_id",), "artifact_id: it holds control characters")
         notes.warn(
             ("artifact_id",), "no name is given: artifact_id is used as the name"
         )

@@ -39,6 +39,9 @@ class Command:
     response: Schema | None = field(init=False, repr=False)
     """The schema of the answer, if one is declared."""
 
+    bare: bool = field(init=False, repr=False)
+    """Whether the arguments are one bare value: `run(value)` (rule K3)."""
+
     def __getattr__(self, name: str) -> Any:
         # Asked for a slot that is not set yet; from then on it is a plain look-up.
         if name == "parameters":
@@ -46,6 +49,8 @@ class Command:
         elif name == "response":
             declared = self.spec.response
             self.response = None if declared is None else Schema(declared)
+        elif name == "bare":
+            self.bare = self.spec.parameters.get("type") != "object"
         else:
             raise AttributeError(name)
         return getattr(self, name)
@@ -54,11 +59,6 @@ class Command:
     def wants_context(self) -> bool:
         """Whether `run` takes a `Context` under `context_name`."""
         return bool(self.context_name)
-
-    @property
-    def takes_value(self) -> bool:
-        """Whether the arguments are one bare value: `run(value)` (rule K3)."""
-        return self.spec.parameters.get("type") != "object"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
