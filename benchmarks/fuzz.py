@@ -45,7 +45,7 @@ def main() -> int:
     each = asked.seconds / len(chosen)
     started = time.monotonic()
     outcomes: list[Outcome] = []
-    print(f"{'target':16}{'executions':>12}{'a second':>10}{'edges':>8}  findings")
+    print(f"{'target':16}{'executions':>12}{'cpu s':>8}{'edges':>8}  findings")
     for target in chosen:
         if asked.engine == "atheris":
             outcome = with_atheris(target, each, asked.save, asked.seed)
@@ -58,7 +58,11 @@ def main() -> int:
     total = sum(outcome.executions for outcome in outcomes)
     found = sum(len(outcome.found) for outcome in outcomes)
     spent = time.monotonic() - started
-    print(f"{asked.engine}: {total} executions in {spent:.0f} s, {found} findings")
+    processor = sum(outcome.processor for outcome in outcomes)
+    print(
+        f"{asked.engine}: {total} executions, {spent:.0f} s ({processor:.0f} s of a "
+        f"processor), {found} findings"
+    )
     return found > 0
 
 
@@ -77,10 +81,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def _tell(outcome: Outcome, folder: Path) -> None:
-    rate = outcome.executions / max(outcome.seconds, 0.001)
     edges = "-" if outcome.edges is None else str(outcome.edges)
     print(
-        f"{outcome.target:16}{outcome.executions:12}{rate:10.0f}{edges:>8}"
+        f"{outcome.target:16}{outcome.executions:12}{outcome.processor:8.1f}{edges:>8}"
         f"  {len(outcome.found)}",
         flush=True,
     )

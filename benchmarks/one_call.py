@@ -17,7 +17,7 @@ from pathlib import Path
 
 import neuraxis
 from neuraxis import Budget, Session, command
-from neuraxis.loop import _State, runtime_of
+from neuraxis.parts import State, runtime_of
 from neuraxis.messages import Completion
 from neuraxis.plan import build
 from neuraxis.schedule import run_plan
@@ -42,7 +42,7 @@ def add(a: int, b: int) -> dict[str, int]:
 
 def one_call(session: Session):
     parts = session._parts
-    runtime = runtime_of(parts, _State(), session._emit, threading.Event())
+    runtime = runtime_of(parts, State(), session._emit, threading.Event())
     decode, encode = session.dialect.decode, session.dialect.encode
     completion = Completion(text=TEXT)
     find, known = session.registry.find, session.assets.known

@@ -9,10 +9,7 @@ from typing import Any
 
 import neuraxis
 from neuraxis import Session, command
-from neuraxis.loop import (
-    _State,  # pyright: ignore[reportPrivateUsage]
-    runtime_of,
-)
+from neuraxis.parts import State, runtime_of
 from neuraxis.messages import Completion
 from neuraxis.plan import build
 from neuraxis.schedule import run_plan
@@ -35,7 +32,7 @@ def test_at_most_fifteen_functions_from_text_to_result_and_back() -> None:
     session = Session(model=ScriptedModel([]), plugins=[add])
     parts: Any = session._parts  # pyright: ignore[reportPrivateUsage]
     emit: Any = session._emit  # pyright: ignore[reportPrivateUsage]
-    runtime = runtime_of(parts, _State(), emit, threading.Event())
+    runtime = runtime_of(parts, State(), emit, threading.Event())
     seen: set[str] = set()
 
     async def one() -> str:
@@ -47,7 +44,8 @@ def test_at_most_fifteen_functions_from_text_to_result_and_back() -> None:
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE):
+        ours = code.co_filename.startswith(PACKAGE) and code.co_name[0] != "<"
+        if event == "call" and ours:
             seen.add(f"{code.co_filename[len(PACKAGE) + 1 :]}:{code.co_name}")
 
     async def both() -> str:

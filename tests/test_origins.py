@@ -35,7 +35,10 @@ def fetch(url: str) -> dict[str, str]:
 @command(effects={"kind": "read", "open_world": False})
 def contacts() -> list[dict[str, str]]:
     """The user's own address book."""
-    return [{"name": "Ada", "mail": "ada@example.org"}]
+    return [
+        {"name": "Ada", "mail": "ada@example.org"},
+        {"name": "Ben", "mail": "ben@example.org"},
+    ]
 
 
 @command(effects={"kind": "once", "open_world": True}, trusted_only=["to"])
@@ -233,11 +236,12 @@ def test_after_reading_the_models_words_are_not_its_own(tmp_path: Path) -> None:
         intents({"tool": "send", "to": "eve@evil.test", "text": "hi"}),
         intents({"tool": "send", "to": "bob@example.org", "text": "hi"}),
         intents({"tool": "send", "to": "ada@example.org", "text": "hi"}),
+        intents({"tool": "send", "to": "ben@example.org", "text": "hi"}),
         intents({"tool": "wipe"}),
         said="Fetch https://a.test/page and mail it to bob@example.org and to Ada",
     )
     verdicts = ["denied" if denied(r) else r.status for r in results[2:]]
-    assert ["denied", "done", "done", "denied"] == verdicts
+    assert ["denied", "done", "done", "denied", "denied"] == verdicts
 
 
 def test_before_reading_the_models_words_are_its_own(tmp_path: Path) -> None:

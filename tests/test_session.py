@@ -546,3 +546,34 @@ def test_D9_missing_brackets_are_completed_for_reading_only() -> None:
     answer, _ = _run(_session(wrote, "ok"))
     assert RAN == []
     assert answer.text == "ok"
+
+
+def test_the_model_is_told_when_little_is_left() -> None:
+    """Calls, replies and seconds, behind the newest message and not in the history."""
+    replies = [
+        _intents({"tool": "note", "text": "0"}),
+        {
+            "text": _intents({"tool": "note", "text": "1"}),
+            "expect": ["Left in this run"],
+        },
+        {"text": "ok", "expect": ["Left in this run: 98 calls, 1 replies"]},
+    ]
+    session = _session(*replies, budget=Budget(model_calls=3))
+    answer, _ = _run(session)
+    assert answer.text == "ok", answer.error
+    assert not any("Left in this run" in item.content for item in session.history)
+
+
+def test_a_model_that_fails_at_plans_is_asked_for_single_calls() -> None:
+    """The second plan that cannot be run brings the advice; a single call works."""
+    wrong = _intents({"tool": "nope"}, {"tool": "note", "text": "x"})
+    right = _intents({"tool": "note", "text": "x"})
+    answer, events = _run(_session(wrong, wrong, right, "ok"))
+    assert answer.text == "ok"
+    told = [
+        event.content
+        for event in events
+        if isinstance(event, MessageSent) and event.sender == "system"
+    ]
+    assert "one call only" not in told[0].lower()
+    assert "one call only" in told[1].lower().replace("\n", " ")

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neuraxis import command
+from neuraxis.cli.plugins import plugins as cli
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.messages import Call
 from neuraxis.plugins import builtin_names
@@ -172,3 +174,19 @@ def test_a_dialect_that_forgets_is_told() -> None:
 
     with pytest.raises(AssertionError, match="deaf: wrote"):
         round_trip(Deaf(), [Call(id="a1", plugin="web", command="find")])  # pyright: ignore[reportArgumentType]
+
+
+def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
+    """`plugins check` tells doubts as warnings and exits with 0."""
+    folder = _folder(tmp_path, code="")
+    (tmp_path / "sums.py").write_text(
+        "from neuraxis import command\n\n\n"
+        "@command(examples=[{'q': 'Add', 'a': {'number': 'one'}}])\n"
+        "def add(number: int) -> int:\n    return number\n"
+    )
+    paths = [str(folder), str(tmp_path / "sums.py")]
+    done = CliRunner().invoke(cli, ["check", *paths], standalone_mode=False)
+    assert (done.exception, done.return_value) == (None, 0)
+    assert "hello is right (greet)" in done.stdout
+    assert "greet: there is no code for this command" in done.stderr
+    assert "the example 'Add' does not fit" in done.stderr

@@ -1,11 +1,12 @@
 """What is fuzzed and how its inputs are made; `benchmarks/fuzz.py` is the command.
 
-    inputs.py   seeds, dictionaries and mutators that know markers, JSON and YAML
-    checks.py   what must hold of every answer: `Finding` where it does not
-    texts.py    targets that read what a model wrote
-    values.py   targets that are given trees: notation, references, events
-    files.py    targets that read files and answers: manifests, plans, bundles, URLs
-    engines.py  atheris, Hypothesis, and the mutators with a seeded random source
+words.py    the dictionary of each format
+inputs.py   mutators of texts and trees, and seeds from files
+checks.py   what must hold of every answer: `Finding` where it does not
+texts.py    targets that read what a model wrote
+values.py   targets that are given trees: notation, references, events
+files.py    targets that read files and answers: manifests, plans, bundles, URLs
+engines.py  atheris, Hypothesis, and the mutators with a seeded random source
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ class Finding(Exception):
 
 
 def must(holds: object, message: str) -> None:
+    """Raise a finding where something does not hold."""
     if not holds:
         raise Finding(message)
 
@@ -83,6 +84,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check_errors(errors: Sequence[CallError], whole: bool) -> None:
+    """Errors that a model can be told."""
     for error in errors:
         must(error.code in CODES, f"an unknown error code: {error.code}")
         must(isinstance(error.message, str), "an error without a sentence")
@@ -93,6 +95,7 @@ def check_errors(errors: Sequence[CallError], whole: bool) -> None:
 
 
 def check_problems(problems: Sequence[Problem]) -> None:
+    """Problems that a sentence can be made of."""
     for problem in problems:
         must(type(problem.path) is tuple, "a problem without a path")
         for part in problem.path:
@@ -120,7 +123,8 @@ def check_reply(
         must(type(call.max_items) in (int, type(None)), "odd max_items")
         must(can_be_stored(call.arguments), "arguments that cannot be stored")
         must(can_be_stored(call.for_each), "for_each that cannot be stored")
-        must(can_be_stored([call.command, call.plugin, call.name]), "odd names")
+        names = [call.command, call.plugin, call.name]
+        must(not whole or can_be_stored(names), "odd names")
     for text in (*reply.texts, *reply.thoughts, *reply.notes):
         must(type(text) is str, "a text that is none")
         must(not whole or is_whole(text), "a text with half a character")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Outcome:
     target: str
     executions: int = 0
     seconds: float = 0.0
+    processor: float = 0.0
+    """Seconds of processor time; less than `seconds` on a machine that is shared."""
     edges: int | None = None
     found: list[Found] = field(default_factory=list[Found])
 
@@ -90,6 +93,17 @@ class Collector:
         self.target = target
         self.executions = 0
         self.found: dict[str, Found] = {}
+        self._before = time.process_time()
+
+    def outcome(self, started: float) -> Outcome:
+        """What came of it."""
+        return Outcome(
+            self.target.name,
+            self.executions,
+            time.monotonic() - started,
+            time.process_time() - self._before,
+            found=[*self.found.values()],
+        )
 
     def __call__(self, data: bytes) -> None:
         """Run one input."""
@@ -99,9 +113,10 @@ class Collector:
             self.found[found.kind] = smaller(self.target, found)
 
 
-def mutator(target: Target) -> Callable[[bytes, random.Random], bytes]:
+def mutator(
+    target: Target, seeds: Sequence[bytes]
+) -> Callable[[bytes, random.Random], bytes]:
     """One change of an input, by the target's kind."""
-    seeds = list(target.seeds())
     if target.kind == "tree":
         return lambda data, dice: mutate_tree(data, dice, target.words, seeds)
     return lambda data, dice: mutate_text(data, dice, target.words)
@@ -111,9 +126,9 @@ def with_mutators(target: Target, seconds: float, seed: int = 1) -> Outcome:
     """The mutators over the seeds, and over what they made of them."""
     dice = random.Random(seed)
     run = Collector(target)
-    change = mutator(target)
-    started = time.monotonic()
     pool = list(target.seeds())
+    change = mutator(target, tuple(pool))
+    started = time.monotonic()
     for data in pool:
         run(data)
     while time.monotonic() - started < seconds:
@@ -126,8 +141,7 @@ def with_mutators(target: Target, seconds: float, seed: int = 1) -> Outcome:
                 pool.append(data)
             else:
                 pool[dice.randrange(200, 400)] = data
-    spent = time.monotonic() - started
-    return Outcome(target.name, run.executions, spent, None, [*run.found.values()])
+    return run.outcome(started)
 
 
 def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
@@ -137,7 +151,8 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
     from hypothesis import strategies as st
 
     words = st.sampled_from(tuple(target.words))
-    seeds = st.sampled_from(tuple(target.seeds()))
+    known = tuple(target.seeds())
+    seeds = st.sampled_from(known)
     leaves = words | st.none() | st.booleans() | st.integers() | st.floats() | st.text()
     trees = st.recursive(
         leaves,
@@ -148,7 +163,7 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
         max_leaves=12,
     )
     if target.kind == "tree":
-        keys = sorted({key for data in target.seeds() for key in _keys(data)})
+        keys = sorted({key for data in known for key in _keys(data)})
         shaped = st.fixed_dictionaries({}, optional=dict.fromkeys(keys, trees))
         inputs = (trees | shaped).map(lambda tree: json.dumps(tree).encode())
     else:
@@ -157,7 +172,7 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
         inputs = st.lists(piece, max_size=12).map(
             lambda parts: "".join(parts).encode("utf-8", "surrogatepass")
         )
-    change = mutator(target)
+    change = mutator(target, known)
     changed = st.builds(
         lambda data, number: change(data, random.Random(number)),
         seeds,
@@ -170,7 +185,7 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
 
         @seeded(seed + rounds)
         @settings(
-            max_examples=200,
+            max_examples=40,
             database=None,
             deadline=None,
             phases=[Phase.generate],
@@ -183,8 +198,7 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
 
         explore()
         rounds += 1
-    spent = time.monotonic() - started
-    return Outcome(target.name, run.executions, spent, None, [*run.found.values()])
+    return run.outcome(started)
 
 
 def _keys(data: bytes) -> list[str]:
@@ -204,17 +218,21 @@ def with_atheris(target: Target, seconds: float, folder: Path, seed: int) -> Out
         name = hashlib.sha1(data, usedforsecurity=False).hexdigest()
         (work / "corpus" / name).write_bytes(data)
     started = time.monotonic()
+    before = os.times()
     command = [
         *(sys.executable, str(Path(__file__).parents[1] / "fuzz.py")),
         *("--worker", target.name, "--save", str(work)),
         *("--seconds", str(seconds), "--seed", str(seed)),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    after = os.times()
     outcome = Outcome(target.name, seconds=time.monotonic() - started)
+    outcome.processor = after.children_user - before.children_user
+    outcome.processor += after.children_system - before.children_system
     told = done.stderr
-    if counts := re.findall(r"stat::number_of_executed_units:\s*(\d+)", told):
-        outcome.executions = int(counts[-1])
-    elif counts := re.findall(r"^#(\d+)", told, re.MULTILINE):
+    counts = re.findall(r"stat::number_of_executed_units:\s*(\d+)", told)
+    counts = counts or re.findall(r"^#(\d+)", told, re.MULTILINE)
+    if counts:
         outcome.executions = int(counts[-1])
     if edges := re.findall(r"\bcov: (\d+)", told):
         outcome.edges = int(edges[-1])
@@ -233,7 +251,7 @@ def _replayed(target: Target, path: Path) -> Found | None:
     script = Path(__file__).parents[1] / "fuzz.py"
     command = [sys.executable, str(script), "--replay", target.name, str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
         return Found("no end", path.read_bytes(), "over 60 seconds")
     if done.returncode == 0:
@@ -250,7 +268,7 @@ def worker(name: str, seconds: float, work: Path, seed: int) -> None:
         target = all_targets()[name]
     checks.slowness = 8.0
     run = Collector(target)
-    change = mutator(target)
+    change = mutator(target, tuple(target.seeds()))
     kept = work / "kept"
 
     def one(data: bytes) -> None:

@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 
 from fuzzing import Target, checks
 from fuzzing.checks import must, same
-from fuzzing.inputs import JSON_WORDS, as_bytes, as_text, own_files, shared_texts
+from fuzzing.inputs import as_bytes, as_text, own_files, shared_texts
+from fuzzing.words import (
+    BUNDLE_WORDS,
+    JSON_WORDS,
+    STREAM_WORDS,
+    URL_WORDS,
+    YAML_WORDS,
+)
 from neuraxis.assets import bundle
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError, ManifestError, ModelBroken, StorageError
@@ -100,22 +107,6 @@ def read_saved_plan(data: bytes) -> None:
         parameter.sample  # noqa: B018
 
 
-_YAML_WORDS = (
-    *("\n", "\n  ", "\n    ", "- ", ": ", "- name: a\n", "  type: string\n", "~", "yes"),
-    *("null", "[]", "{}", "[a, {b: c}]", "{type: int}", "&x a", "*x", "<<: *x", "!!str"),
-    *("!!int z", "!!binary YQ==", "!!python/object:os.system", "5", "3.10", "0x1F", "1:30"),
-    *("2024-01-01", ".nan", ".inf", "1e999", "0o7", "'", '"', "|", ">-", "#", "---", "..."),
-    *("%YAML 1.1", "\t", "? ", "@", "`", "&a [*a]", "{_type_ref: q, z: {type: q}}", "q"),
-    *("commands:", "parameter:", "parameters:", "response:", "type:", "required: false"),
-    *("_type_ref: q", "enum:", "example:", "examples:", "effects: read", "tool_name:"),
-    *("as_plugin: true", "config:", "info:", "title:", "description:", "default: 1"),
-    *("nullable: true", "asset_ref_acceptable: true", "items:", "command_name: c"),
-    *("List[q]", "Union[str, q]", "Dict[str, int]", "Literal['a', 1]", "Any", "a.b.C"),
-    *("minimum: 1", "pattern: '['", "format: date", "time_limit: 5", "blocking: true"),
-    *("failure_field: ok", "{q: x, a: {x: 1}}", "é", "\ufeff", "\x07", "\u2028", "😀"),
-    *("version: 1", "steps:", "- tool: t", "arguments:", "for_each:", "max_items: 5"),
-    *("literal: true", "on_error: retry", "as: here", "{{ params['a'] }}", "[" * 120),
-)
 _MANIFEST = """
 info: {title: web, description: d}
 as_plugin: true
@@ -203,17 +194,6 @@ def _check_chunk(chunk: Any) -> None:
         must(checks.is_whole(f"{delta.id}{delta.name}"), "half a character in a name")
 
 
-_STREAM_WORDS = (
-    *("data: ", "data:", "\n\n", "\r\n\r\n", "\r", "\n", "event: error", "event: ping"),
-    *(": comment", "id: 1", "retry: 5", "[DONE]", "data: [DONE]\n\n", "\ufeff"),
-    *('"choices"', '"delta"', '"message"', '"content"', '"tool_calls"', '"function"'),
-    *('"arguments"', '"index"', '"finish_reason"', '"stop"', '"length"', '"usage"'),
-    *('"prompt_tokens"', '"reasoning_content"', '"error"', '"code"', '"refusal"', '"id"'),
-    *('{"choices":[{"delta":{"content":"a"}}]}', '"\\ud83d"', '"\\ude00"', "²"),
-    'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n',
-    '{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}',
-    *JSON_WORDS[:40],
-)
 _STREAM = (
     b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"}}]}\n\n'
     b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":'
@@ -287,18 +267,6 @@ def _bundles() -> list[bytes]:
     return made
 
 
-_BUNDLE_WORDS = (
-    *('["j", 1]', '["d", [["a", ["j", 1]]]]', '["l", []]', '["t", []]', '["p", 0]'),
-    *('["p", -1]', '["x", "date", "2024-01-01"]', '["x", "uuid", "1"]', '"decimal"'),
-    *('"float"', '"datetime"', '"time"', '"kind"', '"offset"', '"bytes"', '"dtype"'),
-    *('"shape"', '"array"', '"table"', '"image"', '"text"', '"library"', '"pandas"'),
-    *('"mode"', '"size"', '"parts"', '"tree"', '"|O"', '"<f8"', '"<U4"', '"V8"', '"M8"'),
-    *('"RGB"', '"1"', '"P"', '"F"', "[0]", "[-1]", "[2, 3]", "[]", "0", "64", "1e3"),
-    *("99999999999999999999", "null", "true", "{}", '"i4,O"', '"m8[25us]"', "\0", "\xff"),
-    *JSON_WORDS[:20],
-)
-
-
 # --- URLs -----------------------------------------------------------------------
 
 _ALLOWED = ("inner", "10.0.0.1:9000", "[::1]", "localhost:3000")
@@ -341,7 +309,9 @@ def _check_url(url: Url) -> None:
     must("@" not in url.authority and "\\" not in written, "a second host")
     read = urlsplit(written)
     must(read.hostname == url.host, f"read elsewhere as {read.hostname}")
-    must((read.port or (443 if url.scheme == "https" else 80)) == url.port, "other port")
+    must(
+        (read.port or (443 if url.scheme == "https" else 80)) == url.port, "other port"
+    )
     try:
         again = parse(written, _ALLOWED)
     except RequestRefused as error:
@@ -349,16 +319,6 @@ def _check_url(url: Url) -> None:
     must(len(again) == 1 and same(again[0], url), "a written URL is read as another")
 
 
-_URL_WORDS = (
-    *("http://", "https://", "HTTP://", "//", "/", "?", "#", "@", ":", "[", "]", "[::1]"),
-    *("[::ffff:10.0.0.1]", "[fe80::1%25eth0]", "127.0.0.1", "127.1", "0x7f000001", "0"),
-    *("2130706433", "017700000001", "localhost", "inner", "a.local", "example.com", "."),
-    *("..", "%2e%2e", "%00", "%0d%0a", "%", "%2f", "\\", "\t", "\n", " ", "\u3002", "é"),
-    *("ⓔxample.com", "xn--", "xn--a", "\u00ad", "\u200d", "ß", "K", "ı", ":80", ":443"),
-    *(":0", ":65536", ":22", ":9000", "user:pass@", "file:", "gopher:", "javascript:"),
-    *("a" * 70, "a." * 130, ";", "&", "=", "*", "_", "-", "~", "^", "|", "{", "}", '"'),
-    *("10.0.0.1", "１", "。", "\u0660", "\ud800", "ﬁ", "／", "？", "＠", "\u2100"),
-)
 _URLS = (
     "https://example.com/a/b?q=1&r=%20#f\n/c?d",
     "http://10.0.0.1:9000/\n//evil.com/x",
@@ -373,14 +333,14 @@ TARGETS = (
         name="manifest",
         run=read_manifest,
         kind="text",
-        words=_YAML_WORDS,
+        words=YAML_WORDS,
         seeds=_manifests,
     ),
     Target(
         name="saved_plan",
         run=read_saved_plan,
         kind="text",
-        words=(*_YAML_WORDS, *JSON_WORDS[:40]),
+        words=(*YAML_WORDS, *JSON_WORDS[:40]),
         seeds=lambda: [
             _PLAN.encode(),
             json.dumps({"version": 1, "steps": [{"tool": "a"}]}).encode(),
@@ -390,21 +350,21 @@ TARGETS = (
         name="stream",
         run=read_stream,
         kind="text",
-        words=_STREAM_WORDS,
+        words=STREAM_WORDS,
         seeds=lambda: list(_STREAM),
     ),
     Target(
         name="bundle",
         run=read_bundle,
         kind="text",
-        words=_BUNDLE_WORDS,
+        words=BUNDLE_WORDS,
         seeds=_bundles,
     ),
     Target(
         name="url",
         run=read_url,
         kind="text",
-        words=_URL_WORDS,
+        words=URL_WORDS,
         seeds=lambda: [as_bytes(url) for url in _URLS],
     ),
 )

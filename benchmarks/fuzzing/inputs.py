@@ -13,39 +13,11 @@ import os
 import random
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 LONGEST = 12_000
-
-JSON_WORDS = (
-    *("{", "}", "[", "]", ",", ":", '"', "'", "\\", "\n", " ", "\t", "//", "/*", "*/"),
-    *("#", "true", "false", "null", "True", "None", "NaN", "Infinity", "-", "0", "-0"),
-    *("1e999", "1e-7", "1.0", "12345678901234567890", "9" * 5000, "00", "1.", ".5"),
-    *('"a"', '"a":', '"a": 1,', "{}", "[]", '{"a": 1}', '""', '\\"', "\\u0041", "\\n"),
-    *("\\ud800", "\\udc00", "\\ud83d\\ude00", "\\u", "\\x41", "“", "”", "’", "\ufeff"),
-    *("\u2028", "\x00", "\x85", "é", "😀", "\u200b", "\ud800", "\udc80", "[" * 250),
-    *('{"a":' * 250, "]" * 250, "}" * 250, ",}", ",]", "}{", "][", "`", "```", "```json"),
-)
-CALL_WORDS = (
-    *('"tool"', '"tool": "search"', '{"tool": "search", "query": "q"}', '"as"'),
-    *('"$literal": true', '"$value"', '"$for_each"', '"$max_items"', '"parameters"'),
-    *('"arguments"', '"name"', '"function"', '"id"', '"type": "function"', '"input"'),
-    *("<think>", "</think>", "<thinking>", "</thinking>", "<tool_call>", "</tool_call>"),
-    *("q: ", "\nq:", "\na: ", "# Evaluate this", "<!--", "-->", "<|", "|>"),
-    *("<!-- RESPONSE_START -->", "<!-- RESPONSE_END -->", "<!--RESPONSE_START-->"),
-    *("<!-- RESULTS_START -->", "<!-- RESULTS_END -->", "<!-- RESPONSE"),
-    *("{{ previous_result['a'] }}", "{{ results[0] }}", "PREVIOUS", "{{", "}}"),
-    *('{"asset_id": "a1", "field_path": ["x", 0]}', '"asset://a1/x/0"'),
-)
-ENVELOPE_WORDS = (
-    *('"receiver"', '"role"', '"plugin"', '"user"', '"content"', '"content_type"'),
-    *('"command"', '"param"', '"params"', '"thoughts"', '"id"', '"sender"'),
-    '{"receiver": {"role": "plugin", "name": "web"}, "content_type": "command", '
-    '"content": {"command": "GOOGLE", "param": {"query": "q"}}}',
-    '{"receiver": {"role": "user"}, "content": "hello"}',
-    '{"receiver": {"role": "cerebrum"}, "content": "x"}',
-)
 
 
 def as_text(data: bytes) -> str:
@@ -213,6 +185,8 @@ def _changed_tree(tree: Any, dice: random.Random, words: Sequence[str]) -> Any:
 
 
 class Text(str):
+    """A text of a class of its own."""
+
     __slots__ = ()
 
 
@@ -318,6 +292,7 @@ def read_tree(data: bytes) -> Any:
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+@cache
 def shared_texts(pattern: str, most: int = 60, longest: int = 8_000) -> list[bytes]:
     """Foreign test material, where it lies beside the checkout."""
     given = os.environ.get("NEURAXIS_SHARED_DATA")
@@ -326,6 +301,7 @@ def shared_texts(pattern: str, most: int = 60, longest: int = 8_000) -> list[byt
     return [data for data in found if len(data) <= longest][:most]
 
 
+@cache
 def shared_lines(pattern: str, key: str, most: int = 200) -> list[bytes]:
     """One field of each row of `.jsonl` files."""
     found: list[bytes] = []

@@ -12,9 +12,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuraxis.answers import Answer
     from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
     from neuraxis.events import Event
-    from neuraxis.loop import Answer
     from neuraxis.messages import Call, CallError, Result
     from neuraxis.plugins import Context, command
     from neuraxis.policy import Policy, Rule
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
-    "Answer": "neuraxis.loop",
+    "Answer": "neuraxis.answers",
     "AssetRef": "neuraxis.references",
     "Budget": "neuraxis.runtime",
     "Call": "neuraxis.messages",

@@ -10,16 +10,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from neuraxis import sentences
-from neuraxis.approvals import Approvals
+from neuraxis.answers import Answer
 from neuraxis.assets.embed import CannotBeShown, embed
-from neuraxis.assets.store import AssetStore
-from neuraxis.dialects import Dialect
 from neuraxis.early_start import EarlyStarts
-from neuraxis.engines import Engine
 from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
@@ -32,86 +27,25 @@ from neuraxis.events import (
     SessionFinished,
 )
 from neuraxis.messages import (
-    NOTHING_USED,
     Call,
     CallError,
     Chunk,
     Completion,
     Message,
-    Prompt,
     Reply,
     Result,
-    Usage,
 )
-from neuraxis.models import Model, complete
-from neuraxis.origins import Origins
-from neuraxis.plan import OnError, Plan, build
-from neuraxis.plugins.registry import Registry
-from neuraxis.policy import Policy
-from neuraxis.runtime import Approve, Budget, Runtime
+from neuraxis.models import complete
+from neuraxis.parts import Parts, State, runtime_of
+from neuraxis.plan import Plan, build
+from neuraxis.runtime import Runtime
 from neuraxis.sandbox.files import FileRefused, write_bytes
 from neuraxis.schedule import run_plan
-from neuraxis.secrets import Secrets
-from neuraxis.settings import Settings
 from neuraxis.specs import Json
+from neuraxis.standing import left_of, with_standing
 
 MISREAD = 3
 """So many replies in a row that cannot be read or planned end a run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """How one run of a session ended."""
-
-    text: str
-    outcome: str
-    """`answered`, `failed`, `cancelled` or `budget`."""
-    calls: tuple[Result, ...] = ()
-    assets: tuple[str, ...] = ()
-    """Ids of the objects kept during this run."""
-    files: tuple[str, ...] = ()
-    """Paths that commands wrote, relative to the workspace."""
-    usage: Usage = NOTHING_USED
-    error: str = ""
-    """Why it failed, where it failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a run is made of; the session's own, unchanged from run to run."""
-
-    model: Model
-    dialect: Dialect
-    registry: Registry
-    assets: AssetStore
-    engine: Engine
-    policy: Policy
-    budget: Budget
-    settings: Settings
-    workspace: Path
-    next_id: Callable[[], str]
-    prompt: Callable[[Sequence[Message]], Prompt]
-    allow_hosts: tuple[str, ...] = ()
-    approve: Approve | None = None
-    origins: Origins = field(default_factory=Origins)
-    approvals: Approvals = field(default_factory=Approvals)
-    secrets: Secrets = field(default_factory=Secrets)
-    strict: bool = False
-    on_error: OnError = "fail_fast"
-    raise_failures: bool = False
-    early_start: bool = True
-    """What only looks may start while the model is still writing (decision 7)."""
-
-
-@dataclass(slots=True)
-class _State:
-    """What changes during a run."""
-
-    results: list[Result] = field(default_factory=list[Result])
-    texts: list[str] = field(default_factory=list[str])
-    files: list[str] = field(default_factory=list[str])
-    usage: Usage = NOTHING_USED
-    misread: int = 0
 
 
 class _Stop(Exception):
@@ -133,7 +67,7 @@ async def converse(
         asyncio.CancelledError: the run was cancelled; running commands were told.
     """
     started = time.perf_counter()
-    state = _State()
+    state = State()
     cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
@@ -205,12 +139,12 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, _State(), emit, threading.Event())
+    runtime = runtime_of(parts, State(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
 def _end(
-    outcome: str, state: _State, text: str, error: str, started: float
+    outcome: str, state: State, text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
         outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
@@ -221,44 +155,18 @@ def _end(
     )
 
 
-def runtime_of(
-    parts: Parts,
-    state: _State,
-    emit: Callable[[Event], None],
-    cancelled: threading.Event,
-) -> Runtime:
-    """What the plans of one run are run with."""
-    return Runtime(
-        assets=parts.assets,
-        engine=parts.engine,
-        policy=parts.policy,
-        emit=emit,
-        workspace=parts.workspace,
-        settings=parts.settings,
-        budget=parts.budget,
-        cancelled=cancelled,
-        allowed_hosts=parts.allow_hosts,
-        wrote=state.files.append,
-        approve=parts.approve,
-        origins=parts.origins,
-        approvals=parts.approvals,
-        secrets=parts.secrets,
-        strict=parts.strict,
-        on_error=parts.on_error,
-    )
-
-
 async def _turns(
     parts: Parts,
     history: list[Message],
-    state: _State,
+    state: State,
     runtime: Runtime,
     early: EarlyStarts,
     emit: Callable[[Event], None],
 ) -> None:
     for turn in range(1, parts.budget.model_calls + 1):
         await early.begin()
-        completion = await _ask(parts, history, turn, early, emit)
+        steps = runtime.usage.steps
+        completion = await _ask(parts, history, turn, early, emit, steps, state.started)
         state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
         history.append(
@@ -283,6 +191,8 @@ async def _turns(
         emit(_checked(plan, reply))
         problems = plan.problems or _cut_short(plan, reply)
         if problems:
+            if len(reply.calls) > 1 and state.misread:
+                problems = (*problems, sentences.one_at_a_time())
             _tell_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
@@ -302,6 +212,8 @@ async def _ask(
     turn: int,
     early: EarlyStarts,
     emit: Callable[[Event], None],
+    used: int,
+    begun: float,
 ) -> Completion:
     emit(ModelStarted(turn=turn, model=parts.model.name))
     started = time.perf_counter()
@@ -314,7 +226,8 @@ async def _ask(
             notes.append(chunk.note)
         early.see(chunk)
 
-    prompt = parts.prompt(_with_assets(history, parts.assets))
+    left = left_of(parts.budget, used, turn, time.perf_counter() - begun)
+    prompt = parts.prompt(with_standing(history, parts.assets, left))
     completion = await complete(parts.model, prompt, on_chunk)
     early.stop()
     emit(
@@ -335,21 +248,7 @@ async def _ask(
     return completion
 
 
-def _with_assets(history: Sequence[Message], assets: AssetStore) -> Sequence[Message]:
-    """The history with the list of assets behind it (rule B55).
-
-    It stands last and is not kept, so that a server's prompt cache stays good.
-    """
-    if not assets.ids:
-        return history
-    listed = sentences.asset_list(assets.meta())
-    last = history[-1]
-    if last.role != "user":
-        return [*history, Message(role="user", content=listed)]
-    return [*history[:-1], replace(last, content=f"{last.content}\n\n{listed}")]
-
-
-def _readable(text: str, parts: Parts, state: _State) -> str:
+def _readable(text: str, parts: Parts, state: State) -> str:
     """What is said to a person, with the objects it refers to put in (rule B62)."""
 
     def save(name: str, data: bytes) -> str:
@@ -420,7 +319,7 @@ def _tell(
 def _tell_errors(
     parts: Parts,
     history: list[Message],
-    state: _State,
+    state: State,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:
@@ -443,34 +342,3 @@ def _raise_first(results: Sequence[Result]) -> None:
     for result in results:
         if result.exception is not None:
             raise result.exception
-
-
-def as_json(answer: Answer) -> Json:
-    """The answer as JSON, for `--json` and the service."""
-    return {
-        "text": answer.text,
-        "outcome": answer.outcome,
-        "calls": [result_json(result) for result in answer.calls],
-        "assets": list(answer.assets),
-        "files": list(answer.files),
-        "usage": {
-            "input_tokens": answer.usage.input_tokens,
-            "output_tokens": answer.usage.output_tokens,
-        },
-        "error": answer.error,
-    }
-
-
-def result_json(result: Result) -> dict[str, Json]:
-    """One result as JSON; an object that is an asset is told by its id."""
-    error = None if result.error is None else sentences.error_json(result.error)
-    return {
-        "id": result.call.id,
-        "tool": result.call.target,
-        "status": result.status,
-        "value": None if result.stored else result.value,
-        "asset": result.call.id if result.stored else None,
-        "error": error,
-        "warnings": list(result.warnings),
-        "seconds": round(result.seconds, 6),
-    }

@@ -192,7 +192,7 @@ class Origins:
                     )
                 )
         if self.read:
-            found += self._literals(step, placed, answers)
+            found += self._literals(step, placed, marks, answers)
         if marks.files and self.files:
             found += self._contents(arguments, marks)
         return tuple(found)
@@ -219,17 +219,26 @@ class Origins:
             self.results[f"{step.call.id}.{ITEM}"] = label
 
     def _literals(
-        self, step: Step, placed: set[Path], answers: Answers
+        self, step: Step, placed: set[Path], marks: Marks, answers: Answers
     ) -> Iterable[Traced]:
-        """What the model wrote itself and nobody it may trust said before."""
+        """What the model wrote itself and nobody it may trust said before.
+
+        Who or what something destructive is done to must be the user's own word, or of
+        a record that the user named: a trusted listing offers, it does not choose.
+        """
         wording: Wording | None = None
+        strict = marks.trusted_only if step.command.spec.effects.destructive else ()
         plugin = step.command.plugin.name
         for path, value in leaves(step.arguments):
             if path in placed or any(path[: len(at)] == at for at in placed):
                 continue
+            if value is None or isinstance(value, bool) or value == "":
+                continue  # it names nobody
             if wording is None:
                 wording = self._wording(plugin, answers)
-            if wording.trusted(value):
+            if wording.trusted(value) and not (
+                covered(strict, path) and not self.is_wished(plugin, value, answers)
+            ):
                 continue
             yield Traced(
                 path=path, value=value, label=self.read, quoted=wording.seen(value)

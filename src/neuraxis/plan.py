@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from neuraxis import sentences
 from neuraxis.expressions import RESERVED
@@ -18,6 +18,7 @@ from neuraxis.notation import Schema
 from neuraxis.plan_loops import Item, Loop, read_loop
 from neuraxis.plan_references import Found, Reading, Work
 from neuraxis.references import SCHEME, AssetRef, Binding, find_places
+from neuraxis.sentences import quote
 from neuraxis.specs import Json
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 MOST_STEPS = 1_000
+_PLAIN = ("string", "integer", "number", "boolean", "array")
 
 OnError = Literal["fail_fast", "continue", "retry"]
 """What becomes of a plan whose step failed: the rest is skipped; only what depends on
@@ -212,7 +214,9 @@ def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
     reading = Reading(here=here, call=call, schema=schema, work=work)
     loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
+        arguments, unwrapped = _unwrapped(schema, arguments)
         arguments, notes = schema.coerce(arguments)
+        notes = (*unwrapped, *notes)
         # JSON text that was read as a list may hold references too.
         places = find_places(arguments) if notes else places
     arguments = reading.read(arguments, places)
@@ -240,13 +244,26 @@ def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
 
 
 def is_left_out(schema: Schema, arguments: Json) -> bool:
-    """Whether a call gives no value to a command whose one bare value is optional."""
+    """Whether a call leaves out a `param` that may be missing (rule B38)."""
     return (
         arguments == {}
         and schema.json.get("x-optional") is True
-        and schema.json.get("type") != "object"
         and not schema.valid(arguments)
     )
+
+
+def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
+    """A bare value that a model put under one key of its own (rule K3).
+
+    Only where no object can be meant: the whole parameter is of a plain type.
+    """
+    if schema.json.get("type") not in _PLAIN or not isinstance(arguments, dict):
+        return arguments, ()
+    entries = cast("dict[str, Json]", arguments)
+    if len(entries) != 1 or "asset_id" in entries:
+        return entries, ()
+    ((key, value),) = entries.items()
+    return value, (f"the value under {quote(key)} taken as the whole parameter",)
 
 
 def _is_right(call: Call, found: Found) -> bool:

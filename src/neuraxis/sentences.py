@@ -387,6 +387,23 @@ def items_failed(
     )
 
 
+def budget_left(calls: int, replies: int, seconds: float) -> str:
+    """What is left of a run's limits, told when it gets tight."""
+    return (
+        f"(Left in this run: {calls} calls, {replies} replies with this one, "
+        f"{seconds:.0f} seconds. Answer the user before they are used up.)"
+    )
+
+
+def one_at_a_time() -> CallError:
+    """Plans kept failing: fall back to single calls."""
+    return CallError(
+        code="malformed_reply",
+        message="Several replies with more than one call could not be run. Write one "
+        "call only, and wait for its result before the next.",
+    )
+
+
 def asset_list(meta: Sequence[Json]) -> str:
     """The live assets, as the model sees them each round (rule B55)."""
     listed = "\n".join(json.dumps(item, ensure_ascii=False) for item in meta)

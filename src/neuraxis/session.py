@@ -21,6 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, get_args
 
+from neuraxis.answers import Answer
 from neuraxis.approvals import Approvals
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
@@ -37,10 +38,11 @@ from neuraxis.events import (
 )
 from neuraxis.history import history_of
 from neuraxis.journal import Journal, open_journal
-from neuraxis.loop import Answer, Parts, converse, plan_of, run_calls
+from neuraxis.loop import converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.origins import Origins
+from neuraxis.parts import Parts
 from neuraxis.plan import OnError, Plan
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check

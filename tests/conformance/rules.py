@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -43,6 +44,7 @@ def rules() -> dict[str, dict[str, str]]:
     return yaml.safe_load(text)
 
 
+@cache
 def shown_by() -> dict[str, list[str]]:
     """The tests and golden cases of each rule."""
     found: dict[str, list[str]] = {}

@@ -23,6 +23,7 @@ from conformance.kit import (
 )
 from neuraxis import Session, command
 from neuraxis.dialects import find_dialect
+from neuraxis.errors import ManifestError
 from neuraxis.messages import Call
 from neuraxis.plugins import parse_manifest
 from neuraxis.settings import Settings
@@ -493,3 +494,76 @@ def test_B56_what_is_left_out_is_said() -> None:
     for meta in (text, rows):
         assert len(json.dumps(meta)) <= 500
         assert json.dumps(meta, ensure_ascii=False) in listed
+
+
+_WHOLE = """
+name: whole
+info: {title: Whole, description: d}
+commands:
+  - command_name: show
+    description: d
+    parameter:
+      asset_ref_acceptable: true
+      type:
+        one: {type: string, description: d}
+        many: {type: "List[str]", description: d}
+"""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B45_all_of_param_by_one_reference(tmp_path: Path, dialect: str) -> None:
+    """The object form, in every dialect; what is behind it must fit as a whole."""
+    plug = folder(tmp_path, "whole", _WHOLE, _SHOW)
+    tools = {("give", "give"): "give", ("whole", "show"): "show"}
+    for field_path, codes_told in (
+        (["content", "response", "all"], []),
+        (["content", "response", "many"], ["invalid_param"]),
+        (["content", "response", "one"], ["invalid_param"]),
+    ):
+        calls = [
+            Call(id="a1", plugin="give", command="give"),
+            Call(
+                id="a2",
+                plugin="whole",
+                command="show",
+                arguments={"asset_id": "a1", "field_path": field_path},
+            ),
+        ]
+        said = talk([reply_in(dialect, calls, tools), "ok"], [_give, plug], dialect)
+        if codes_told:
+            assert said.errors in (["invalid_asset_type"], codes_told), said.told
+        else:
+            assert said.values[1] == {"one": "x", "many": ["y", "z"]}
+
+
+def test_A14_B19_D1_plugins_of_all_kinds_in_one_session(tmp_path: Path) -> None:
+    """v1, v2, a function and a class; two of one name are refused, naming both."""
+    v1 = _WHOLE.replace("name: whole", "name: first").replace(
+        """    parameter:
+      asset_ref_acceptable: true
+      type:
+        one: {type: string, description: d}
+        many: {type: "List[str]", description: d}
+""",
+        """    parameters:
+      - {name: one, type: string, description: d, required: true}
+      - {name: many, type: "List[str]", description: d, required: false}
+""",
+    )
+    first = folder(tmp_path, "first", v1, _SHOW.replace("many)", "many=())"))
+    second = folder(tmp_path, "second", _WHOLE, _SHOW)
+    calls = [
+        message("first", "show", {"one": "x"}),
+        message("whole", "show", {"one": "x", "many": []}),
+        message("give", "give", {}),
+        message("Lamps", "echo", {"text": "t"}),
+    ]
+    said = talk([json.dumps(calls), "ok"], [first, second, _give, Lamps])
+    assert said.errors == []
+    assert len(said.values) == 4
+    again = folder(tmp_path, "third", _WHOLE, _SHOW)
+    with pytest.raises(ManifestError) as told:
+        talk(["ok"], [second, again])
+    assert str(second) in str(told.value)
+    assert str(again) in str(told.value)
+    assert "config.name" in str(told.value)

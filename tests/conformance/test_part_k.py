@@ -9,8 +9,20 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.kit import ENVELOPES, call_text, codes, folder, read, talk
+from conformance.kit import (
+    DIALECTS,
+    ENVELOPES,
+    Talk,
+    call_text,
+    codes,
+    folder,
+    read,
+    reply_in,
+    talk,
+)
 from neuraxis.dialects import find_dialect
+from neuraxis.events import PlanChecked
+from neuraxis.messages import Call
 from neuraxis.plugins import parse_manifest
 
 V1 = """
@@ -124,3 +136,75 @@ def test_K14_comments_on_descriptions_are_text_for_authors(
     shown: Any = yaml.safe_load(detail[1])
     assert shown["info"]["description"] == "Looks things up."
     assert shown["commands"][0]["description"] == "Find pages."
+
+
+PLAIN = """
+name: p
+info: {title: P, description: d}
+commands:
+  - {command_name: one, description: d, parameter: {type: int}}
+  - {command_name: many, description: d, parameter: {type: "List[str]"}}
+  - command_name: maybe
+    description: d
+    parameter: {type: string, required: false}
+  - command_name: box
+    description: d
+    parameter: {required: false, type: {a: {type: int, description: d}}}
+"""
+PLAIN_CODE = """
+def one(n): return n
+def many(words): return words
+def maybe(text="nothing"): return text
+def box(a=0): return a
+"""
+PLAIN_TOOLS = {("p", name): name for name in ("one", "many", "maybe", "box")}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_K3_B37_a_plain_parameter_in_every_dialect(
+    tmp_path: Path, dialect: str
+) -> None:
+    """The bare value; under a key of its own leniently only, and it is noted."""
+    plug = folder(tmp_path, "p", PLAIN, PLAIN_CODE)
+
+    def say(command: str, arguments: Any, *, strict: bool = False) -> Talk:
+        call = Call(id="a1", plugin="p", command=command, arguments=arguments)
+        reply = reply_in(dialect, [call], PLAIN_TOOLS)
+        return talk([reply, "ok"], [plug], dialect, strict=strict)
+
+    if dialect == "envelope_v1":  # which knows objects only
+        assert say("one", 3).values == [3]
+    if dialect in ("intents", "envelope_v2"):
+        for strict in (False, True):
+            assert say("one", 3, strict=strict).values == [3]
+            assert say("many", ["a"], strict=strict).values == [["a"]]
+    assert say("one", {"value": 3}).values == [3]
+    assert say("many", {"words": ["a"]}).values == [["a"]] or dialect == "native"
+    said = say("one", {"number": "three"})
+    assert said.codes == ["invalid_param"]
+    for wrong in ({"a": 1, "b": 2}, {"x": {"y": 1}}):
+        assert say("one", wrong).codes == ["invalid_param"]
+    if dialect != "native":
+        assert say("one", {"value": 3}, strict=True).codes != []
+        plans = [
+            event
+            for event in say("one", {"n": 3}).events
+            if isinstance(event, PlanChecked)
+        ]
+        assert any("taken as the whole parameter" in note for note in plans[0].notes)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B38_a_param_that_may_be_missing(tmp_path: Path, dialect: str) -> None:
+    """The command is called with nothing, whether its type is plain or an object."""
+    plug = folder(tmp_path, "p", PLAIN, PLAIN_CODE)
+    for name, value in (("maybe", "nothing"), ("box", 0)):
+        for strict in (False, True):
+            call = Call(id="a1", plugin="p", command=name)
+            reply = reply_in(dialect, [call], PLAIN_TOOLS)
+            said = talk([reply, "ok"], [plug], dialect, strict=strict)
+            assert said.values == [value], said.told
+    if dialect == "envelope_v2":
+        assert talk([call_text("p", "box"), "ok"], [plug]).values == [0]
+        assert talk([call_text("p", "box", {"a": 1}), "ok"], [plug]).values == [1]
+        assert talk([call_text("p", "one"), "ok"], [plug]).codes == ["invalid_param"]

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 _MODULES = ("ctypes", "shutil", "socket", "struct", "subprocess", "sys", "time")
+# A line in one write: unbuffered, `print` makes several, and those of processes that
+# run side by side become one number ("11" and "19" were once seen as 1119).
 _NAMES = """\
-def fired(*what): print("FIRED", *what, flush=True)
-def reached(n): print("REACHED", n, flush=True)
+def line(*what): os.write(1, (" ".join(map(str, what)) + "\\n").encode())
+def fired(*what): line("FIRED", *what)
+def reached(n): line("REACHED", n)
 """
 _LIBC = """\
 libc = ctypes.CDLL(None, use_errno=True)
@@ -32,7 +35,9 @@ class Attempt:
     `output`: a planted secret, or FIRED, in what it wrote; `target`: its folder outside
     changed; `listener`: its token arrived at a server; `connect`: a server it started
     can be reached; `victim`: a foreign process died or changed; `survivor`: something
-    of it lives on, or the call lasted; `amount`: it reached more than `most`;
+    of it lives on, or the call lasted; `amount`: it said that it reached more than `most`;
+    `born`: more than `most` bytes stand in `n`, one for each process or thread that it
+    made, none of which ends by itself: as many lived at once, however slowly they came;
     `workspace`: it made what others obey.
     """
 

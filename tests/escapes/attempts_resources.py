@@ -32,6 +32,10 @@ _TIME = attempts(
 )
 
 
+PROCESSES = 32
+"""The limit under which `runner` runs them."""
+
+
 def _amount(name: str, script: str, most: float) -> Attempt:
     return Attempt(
         name=name, group="resources", script=script, sees="amount", most=most
@@ -39,38 +43,42 @@ def _amount(name: str, script: str, most: float) -> Attempt:
 
 
 _AMOUNTS = [
-    _amount(
-        "fork_many",
-        "n = 0\n"
+    Attempt(
+        name="fork_many",
+        group="resources",
+        script="f = os.open('n', os.O_CREAT | os.O_WRONLY | os.O_APPEND)\n"
         "for _ in range(150):\n"
         "    try:\n"
-        "        if os.fork() == 0: time.sleep(4); os._exit(0)\n"
+        "        if os.fork() == 0: os.write(f, b'x'); time.sleep(60); os._exit(0)\n"
         "    except OSError: break\n"
-        "    n += 1; reached(n)\n"
-        "time.sleep(0.5)",
-        60,
+        "time.sleep(0.2)",
+        sees="born",
+        most=PROCESSES,
     ),
-    _amount(
-        "fork_bomb",
-        "end = time.monotonic() + 0.8\n"
-        "f = os.open('n', os.O_CREAT | os.O_RDWR | os.O_APPEND)\n"
-        "while time.monotonic() < end:\n"
-        "    try: os.fork()\n"
-        "    except OSError: time.sleep(0.05); continue\n"
-        "    os.write(f, b'x')\n"
-        "    if os.stat('n').st_size > 300: os._exit(0)\n"
-        "    reached(os.stat('n').st_size)",
-        260,
+    Attempt(
+        name="fork_bomb",
+        group="resources",
+        script="f = os.open('n', os.O_CREAT | os.O_WRONLY | os.O_APPEND)\n"
+        "while True:\n"
+        "    if os.stat('n').st_size > 150: time.sleep(60); os._exit(0)\n"
+        "    try:\n"
+        "        if os.fork() == 0: os.write(f, b'x')\n"
+        "    except OSError: time.sleep(0.05)",
+        sees="born",
+        most=PROCESSES,
     ),
-    _amount(
-        "thread_many",
-        "import threading\n"
-        "for n in range(200):\n"
-        "    try: threading.Thread(target=time.sleep, args=(4,), daemon=True).start()\n"
+    Attempt(
+        name="thread_many",
+        group="resources",
+        script="import threading\n"
+        "f = os.open('n', os.O_CREAT | os.O_WRONLY | os.O_APPEND)\n"
+        "for n in range(150):\n"
+        "    try: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
         "    except RuntimeError: break\n"
-        "    reached(n)\n"
-        "time.sleep(0.5)",
-        60,
+        "    os.write(f, b'x')\n"
+        "os._exit(0)",
+        sees="born",
+        most=PROCESSES,
     ),
     _amount(
         "memory_one",

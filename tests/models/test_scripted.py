@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuraxis.errors import (
@@ -245,6 +245,7 @@ async def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
+@example("\x85\U00010000\U0010ffff \\ud83d\\ude00 \\\U0001f600")
 def test_any_text_survives_a_recording(text: str) -> None:
     """Blocks keep every character, or JSON stands in for them."""
     for reply in (text, {"text": text, "finish_reason": "length"}):

@@ -70,14 +70,14 @@ class Adapter(Base):
     async def dispatch_async(self, sync_tool=False):
         import threading
 
-        from neuraxis.loop import _State, runtime_of
+        from neuraxis.parts import State, runtime_of
         from neuraxis.messages import Completion
         from neuraxis.plan import build
         from neuraxis.schedule import run_plan
 
         session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
         parts = session._parts
-        runtime = runtime_of(parts, _State(), session._emit, threading.Event())
+        runtime = runtime_of(parts, State(), session._emit, threading.Event())
         decode, encode = session.dialect.decode, session.dialect.encode
         find, known = session.registry.find, session.assets.known
 

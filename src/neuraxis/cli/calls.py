@@ -57,7 +57,7 @@ def call(
         )
         result = asyncio.run(session.call(named))
     if as_json:
-        from neuraxis.loop import result_json
+        from neuraxis.answers import result_json
 
         click.echo(json.dumps(result_json(result), ensure_ascii=False, default=str))
     elif result.error is not None:

@@ -16,7 +16,7 @@ from neuraxis.cli.options import Choices, session_options
 from neuraxis.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from neuraxis.loop import Answer
+    from neuraxis.answers import Answer
     from neuraxis.messages import Result
     from neuraxis.plan import Plan
     from neuraxis.plan_file import SavedPlan
@@ -137,8 +137,8 @@ async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
+    from neuraxis.answers import result_json
     from neuraxis.cli.terminal import inert
-    from neuraxis.loop import result_json
 
     if as_json:
         told = [result_json(item) for item in results]

@@ -92,7 +92,7 @@ def show(name: str, source: tuple[str, ...]) -> int:
 @click.argument("path", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True)
 def check(path: tuple[str, ...], as_json: bool) -> int:
-    """Say everything that is wrong with each plugin (folder or config.yaml)."""
+    """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
     from neuraxis.plugins.loader import load_plugin
 
     problems: list[Any] = []
@@ -111,9 +111,10 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
             if not as_json:
                 _say(f"{given}: {error}", err=True)
             continue
-        problems += plugin.problems
+        found = [*plugin.problems, *_doubts(given, plugin)]
+        problems += found
         if not as_json:
-            for problem in plugin.problems:
+            for problem in found:
                 _say(str(problem), err=True)
             commands = ", ".join(plugin.commands) or "no command"
             _say(f"{given}: {plugin.spec.name} is right ({commands})")
@@ -196,6 +197,19 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     added = [name for name in kept if before is None or name not in before]
     _say(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
     return 1 if refused else 0
+
+
+def _doubts(given: str, plugin: Any) -> list[Any]:
+    """What the test kit finds beside the manifest's own mistakes."""
+    from neuraxis.errors import ManifestProblem
+    from neuraxis.testing import check_plugin
+
+    known = {str(problem) for problem in plugin.problems}
+    return [
+        ManifestProblem(file=given, line=0, message=text, severity="warning")
+        for text in check_plugin(plugin)
+        if text not in known
+    ]
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:

@@ -23,8 +23,8 @@ from neuraxis.cli.plans import keep_plan
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
+    from neuraxis.answers import Answer
     from neuraxis.events import Event
-    from neuraxis.loop import Answer
     from neuraxis.session import Session
 
 EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
@@ -126,7 +126,7 @@ def ask(
     """
     if as_json:
         answer = _drive(session, request, _json_line)
-        from neuraxis.loop import as_json as answer_json
+        from neuraxis.answers import as_json as answer_json
 
         click.echo(json.dumps({"type": "answer", **answer_json(answer)}, default=str))
         return answer

@@ -107,7 +107,10 @@ class Envelope:
         message: dict[str, Json] = {"receiver": {"role": "plugin", "name": plugin}}
         if self._generation == "v2":
             message["content_type"] = "command"
-        message["content"] = {"command": command, "param": call.arguments}
+        param: Json = call.arguments
+        if self._generation == "v1" and not isinstance(param, dict):
+            param = {"value": param}  # v1 knows objects only (rule K3)
+        message["content"] = {"command": command, "param": param}
         if call.name is not None:
             message["as"] = call.name
         if call.literal:

@@ -186,11 +186,11 @@ class Frames:
         elif not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         call_id = piece.get("id")
-        call_id = call_id if isinstance(call_id, str) and call_id else None
+        call_id = _whole_pairs(call_id) if isinstance(call_id, str) else ""
         name = named.get("name")
-        name = name if isinstance(name, str) and name else None
+        name = _whole_pairs(name) if isinstance(name, str) and name else None
         index = piece.get("index")
-        if not isinstance(index, int):
+        if type(index) is not int:  # true is no place
             index = self._index(call_id, name)
         key = str(index)
         if key not in self._calls:
@@ -201,7 +201,10 @@ class Frames:
         if call_id:
             self._calls[f"id:{call_id}"] = index
         return ToolCallDelta(
-            index=index, id=call_id, name=name, arguments=_whole_pairs(arguments)
+            index=index,
+            id=call_id or None,
+            name=name,
+            arguments=_whole_pairs(arguments),
         )
 
     def _index(self, call_id: str | None, name: str | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -24,6 +25,7 @@ from neuraxis.models.joining import Closable, Joiner
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 
+_HALVES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 HEAD = "# A script for Neuraxis: replay it with the model scripted:THIS_FILE\n"
 
 
@@ -84,10 +86,17 @@ def entry(reply: Json) -> str:
         sort_keys=False,
         width=2**31 - 1,
     )
-    # Some characters do not survive a block; JSON is YAML too and keeps them all.
+    # Some characters do not survive a block; JSON is YAML too and keeps them all, but
+    # that YAML does not join the two halves of a character.
     if yaml.load(written, Loader=yaml.SafeLoader) == [reply]:
         return written
-    return f"- {json.dumps(reply)}\n"
+    return f"- {_HALVES.sub(_joined, json.dumps(reply))}\n"
+
+
+def _joined(pair: re.Match[str]) -> str:
+    high, low = int(pair[2], 16), int(pair[3], 16)
+    code = 0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00
+    return f"{pair[1]}\\U{code:08x}"
 
 
 def _completed(joined: Joiner, name: str) -> Json:

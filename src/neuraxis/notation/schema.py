@@ -93,8 +93,7 @@ class Schema:
             return tuple(found)
         validator = self._validator()
         if validator is None:
-            text = f"a schema that can be used ({self._defect})"
-            return (Problem(expected=text, got="a broken schema", keyword="schema"),)
+            return (self._broken(),)
         foreign = not_json(value)
         blind = [*holes]
         for path, expected, what in foreign:
@@ -176,6 +175,8 @@ class Schema:
 
     def accepts_native(self, path: Path, value: Any) -> Problem | None:
         """What is wrong with a native object at a path (rules B41, B42), or None."""
+        if self._validator() is None:
+            return self._broken()
         node = self._node(path)
         if node is None:
             return Problem(path=path, expected="nothing here", got=type_name(value))
@@ -185,6 +186,10 @@ class Schema:
         """Whether the node takes text only."""
         node = self._node(path)
         return node is not None and _is_text(node, self.json)
+
+    def _broken(self) -> Problem:
+        text = f"a schema that can be used ({self._defect})"
+        return Problem(expected=text, got="a broken schema", keyword="schema")
 
     def _validator(self) -> Validator | None:
         if self._compiled is None and self._defect is None:

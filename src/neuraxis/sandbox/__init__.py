@@ -1,1 +1,1 @@
-"""What foreign code, pages and paths may do: files, requests and processes held back."""
+"""What foreign code, pages and paths may do: guarded files, requests, processes."""

@@ -102,6 +102,7 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
         "lifeline": lifeline,
         "status": report,
         "supervise": True,
+        "processes": job.limits.processes,
         "cwd": str(job.workspace),
         "argv": [part.replace(HERE, str(job.workspace)) for part in job.argv],
         "env": env,
@@ -110,6 +111,7 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
     limits = rlimits(job.limits)
     owner = os.geteuid() if job.uid is None else job.uid
     if owner != 0:
+        # Only where `launch.py` finds nothing that counts this tree by itself.
         most = watchdog.tasks_of_user(owner) + job.limits.processes + 2
         limits["NPROC"] = [most, most]
     plan["rlimits"] = limits

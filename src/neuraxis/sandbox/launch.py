@@ -7,9 +7,11 @@ there is no process namespace to hold the tree, it stays as its supervisor: it o
 every descendant, and kills them all when the command ends or the runtime goes away.
 
 Plan keys, each optional but `argv`, `env`, `status`:
-`lifeline` (descriptor whose end of file means: kill), `supervise`, `base` and `mounts`
-(bind mounts in a private mount namespace, for root), `uid`, `read_all` (keep the one
-right to read files whatever their mode), `rlimits`, `landlock`, `seccomp` (hex), `cwd`.
+`lifeline` (descriptor whose end of file means: kill), `supervise`, `processes` (how many
+tasks the tree may have; `rlimits` holds the next best limit where nothing can count
+them by themselves), `base` and `mounts` (bind mounts in a private mount namespace, for
+root), `uid`, `read_all` (keep the one right to read files whatever their mode),
+`rlimits`, `landlock`, `seccomp` (hex), `cwd`.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
-CLONE_NEWNS = 0x00020000
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
-PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAPBSET_DROP = 1, 8, 24
+PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_CAPBSET_DROP = 4, 8, 24
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 22, 38, 36
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAP_DAC_READ_SEARCH = 2
@@ -75,16 +77,24 @@ def mounts(base: str, binds: list[list[str]]) -> None:
 
 def become(uid: int, read_all: bool) -> None:
     """Give up root; keep at most the right to read what the file system hides."""
+    if read_all:
+        _prctl(PR_SET_KEEPCAPS, 1)
+    _drop_bound(read_all)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    _drop(read_all)
+
+
+def _drop_bound(read_all: bool) -> None:
     for capability in range(64):
         if read_all and capability == CAP_DAC_READ_SEARCH:
             continue
         if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break
-    if read_all:
-        _prctl(PR_SET_KEEPCAPS, 1)
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+
+
+def _drop(read_all: bool) -> None:
     kept = 1 << CAP_DAC_READ_SEARCH if read_all else 0
     header = struct.pack("Ii", 0x20080522, 0)
     data = struct.pack("6I", kept, kept, kept, 0, 0, 0)
@@ -92,6 +102,105 @@ def become(uid: int, read_all: bool) -> None:
     _check(_libc.syscall(number, header, data), "capset")
     if read_all:
         _prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH)
+
+
+def count_apart() -> None:
+    """Enter a user namespace of one's own, where the kernel counts tasks afresh.
+
+    Without it, RLIMIT_NPROC counts whatever the user runs, other scripts included. The
+    namespace gives no right that is kept: its user is the same, and nothing else.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    # Becoming another user has given our own files in /proc to root.
+    _prctl(PR_SET_DUMPABLE, 1)
+    _check(_libc.unshare(CLONE_NEWUSER), "unshare of the user namespace")
+    told = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
+    for name, text in told.items():
+        _write(f"/proc/self/{name}", text)
+    _drop_bound(read_all=False)
+    _drop(read_all=False)
+
+
+def _write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+def _can_count_apart(plan: dict[str, Any]) -> bool:
+    """Try it in a child: some systems allow the namespace and then nothing in it."""
+    # One right of root's is of no use in there; and no isolation means none.
+    if "landlock" not in plan or plan.get("read_all"):
+        return False
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 0
+    try:
+        if "uid" in plan:
+            become(plan["uid"], read_all=False)
+        count_apart()
+        os._exit(0)
+    except OSError:
+        os._exit(FAILED)
+
+
+def bound_tasks(plan: dict[str, Any]) -> str:
+    """Let the kernel bound the tasks of this tree alone, where it can.
+
+    The plan is changed to the way that works here: a user namespace; else a control
+    group, which only root can make; else the limit on all of the user's tasks stays.
+
+    Returns:
+        The folder of the control group, to be removed; empty for none.
+    """
+    most: int = plan["processes"]
+    if _can_count_apart(plan):
+        plan["apart"] = True
+        plan["rlimits"]["NPROC"] = [most, most]
+    elif folder := _control_group(most):
+        plan["group"] = folder
+        plan["rlimits"].pop("NPROC", None)
+        return folder
+    return ""
+
+
+def _control_group(most: int) -> str:
+    """A new control group with that many tasks; empty where none can be made."""
+    if os.geteuid() != 0:
+        return ""
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            mine = [line.rstrip("\n").split(":", 2) for line in file]
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            places = [line.split()[1:4] for line in file]
+    except OSError:
+        return ""
+    for _, controllers, path in mine:
+        for place, kind, options in places:
+            if controllers:
+                fits = kind == "cgroup" and "pids" in controllers.split(",")
+                fits = fits and "pids" in options.split(",")
+            else:
+                fits = kind == "cgroup2"
+            folder = f"{place}/{path.strip('/')}/neuraxis-{os.getpid()}"
+            if fits and _limited_group(folder, most):
+                return folder
+    return ""
+
+
+def _limited_group(folder: str, most: int) -> bool:
+    try:
+        # One that is there is a leaving of an earlier process with our number.
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o755)
+        _write(f"{folder}/pids.max", str(most))
+    except OSError:
+        with suppress(OSError):
+            os.rmdir(folder)
+        return False
+    return True
 
 
 def limit(values: dict[str, list[int]]) -> None:
@@ -145,8 +254,12 @@ def confine(plan: dict[str, Any]) -> None:
         mounts(plan["base"], plan["mounts"])
     if "cwd" in plan:
         os.chdir(plan["cwd"])
+    if "group" in plan:
+        _write(f"{plan['group']}/cgroup.procs", "0")
     if "uid" in plan:
         become(plan["uid"], bool(plan.get("read_all")))
+    if plan.get("apart"):
+        count_apart()
     limit(plan.get("rlimits", {}))
     if sys.platform == "linux":
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -245,12 +358,18 @@ def main() -> int:
             os.set_inheritable(fd, False)
     try:
         if plan.get("supervise"):
+            group = ""
             if sys.platform == "linux":
                 _prctl(PR_SET_CHILD_SUBREAPER, 1)
+                group = bound_tasks(plan)
             child = os.fork()
             if child:
                 os.close(status)
-                return supervise(child, lifeline)
+                code = supervise(child, lifeline)
+                if group:
+                    with suppress(OSError):
+                        os.rmdir(group)
+                return code
             os.setsid()
         confine(plan)
     except (OSError, KeyError, ValueError) as error:

@@ -1,0 +1,57 @@
+"""How a run of a session ended: as a value, and as JSON for `--json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuraxis import sentences
+from neuraxis.messages import NOTHING_USED, Result, Usage
+from neuraxis.specs import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How one run of a session ended."""
+
+    text: str
+    outcome: str
+    """`answered`, `failed`, `cancelled` or `budget`."""
+    calls: tuple[Result, ...] = ()
+    assets: tuple[str, ...] = ()
+    """Ids of the objects kept during this run."""
+    files: tuple[str, ...] = ()
+    """Paths that commands wrote, relative to the workspace."""
+    usage: Usage = NOTHING_USED
+    error: str = ""
+    """Why it failed, where it failed."""
+
+
+def as_json(answer: Answer) -> Json:
+    """The answer as JSON, for `--json` and the service."""
+    return {
+        "text": answer.text,
+        "outcome": answer.outcome,
+        "calls": [result_json(result) for result in answer.calls],
+        "assets": list(answer.assets),
+        "files": list(answer.files),
+        "usage": {
+            "input_tokens": answer.usage.input_tokens,
+            "output_tokens": answer.usage.output_tokens,
+        },
+        "error": answer.error,
+    }
+
+
+def result_json(result: Result) -> dict[str, Json]:
+    """One result as JSON; an object that is an asset is told by its id."""
+    error = None if result.error is None else sentences.error_json(result.error)
+    return {
+        "id": result.call.id,
+        "tool": result.call.target,
+        "status": result.status,
+        "value": None if result.stored else result.value,
+        "asset": result.call.id if result.stored else None,
+        "error": error,
+        "warnings": list(result.warnings),
+        "seconds": round(result.seconds, 6),
+    }
