@@ -74,7 +74,9 @@ def fits(check: dict[str, Any], value: Any) -> bool:
     return all(part.lower() in text.lower() for part in check.get("contains", []))
 
 
-def judge(expect: list[dict[str, Any]], calls: list[dict[str, Any]]) -> tuple[bool, bool]:
+def judge(
+    expect: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> tuple[bool, bool]:
     """Whether the tools are right in their order, and whether all is right."""
     if [step["tool"] for step in expect] != [call.get("tool") for call in calls]:
         return False, False
@@ -126,7 +128,8 @@ async def measure(file: str, least: int, *, with_model: bool, show: bool) -> Non
     print(
         f"{file}: {len(rows)} requests, tools in order {sequences / len(rows):.0%}, "
         f"right in full {fulls / len(rows):.0%} (at least {least} %); seconds: median "
-        f"{seconds[len(seconds) // 2]:.2f}, most {seconds[-1]:.1f}; memory {memory:.0f} MB"
+        f"{seconds[len(seconds) // 2]:.2f}, most {seconds[-1]:.1f}; "
+        f"memory {memory:.0f} MB"
     )
 
 

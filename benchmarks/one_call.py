@@ -17,8 +17,8 @@ from pathlib import Path
 
 import neuraxis
 from neuraxis import Budget, Session, command
-from neuraxis.parts import State, runtime_of
 from neuraxis.messages import Completion
+from neuraxis.parts import State, runtime_of
 from neuraxis.plan import build
 from neuraxis.schedule import run_plan
 from neuraxis.testing import ScriptedModel

@@ -9,8 +9,8 @@ from typing import Any
 
 import neuraxis
 from neuraxis import Session, command
-from neuraxis.parts import State, runtime_of
 from neuraxis.messages import Completion
+from neuraxis.parts import State, runtime_of
 from neuraxis.plan import build
 from neuraxis.schedule import run_plan
 from neuraxis.testing import ScriptedModel

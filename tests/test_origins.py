@@ -8,8 +8,8 @@ import pytest
 
 from neuraxis import Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted, Event
+from neuraxis.labels import is_foreign
 from neuraxis.messages import Result
-from neuraxis.origins import is_foreign
 from neuraxis.testing import ScriptedModel
 
 SENT: list[tuple[str, str]] = []

@@ -55,10 +55,20 @@ def _containers(value: Any) -> list[tuple[Path, Any]]:
         if len(path) > 101:
             continue
         if type(here) is dict:
-            stack += [((*path, key), item) for key, item in here.items()]
+            keyed = [(key, item) for key, item in here.items() if type(key) is str]
+            stack += [((*path, key), item) for key, item in keyed]
         elif type(here) is list:
             stack += [((*path, index), item) for index, item in enumerate(here)]
     return found
+
+
+def _yaml_can_be(tree: Any) -> bool:
+    """The reader of YAML gives no deeper tree, no half characters, no odd texts."""
+    parts = _containers(tree)
+    if any(len(path) > 100 or type(part) is Text for path, part in parts):
+        return False
+    shown = _repr(tree)
+    return shown != "deep" and "\\ud" not in shown
 
 
 # --- the notation ---------------------------------------------------------------
@@ -68,11 +78,7 @@ def read_notation(data: bytes) -> None:
     """Any tree is a schema and a list of mistakes; without mistakes it can be used."""
     tree = read_tree(data)
     size = len(data)
-    # The reader of YAML gives no deeper tree, no half characters, no odd texts.
-    shown = _repr(tree)
-    if shown == "deep" or any(len(path) > 100 for path, _ in _containers(tree)):
-        return
-    if "\\ud" in shown or any(type(part) is Text for _, part in _containers(tree)):
+    if not _yaml_can_be(tree):
         return
     noted: list[NotationProblem] = []
     types = checks.timed(size, lambda: collect_types(tree, problems=noted), 0.5)
@@ -129,6 +135,8 @@ def check_values(data: bytes) -> None:
     node, value = tree.get("node"), tree.get("value")
     given = tree.get("schema")
     if node is not None:
+        if not _yaml_can_be(node):
+            return
         schema = parameter_schema(node, collect_types(node))
     elif isinstance(given, dict) and checks.can_be_stored(given):
         schema = given

@@ -13,12 +13,13 @@ from typing import cast
 from neuraxis import sentences
 from neuraxis.approvals import MOST_REFUSALS, call_digest
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.labels import Label, Traced, describe_traced, is_foreign
 from neuraxis.messages import CallError
-from neuraxis.origins import Label, Traced, describe_traced, is_foreign, snapshot
 from neuraxis.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import Decision, Facts
 from neuraxis.runtime import Runtime
+from neuraxis.snapshots import snapshot
 from neuraxis.specs import Json
 
 

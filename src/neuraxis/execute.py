@@ -27,8 +27,8 @@ from neuraxis.events import (
     CallProgress,
     CallStarted,
 )
+from neuraxis.labels import Label
 from neuraxis.messages import Call, CallError, Path, Result
-from neuraxis.origins import Label
 from neuraxis.paths import RESPONSE
 from neuraxis.plan import Step, is_left_out
 from neuraxis.plan_references import ITEM

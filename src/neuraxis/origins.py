@@ -16,9 +16,18 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
-from typing import Literal, cast
 
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
+from neuraxis.labels import (
+    OWN,
+    Label,
+    Origin,
+    Traced,
+    from_told,
+    is_foreign,
+    is_private,
+    to_tell,
+)
 from neuraxis.marks import Marks, covered, marks_of, trusted_fields
 from neuraxis.messages import Path
 from neuraxis.paths import RESPONSE
@@ -26,63 +35,15 @@ from neuraxis.plan import Loop, Step
 from neuraxis.plan_references import ITEM
 from neuraxis.records import named_values
 from neuraxis.references import AssetRef, walk
+from neuraxis.snapshots import Snapshot, changed
 from neuraxis.specs import CommandSpec, Json
 from neuraxis.wording import Wording, is_composed, leaves
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
-_FILES = 20_000
 _SHORT = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """One source: the command `source`.
-
-    `open_world`: strangers may have written what it gave. `private`: it gave what is
-    the user's own (files, mail), which is not for strangers.
-    """
-
-    source: str
-    open_world: bool = False
-    private: bool = False
-
-
-Label = frozenset[Origin]
-OWN: Label = frozenset()
-"""The label of the user's words, and of what the model wrote before it read others'."""
-
-
-def is_foreign(label: Label) -> bool:
-    """Whether strangers had a part in it."""
-    return any(origin.open_world for origin in label)
-
-
-def is_private(label: Label) -> bool:
-    """Whether something of the user's own is in it."""
-    return any(origin.private for origin in label)
-
-
-How = Literal["literal", "reference", "text"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traced:
-    """One value of a call that did not come from the user or the model alone.
-
-    `how`: written by the model itself, a whole reference, or a text with references
-    in it. `quoted`: it stands word for word in something the model was shown.
-    """
-
-    path: Path
-    value: Json
-    label: Label
-    how: How = "literal"
-    quoted: bool = False
-
-
-Snapshot = dict[str, tuple[int, int]]
-"""Files of a workspace with the time of their last change and their size."""
 Answers = Callable[[], Iterable[tuple[str, Json]]]
 """Gives the answers that were said, each with its call's id."""
 
@@ -450,72 +411,3 @@ def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:
 def normal(path: str) -> str:
     """A path of the workspace in its one spelling."""
     return os.path.normpath(path.strip().replace("\\", "/")).removeprefix("./")
-
-
-def to_tell(label: Label) -> tuple[Json, ...]:
-    """A label as JSON, for the journal."""
-    return tuple(
-        {
-            "source": origin.source,
-            "open_world": origin.open_world,
-            "private": origin.private,
-        }
-        for origin in sorted(label, key=lambda origin: origin.source)
-    )
-
-
-def from_told(told: Iterable[Json]) -> Label:
-    """The label that `to_tell` wrote; what cannot be read counts as foreign."""
-    found: set[Origin] = set()
-    for item in told:
-        entry = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
-        found.add(
-            Origin(
-                source=str(entry.get("source", "unknown")),
-                open_world=entry.get("open_world") is not False,
-                private=entry.get("private") is True,
-            )
-        )
-    return frozenset(found)
-
-
-def describe(label: Label) -> str:
-    """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
-    named = [
-        origin.source
-        for origin in sorted(label, key=lambda origin: origin.source)
-        if origin.open_world or not is_foreign(label)
-    ]
-    more = len(named) - 3
-    return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
-
-
-def describe_traced(item: Traced) -> str:
-    """Where one value came from, in words."""
-    source = describe(item.label)
-    if item.how == "literal":
-        return f"written by the model after it read {source}"
-    return f"made of {source}" if item.how == "text" else f"from {source}"
-
-
-def snapshot(workspace: File) -> Snapshot:
-    """Every file of the workspace with its last change, to see what a script wrote."""
-    found: Snapshot = {}
-    for folder, _, names in os.walk(workspace):
-        for name in names:
-            if len(found) >= _FILES:
-                return found
-            full = os.path.join(folder, name)
-            try:
-                state = os.lstat(full)
-            except OSError:
-                continue
-            key = os.path.relpath(full, workspace).replace(os.sep, "/")
-            found[key] = (state.st_ctime_ns, state.st_size)
-    return found
-
-
-def changed(workspace: File, before: Snapshot) -> tuple[str, ...]:
-    """Files that are new or other than they were."""
-    after = snapshot(workspace)
-    return tuple(name for name, state in after.items() if before.get(name) != state)

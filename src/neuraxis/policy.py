@@ -19,16 +19,10 @@ from pathlib import Path as File
 from typing import Literal, cast, get_args
 
 from neuraxis.errors import ConfigError
+from neuraxis.labels import Traced, describe, describe_traced, is_foreign, is_private
 from neuraxis.marks import NO_MARKS, Marks, covered
 from neuraxis.messages import Path
-from neuraxis.origins import (
-    Origins,
-    Traced,
-    describe,
-    describe_traced,
-    is_foreign,
-    is_private,
-)
+from neuraxis.origins import Origins
 from neuraxis.sentences import path_text
 from neuraxis.specs import CommandSpec, EffectKind, Json
 from neuraxis.wording import leaves

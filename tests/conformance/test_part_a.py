@@ -259,3 +259,40 @@ def test_A16_spaces_around_a_name_do_not_count() -> None:
     talk([call_text(" Diary ", " note ", {"text": "x"}, v1=True), "ok"], [Diary],
          "envelope_v1")  # fmt: skip
     assert RAN == ["x"]
+
+
+ENUMS = """
+name: enums
+info: {title: Enums, description: d}
+commands:
+  - command_name: pick
+    description: d
+    parameters:
+      - {name: word, type: string, description: d, enum: [yes, no, 1], required: false}
+      - {name: number, type: int, description: d, enum: [1, 2], required: false}
+"""
+ENUM_CODE = "def pick(word=None, number=None):\n    return [word, number]\n"
+
+
+@pytest.mark.parametrize(
+    "param", [{"word": "maybe"}, {"word": ""}, {"word": "YES?"}, {"number": 3},
+              {"number": True}, {"number": "three"}],
+    ids=str,
+)  # fmt: skip
+def test_A24_a_value_outside_of_an_enum_is_refused(tmp_path: Path, param: Any) -> None:
+    """By value and by type; the error lists what is possible."""
+    plug = folder(tmp_path, "enums", ENUMS, ENUM_CODE)
+    for strict in (False, True):
+        call = call_text("enums", "pick", param, v1=True)
+        said = talk([call, "ok"], [plug], "envelope_v1", strict=strict)
+        assert said.codes == ["invalid_param"]
+        assert ("yes" if "word" in param else "1, 2") in said.told[0]
+
+
+@pytest.mark.parametrize("param", [{"word": "yes"}, {"word": "1"}, {"number": 2}])
+def test_A24_A15_the_listed_values_are_taken(tmp_path: Path, param: Any) -> None:
+    """Words of a text parameter are what was typed, though YAML reads another thing."""
+    plug = folder(tmp_path, "enums", ENUMS, ENUM_CODE)
+    call = call_text("enums", "pick", param, v1=True)
+    said = talk([call, "ok"], [plug], "envelope_v1", strict=True)
+    assert said.values == [[param.get("word"), param.get("number")]]

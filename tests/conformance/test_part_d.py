@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from conformance.kit import DIALECTS, call_text, folder, reply_in, talk
 from neuraxis import Context, Policy, Rule, Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.dialects.native import safe_name
-from neuraxis.events import CallProgress
+from neuraxis.events import (
+    CallProgress,
+    CallStarted,
+    MessageSent,
+    ModelFinished,
+    SessionStarted,
+)
+from neuraxis.journal import open_journal
 from neuraxis.messages import Call
 from neuraxis.plugins import load_plugin, parse_manifest
 from neuraxis.plugins.converting import to_json_schema, to_v2
@@ -216,3 +224,50 @@ def test_D13_a_generator_is_its_items() -> None:
         yield from range(3)
 
     assert talk([call_text("rows", "rows", {}), "ok"], [rows]).values == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_D14_an_unfinished_call_is_told_when_a_session_goes_on(
+    tmp_path: Path, dialect: str
+) -> None:
+    """It was started and nobody knows how it ended: told, and not run again."""
+    ran: list[str] = []
+
+    @command(effects="once")
+    def pay(amount: int) -> str:
+        """Pay."""
+        ran.append(str(amount))
+        return "paid"
+
+    file = tmp_path / "sessions.db"
+    with closing(open_journal(file)) as journal:
+        for event in (
+            SessionStarted(
+                session="s1", model="m", dialect=dialect, plugins=("pay",), workspace=""
+            ),
+            MessageSent(sender="user", receiver="model", content="Pay 5"),
+            ModelFinished(text="(the call)", finish_reason="stop"),
+            CallStarted(
+                id="a1",
+                plugin="pay",
+                command="pay",
+                tool="pay",
+                arguments={"amount": 5},
+            ),
+        ):
+            journal.append("s1", event, durable=True)
+    model = ScriptedModel(["I do not know whether it was paid."])
+    with Session(
+        model=model,
+        plugins=[pay],
+        dialect=dialect,
+        journal=file,
+        session="s1",
+        settings=Settings(),
+    ) as session:
+        answer = session.run_sync("And?")
+    said = "".join(item.content for item in model.prompts[0].messages[1:])
+    assert "Pay 5" in said
+    assert "outcome_unknown" in said
+    assert ran == []
+    assert answer.outcome == "answered"

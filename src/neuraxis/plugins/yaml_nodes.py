@@ -80,6 +80,9 @@ def read_yaml(text: str, file: str) -> Tree:
         ) from error
     except yaml.YAMLError as error:
         raise _refused(file, 0, f"not valid YAML: {error}") from error
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise _refused(file, line, "half of a character stands here") from error
     if root is None:
         raise _refused(file, 0, "expected a mapping, the file is empty")
     reader = _Reader(file=file)

@@ -1,0 +1,106 @@
+"""What is known of where a value came from: origins, and labels made of them.
+
+A label is the set of origins that a value was made from. It flows with the value, into
+the journal as JSON, and before a person in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One source: the command `source`.
+
+    `open_world`: strangers may have written what it gave. `private`: it gave what is
+    the user's own (files, mail), which is not for strangers.
+    """
+
+    source: str
+    open_world: bool = False
+    private: bool = False
+
+
+Label = frozenset[Origin]
+OWN: Label = frozenset()
+"""The label of the user's words, and of what the model wrote before it read others'."""
+
+
+def is_foreign(label: Label) -> bool:
+    """Whether strangers had a part in it."""
+    return any(origin.open_world for origin in label)
+
+
+def is_private(label: Label) -> bool:
+    """Whether something of the user's own is in it."""
+    return any(origin.private for origin in label)
+
+
+How = Literal["literal", "reference", "text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """One value of a call that did not come from the user or the model alone.
+
+    `how`: written by the model itself, a whole reference, or a text with references
+    in it. `quoted`: it stands word for word in something the model was shown.
+    """
+
+    path: Path
+    value: Json
+    label: Label
+    how: How = "literal"
+    quoted: bool = False
+
+
+def to_tell(label: Label) -> tuple[Json, ...]:
+    """A label as JSON, for the journal."""
+    return tuple(
+        {
+            "source": origin.source,
+            "open_world": origin.open_world,
+            "private": origin.private,
+        }
+        for origin in sorted(label, key=lambda origin: origin.source)
+    )
+
+
+def from_told(told: Iterable[Json]) -> Label:
+    """The label that `to_tell` wrote; what cannot be read counts as foreign."""
+    found: set[Origin] = set()
+    for item in told:
+        entry = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
+        found.add(
+            Origin(
+                source=str(entry.get("source", "unknown")),
+                open_world=entry.get("open_world") is not False,
+                private=entry.get("private") is True,
+            )
+        )
+    return frozenset(found)
+
+
+def describe(label: Label) -> str:
+    """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
+    named = [
+        origin.source
+        for origin in sorted(label, key=lambda origin: origin.source)
+        if origin.open_world or not is_foreign(label)
+    ]
+    more = len(named) - 3
+    return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def describe_traced(item: Traced) -> str:
+    """Where one value came from, in words."""
+    source = describe(item.label)
+    if item.how == "literal":
+        return f"written by the model after it read {source}"
+    return f"made of {source}" if item.how == "text" else f"from {source}"
