@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fuzzing import Target, all_targets, checks
-from fuzzing.inputs import as_text, mutate_text, mutate_tree
+from fuzzing.inputs import as_text, mutate_text, mutate_tree, own_files
 
 
 @dataclass(slots=True)
@@ -113,6 +113,11 @@ class Collector:
             self.found[found.kind] = smaller(self.target, found)
 
 
+def seeds_of(target: Target) -> tuple[bytes, ...]:
+    """Its own seeds, and what once broke it."""
+    return (*target.seeds(), *own_files(f"tests/fuzz/cases/{target.name}/*"))
+
+
 def mutator(
     target: Target, seeds: Sequence[bytes]
 ) -> Callable[[bytes, random.Random], bytes]:
@@ -126,7 +131,7 @@ def with_mutators(target: Target, seconds: float, seed: int = 1) -> Outcome:
     """The mutators over the seeds, and over what they made of them."""
     dice = random.Random(seed)
     run = Collector(target)
-    pool = list(target.seeds())
+    pool = list(seeds_of(target))
     change = mutator(target, tuple(pool))
     started = time.monotonic()
     for data in pool:
@@ -151,7 +156,7 @@ def with_hypothesis(target: Target, seconds: float, seed: int = 1) -> Outcome:
     from hypothesis import strategies as st
 
     words = st.sampled_from(tuple(target.words))
-    known = tuple(target.seeds())
+    known = seeds_of(target)
     seeds = st.sampled_from(known)
     leaves = words | st.none() | st.booleans() | st.integers() | st.floats() | st.text()
     trees = st.recursive(
@@ -214,7 +219,7 @@ def with_atheris(target: Target, seconds: float, folder: Path, seed: int) -> Out
     work = folder / target.name
     for name in ("corpus", "crashes", "kept"):
         (work / name).mkdir(parents=True, exist_ok=True)
-    for data in target.seeds():
+    for data in seeds_of(target):
         name = hashlib.sha1(data, usedforsecurity=False).hexdigest()
         (work / "corpus" / name).write_bytes(data)
     started = time.monotonic()
@@ -268,7 +273,7 @@ def worker(name: str, seconds: float, work: Path, seed: int) -> None:
         target = all_targets()[name]
     checks.slowness = 8.0
     run = Collector(target)
-    change = mutator(target, tuple(target.seeds()))
+    change = mutator(target, seeds_of(target))
     kept = work / "kept"
 
     def one(data: bytes) -> None:

@@ -9,9 +9,7 @@ def stay():
     for fd in range(3):
         try: os.close(fd)
         except OSError: pass
-    time.sleep(1)
-    open('late.txt', 'w').write('late')
-    time.sleep(6)
+    time.sleep(20)
     os._exit(0)
 """
 
@@ -87,7 +85,8 @@ _PROCESSES = attempts(
     ),
     (
         "proc_pipe_holder",
-        "subprocess.Popen(['sleep', '7'])",
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)',\n"
+        "                  W['mark']])",
         "survivor",
     ),
     (
@@ -106,13 +105,13 @@ _PROCESSES = attempts(
     ),
     (
         "proc_ignore_signals",
-        _STAY.replace("sleep(1)", "sleep(2)") + "import signal\n"
+        _STAY + "import signal\n"
         "for n in range(1, 65):\n"
         "    try: signal.signal(n, signal.SIG_IGN)\n"
         "    except (OSError, ValueError): pass\n"
         "if os.fork() == 0: stay()\n"
         "os.close(1); os.close(2)\n"
-        "time.sleep(8)",
+        "time.sleep(20)",
         "survivor",
     ),
 )

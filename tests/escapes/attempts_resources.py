@@ -71,6 +71,7 @@ _AMOUNTS = [
         name="thread_many",
         group="resources",
         script="import threading\n"
+        "threading.stack_size(65536)  # so that the address space is not what ends it\n"
         "f = os.open('n', os.O_CREAT | os.O_WRONLY | os.O_APPEND)\n"
         "for n in range(150):\n"
         "    try: threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"

@@ -6,11 +6,14 @@ subprocess, so that one sees that they bite.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,9 @@ from neuraxis.sandbox import interpreter, landlock
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="attempts are for Linux"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
 ]
+Batches = dict[tuple[str, str], "Future[dict[str, Any]]"]
 USER = 65533
 MODES = ("bubblewrap", "landlock")
 WHO = ("root", "user")
@@ -51,8 +55,36 @@ def _python_for(uid: int, source: Path) -> str:
     return other
 
 
-@functools.cache
+_ORDER = {"root": (*MODES, "plain"), "user": ("plain", *MODES)}
+_ONE_CONTROL = threading.Lock()
+"""The controls write the same names in /tmp."""
+
+
+@pytest.fixture(scope="module")
+def batches(request: pytest.FixtureRequest) -> Iterator[Batches]:
+    """What the chosen tests need, under way: root's batches beside the user's."""
+    wanted: set[tuple[str, str]] = set()
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and item.path == request.path:
+            params = item.callspec.params
+            wanted.add((str(params.get("mode", "plain")), str(params["who"])))
+    with ExitStack() as stack:
+        found: Batches = {}
+        for who, modes in _ORDER.items():
+            lane = ThreadPoolExecutor(1)
+            stack.callback(lane.shutdown, cancel_futures=True)
+            for mode in modes:
+                if (mode, who) in wanted:
+                    found[mode, who] = lane.submit(_run, mode, who)
+        yield found
+
+
 def _run(mode: str, who: str) -> dict[str, Any]:
+    with _ONE_CONTROL if mode == "plain" else nullcontext():
+        return _batch(mode, who)
+
+
+def _batch(mode: str, who: str) -> dict[str, Any]:
     source = Path(neuraxis.__file__).resolve().parent.parent
     tests = Path(__file__).resolve().parent.parent
     root = os.geteuid() == 0
@@ -73,7 +105,7 @@ def _run(mode: str, who: str) -> dict[str, Any]:
         },
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=280,
         check=False,
         **given,
     )
@@ -102,26 +134,30 @@ def _through(found: dict[str, Any], *, high: bool) -> dict[str, str]:
 class TestHeld:
     """One batch of all attempts for each sandbox and user."""
 
-    def test_nothing_of_worth_gets_through(self, mode: str, who: str) -> None:
+    def test_nothing_of_worth_gets_through(
+        self, batches: Batches, mode: str, who: str
+    ) -> None:
         """No secret, no write, no packet, no foreign process, no limit (S1, 3-7)."""
-        found = _run(mode, who)
+        found = batches[mode, who].result()
         assert len(found["attempts"]) == len(BY_NAME)
         assert _through(found, high=True) == {}
 
-    def test_only_small_facts_leak(self, mode: str, who: str) -> None:
+    def test_only_small_facts_leak(self, batches: Batches, mode: str, who: str) -> None:
         """That a file exists can be seen under Landlock, and nothing under bwrap."""
         allowed = {"info_stat", "info_exists"} if mode == "landlock" else set[str]()
-        assert set(_through(_run(mode, who), high=False)) <= allowed
+        assert set(_through(batches[mode, who].result(), high=False)) <= allowed
 
-    def test_it_is_the_sandbox_that_was_asked_for(self, mode: str, who: str) -> None:
+    def test_it_is_the_sandbox_that_was_asked_for(
+        self, batches: Batches, mode: str, who: str
+    ) -> None:
         """The outcome names what held the script, in every run."""
-        found = _run(mode, who)
+        found = batches[mode, who].result()
         names = {result["sandbox"] for result in found["attempts"].values()}
         assert names == {mode}
 
-    def test_ordinary_scripts_work(self, mode: str, who: str) -> None:
+    def test_ordinary_scripts_work(self, batches: Batches, mode: str, who: str) -> None:
         """What people write runs; shared semaphores need bubblewrap."""
-        found = _run(mode, who)["ordinary"]
+        found = batches[mode, who].result()["ordinary"]
         expected = {
             script.name: script.expected
             for script in ORDINARY
@@ -131,8 +167,8 @@ class TestHeld:
 
 
 @pytest.mark.parametrize("who", WHO)
-def test_the_attempts_bite_without_a_sandbox(who: str) -> None:
+def test_the_attempts_bite_without_a_sandbox(batches: Batches, who: str) -> None:
     """The control: at least four of five get through where nothing holds them."""
-    found = _run("plain", who)["attempts"]
+    found = batches["plain", who].result()["attempts"]
     through = [name for name, result in found.items() if result["seen"]]
     assert len(through) >= 0.8 * len(found), sorted(set(found) - set(through))

@@ -113,6 +113,7 @@ class World:
             "other_workspace": str(self.other),
             "target": str(target),
             "token": f"token-{name}",
+            "mark": f"mark-{name}-{os.getpid()}",
             "unix": str(self.folder / "host.sock"),
             "unix_datagram": str(self.folder / "host.dgram"),
             "abstract": self.abstract,

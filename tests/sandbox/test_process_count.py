@@ -43,7 +43,11 @@ time.sleep({stay})
 @pytest.fixture(autouse=True)
 def no_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of ours looks at the tree."""
-    monkeypatch.setattr(watchdog, "exceeded", lambda _now, _limits: "")
+
+    def exceeded(_now: watchdog.Usage, _limits: Limits) -> str:
+        return ""
+
+    monkeypatch.setattr(watchdog, "exceeded", exceeded)
 
 
 def _run(

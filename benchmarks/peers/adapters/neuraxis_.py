@@ -3,12 +3,12 @@ of running a call, so a synchronous caller is measured through a running loop.""
 import asyncio
 import contextlib
 import json
-import logging
+from typing import TypedDict
 
 import work
 from adapters.base import Adapter as Base
-from adapters.base import NotSupported
 
+RETURNS = {"order": dict[str, object], "nap": str, "step": int, "big": object}
 START, END = "<!-- RESPONSE_START -->", "<!-- RESPONSE_END -->"
 
 
@@ -24,7 +24,13 @@ class Adapter(Base):
     def _tool(self, tool, is_async):
         from neuraxis import command
 
-        function = work.make_function(tool, is_async, returns=dict[str, object] if tool.kind == "order" else object)
+        class Item(TypedDict):
+            sku: str
+            qty: int
+            price: float
+            gift: bool
+
+        function = work.make_function(tool, is_async, Item, returns=RETURNS[tool.kind])
         # place_order and step only compute: they say that they do not block
         blocking = tool.kind == "nap"
         return command(function, effects="read", blocking=blocking)
@@ -130,10 +136,10 @@ class Adapter(Base):
         return registry.prompt().messages[0].content
 
     def parse(self, text):
-        from neuraxis.dialects.json_text import loads
+        from neuraxis.dialects.json_text import find
 
-        read = loads(text)
-        value = getattr(read, "value", None)
-        if value is None:
-            raise ValueError(str(read))
-        return value
+        found = find(text)
+        if found.fault is not None or not found.values:
+            raise ValueError(str(found.fault or "no JSON"))
+        values = [item.value for item in found.values]
+        return values[0] if len(values) == 1 else values

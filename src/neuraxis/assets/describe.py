@@ -16,7 +16,7 @@ from urllib.parse import quote
 from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
-BUDGET = 450
+BUDGET = 360
 """Characters of one asset's meta as JSON."""
 TOTAL_BUDGET = 4000
 """Characters of all metas together; the oldest are told in one line first."""
@@ -25,6 +25,11 @@ FIRST_ITEMS = 3
 TEXT = 80
 """Characters of a long text that are shown."""
 _MORE = "…"
+
+
+def said_size(said: Json) -> int:
+    """Bytes of a JSON value's text, roughly: characters of it as ASCII."""
+    return len(said) if isinstance(said, str) else len(json.dumps(said))
 
 
 def size_of(value: Any) -> int:

@@ -28,6 +28,7 @@ from neuraxis.assets.describe import (
     describe,
     line_of,
     meta_of,
+    said_size,
     size_of,
     size_text,
 )
@@ -103,6 +104,7 @@ class AssetStore:
             ValueError: a generator gave more items than are kept.
         """
         said: Json = value
+        size: int | None = None
         # a flat, short mapping is told at a glance; this is on the way of every call
         can_be_said = False
         if type(value) is dict:
@@ -118,14 +120,18 @@ class AssetStore:
         if not can_be_said:
             value = consumed(value)
             can_be_said, said = sayable(value)
-            can_be_said = can_be_said and not self._too_large(said)
+            if can_be_said:
+                size = 8 if isinstance(said, bool | int | float) else said_size(said)
+                most = self._inline_bytes
+                can_be_said = most is None or size <= most
         if can_be_said:
             self._said[asset_id] = {"content": {"command": command, "response": value}}
             if len(self._said) > SAID_KEPT:
                 self._said.popitem(last=False)
             return Kept(stored=False, value=said)
-        size = size_of(value)
-        _freeze(value)
+        if size is None:
+            size = size_of(value)
+            _freeze(value)  # what is JSON has no arrays in it
         root: dict[str, Any] = {"content": {"command": command, "response": value}}
         asset = _Asset(
             root=root,
@@ -153,15 +159,6 @@ class AssetStore:
         asset = self._assets.pop(asset_id, None)
         if asset is not None and asset.root is not None:
             self._held -= asset.bytes
-
-    def _too_large(self, said: Json) -> bool:
-        if self._inline_bytes is None or isinstance(said, bool | int | float):
-            return False
-        if isinstance(said, str):
-            return len(said) > self._inline_bytes
-        if not said:
-            return False
-        return size_of(said) > self._inline_bytes
 
     def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
         """Keep an object that the person gave (rule B61); it is always an asset."""

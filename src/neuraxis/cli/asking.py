@@ -28,6 +28,7 @@ def is_somebody_there() -> bool:
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
     """Ask for a yes to one exact call; Ctrl-C ends the run, all else than yes is no."""
+    _forget_typed()
     click.echo(question(asked), err=True)
     click.echo("Run it? [y/N] ", err=True, nl=False)
     answer = await _line()
@@ -58,6 +59,16 @@ def _one(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = inert(text).replace("\n", "⏎").replace("\t", " ")
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)"
+
+
+def _forget_typed() -> None:
+    """What was typed before the question was shown is no answer to it."""
+    try:
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):
+        return  # Windows, or no terminal
 
 
 async def _line() -> str:

@@ -12,12 +12,14 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from neuraxis.errors import StorageError
 from neuraxis.events import Event, from_json, to_json
 from neuraxis.journal import Entry, SessionInfo
+from neuraxis.specs import Json
 
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
@@ -137,9 +139,20 @@ class SqliteJournal:
             except sqlite3.Error as error:
                 raise self._failed(error) from error
         return [
-            Entry(seq=seq, at=at, event=from_json(json.loads(body)))
+            Entry(seq=seq, at=at, event=from_json(self._read_body(body)))
             for seq, at, body in rows
         ]
+
+    def _read_body(self, body: str) -> Mapping[str, Json]:
+        try:
+            written: Json = json.loads(body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StorageError(
+                f"the journal {self.path} is damaged: {error}"
+            ) from error
+        if not isinstance(written, dict):
+            raise StorageError(f"the journal {self.path} is damaged: no event")
+        return cast("dict[str, Json]", written)
 
     def sessions(self) -> Sequence[SessionInfo]:
         """All sessions, the last used first."""
@@ -160,7 +173,7 @@ class SqliteJournal:
                 started=first,
                 ended=last,
                 events=count,
-                title=_title(body),
+                title="" if body is None else _title(self._read_body(body)),
             )
             for session, first, last, count, body in rows
         ]
@@ -174,8 +187,6 @@ class SqliteJournal:
                 self._db.close()
 
 
-def _title(body: str | None) -> str:
-    if body is None:
-        return ""
-    line = " ".join(str(json.loads(body).get("content", "")).split())
+def _title(message: Mapping[str, Json]) -> str:
+    line = " ".join(str(message.get("content", "")).split())
     return line if len(line) <= 60 else line[:59] + "…"

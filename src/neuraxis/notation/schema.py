@@ -27,6 +27,7 @@ from neuraxis.notation.walk import (
     kinds,
     leaves,
     not_json,
+    refers_to_itself,
     resolved,
 )
 from neuraxis.sentences import quote, type_name
@@ -152,6 +153,8 @@ class Schema:
         return dict(node)
 
     def _node(self, path: Path) -> Node | None:
+        if self._compiled is None and self._validator() is None:
+            return None
         node: Node | None = resolved(self.json, self.json)
         for part in path:
             if node is None:
@@ -196,6 +199,8 @@ class Schema:
             import jsonschema_rs
 
             try:
+                if "$ref" in repr(self.json) and refers_to_itself(self.json):
+                    raise ValueError("a type refers to itself with nothing between")
                 self._compiled = jsonschema_rs.validator_for(
                     dict(self.json),
                     validate_formats=self.json.get("x-formats") != "annotation",

@@ -42,6 +42,15 @@ def pointed(root: Node, pointer: Sequence[str | int]) -> Json:
     return here
 
 
+def _pointer(target: str) -> list[str]:
+    """The keys of `#/$defs/name`."""
+    return [
+        part.replace("~1", "/").replace("~0", "~")
+        for part in target[1:].split("/")
+        if part
+    ]
+
+
 def resolved(node: Node, root: Node) -> Node:
     """The node with its `$ref` followed; keys beside the reference stay."""
     for _ in range(16):
@@ -50,15 +59,53 @@ def resolved(node: Node, root: Node) -> Node:
             return node
         if not target.startswith("#"):
             return {key: value for key, value in node.items() if key != "$ref"}
-        parts = [
-            part.replace("~1", "/").replace("~0", "~")
-            for part in target[1:].split("/")
-            if part
-        ]
-        body = as_node(pointed(root, parts))
+        body = as_node(pointed(root, _pointer(target)))
         beside = {key: value for key, value in node.items() if key != "$ref"}
         node = {**(body or {}), **beside}
     return node
+
+
+def refers_to_itself(root: Node) -> bool:
+    """Whether a node is made of itself, with nothing between that takes a value apart.
+
+    `properties` and `items` lead to a smaller value; `$ref` and unions alone could be
+    followed for ever.
+    """
+    waiting: list[Json] = [root]
+    seen: set[int] = set()
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Mapping):
+            node = cast("Node", here)
+            if id(node) not in seen and _leads_back(node, root, [], seen):
+                return True
+            waiting += node.values()
+        elif isinstance(here, list):
+            waiting += cast("list[Json]", here)
+    return False
+
+
+def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> bool:
+    if id(node) in above:
+        return True
+    if id(node) in seen:
+        return False
+    parts: list[Json] = []
+    target = node.get("$ref")
+    if isinstance(target, str) and target.startswith("#"):
+        parts.append(pointed(root, _pointer(target)))
+    for key in ("anyOf", "oneOf", "allOf"):
+        listed: Json = node.get(key)
+        if isinstance(listed, list):
+            parts += cast("list[Json]", listed)
+    below = [*above, id(node)]
+    found = any(
+        _leads_back(cast("Node", part), root, below, seen)
+        for part in parts
+        if isinstance(part, Mapping)
+    )
+    seen.add(id(node))
+    return found
 
 
 def arms(node: Node, root: Node) -> list[Node]:

@@ -7,11 +7,11 @@ there is no process namespace to hold the tree, it stays as its supervisor: it o
 every descendant, and kills them all when the command ends or the runtime goes away.
 
 Plan keys, each optional but `argv`, `env`, `status`:
-`lifeline` (descriptor whose end of file means: kill), `supervise`, `processes` (how many
-tasks the tree may have; `rlimits` holds the next best limit where nothing can count
-them by themselves), `base` and `mounts` (bind mounts in a private mount namespace, for
-root), `uid`, `read_all` (keep the one right to read files whatever their mode),
-`rlimits`, `landlock`, `seccomp` (hex), `cwd`.
+`lifeline` (descriptor whose end of file means: kill), `supervise`, `processes` (how
+many tasks the tree may have; `rlimits` holds the next best limit where nothing can
+count them by themselves), `base` and `mounts` (bind mounts in a private mount
+namespace, for root), `uid`, `read_all` (keep the one right to read files whatever their
+mode), `rlimits`, `landlock`, `seccomp` (hex), `cwd`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,11 @@ def count_apart() -> None:
     # Becoming another user has given our own files in /proc to root.
     _prctl(PR_SET_DUMPABLE, 1)
     _check(_libc.unshare(CLONE_NEWUSER), "unshare of the user namespace")
-    told = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
+    told = {
+        "setgroups": "deny",
+        "uid_map": f"{uid} {uid} 1",
+        "gid_map": f"{gid} {gid} 1",
+    }
     for name, text in told.items():
         _write(f"/proc/self/{name}", text)
     _drop_bound(read_all=False)
