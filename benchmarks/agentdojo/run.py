@@ -228,9 +228,12 @@ def main() -> None:
     parser.add_argument("--json", help="write the figures to a file")
     parser.add_argument("--details", action="store_true", help="name what failed")
     parser.add_argument("--policy", action="append", choices=POLICIES)
+    parser.add_argument("--suite", action="append", help="default: all four")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
+        if options.suite:
+            bench.suites = {name: bench.suites[name] for name in options.suite}
         if options.check:
             check(bench)
             return

@@ -124,7 +124,10 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 if step.item is None
                 else Kept(stored=False, value=consumed(value))
             )
-            fits = command.response is None or command.response.valid(kept.value)
+            response = command.response
+            fits = response is None or (
+                not kept.stored and response.valid_json(kept.value)
+            )
             plain = fits and not kept.stored and spec.failure_field is None
             result = Result(
                 call=call,

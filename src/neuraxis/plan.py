@@ -288,9 +288,13 @@ def _is_right(call: Call, found: Found) -> bool:
                 if len(waiting) > 100:
                     return False  # there is time for the long way
                 waiting.append(value)
-            elif kind is float and value.is_integer():
-                return False  # 3.0 for an integer: coerced, or refused if strict
-    return found.parameters.valid(arguments)
+            elif kind is float:
+                # 3.0 for an integer: coerced, or refused if strict; NaN: refused
+                if value.is_integer() or value - value != 0.0:
+                    return False
+            elif kind is not int and kind is not bool and value is not None:
+                return False
+    return found.parameters.valid_json(arguments)
 
 
 # --- messages ------------------------------------------------------------------

@@ -17,6 +17,7 @@ from neuraxis.specs import Json
 LONGEST = 2_000
 """A longer text is never looked up: nobody says one by chance."""
 _MOST = 2_000_000
+_RUN = 4
 _SPACE = re.compile(r"\s+")
 _DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
 _MONTHS = (
@@ -77,10 +78,16 @@ class Wording:
 
 
 def is_composed(value: Json, words: Wording, rest: Wording) -> bool:
-    """Whether a text is two or more of the user's words and then a trusted answer's."""
+    """Whether a text is two or more of the user's words and then a trusted answer's.
+
+    Or has four of the user's words in a row: nobody writes those by chance.
+    """
     if not isinstance(value, str) or len(value) > LONGEST // 4:
         return False
     parts = value.split()
+    runs = range(len(parts) - _RUN + 1)
+    if any(words.trusted(" ".join(parts[at : at + _RUN])) for at in runs):
+        return True
     return any(
         words.trusted(" ".join(parts[:cut])) and rest.trusted(" ".join(parts[cut:]))
         for cut in range(len(parts) - 1, 1, -1)

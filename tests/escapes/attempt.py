@@ -36,7 +36,8 @@ class Attempt:
     changed; `listener`: its token arrived at a server; `connect`: a server it started
     can be reached; `victim`: a foreign process died or changed; `survivor`: a process
     with its mark in the command line lives on, or the call lasted; `amount`: it said
-    that it reached more than `most`;
+    that it reached more than `most`; `stopped`: it did, and nothing had stopped it for
+    that (only the watchdog can, which a busy machine delays);
     `born`: more than `most` bytes stand in `n`, one for each process or thread that it
     made, none of which ends by itself: as many lived at once, however slowly they came;
     `workspace`: it made what others obey.

@@ -42,6 +42,16 @@ def _amount(name: str, script: str, most: float) -> Attempt:
     )
 
 
+def _watched(name: str, script: str, most: float) -> Attempt:
+    return Attempt(
+        name=name,
+        group="resources",
+        script=script + "\ntime.sleep(60)",
+        sees="stopped",
+        most=most,
+    )
+
+
 _AMOUNTS = [
     Attempt(
         name="fork_many",
@@ -81,14 +91,14 @@ _AMOUNTS = [
         sees="born",
         most=PROCESSES,
     ),
-    _amount(
+    _watched(
         "memory_one",
         "b = []\n"
         "for n in range(90):\n"
         "    b.append(bytearray(os.urandom(1 << 20)) * 8); reached((n + 1) * 8)",
         480,
     ),
-    _amount(
+    _watched(
         "memory_many",
         "r, w = os.pipe()\n"
         "for n in range(6):\n"
@@ -120,14 +130,14 @@ _AMOUNTS = [
         "        f.write(bytes(8 << 20)); f.flush(); reached((n + 1) * 8)",
         16,
     ),
-    _amount(
+    _watched(
         "disk_many",
         "for n in range(40):\n"
         "    open(f'big{n}', 'wb').write(bytes(8 << 20)); reached((n + 1) * 8)\n"
         "    time.sleep(0.01)",
         160,
     ),
-    _amount(
+    _watched(
         "disk_deleted",
         "fs = []\n"
         "for n in range(40):\n"
@@ -148,21 +158,21 @@ _AMOUNTS = [
         "with open('s', 'wb') as f: f.truncate(1 << 33); reached(1 << 13)",
         16,
     ),
-    _amount(
+    _watched(
         "files_many",
         "for n in range(4000):\n"
         "    open(f'f{n}', 'w').close()\n"
         "    if n % 100 == 0: reached(n); time.sleep(0.004)",
         3000,
     ),
-    _amount(
+    _watched(
         "files_temporary",
         "for n in range(9000):\n"
         "    open(f'/tmp/nx-escape-{n}', 'w').close()\n"
         "    if n % 100 == 0: reached(n); time.sleep(0.005)",
         6000,
     ),
-    _amount(
+    _watched(
         "files_deep",
         "for n in range(600):\n"
         "    os.mkdir('d'); os.chdir('d'); reached(n)\n"

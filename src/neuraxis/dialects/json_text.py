@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -32,7 +33,10 @@ _BEGINS = re.compile(
 )
 _TOKEN = r"<(?P<think>think(?:ing)?)>|</think(?:ing)?>|[{\[]"
 _PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
-_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[\]{}]')
+_BRACKET = re.compile(r"[\[\]{}]")
+# A string that is not closed is matched too: looking for its end at each of the
+# quotes behind it would take time that grows with the square of the text.
+_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+(?P<closed>"?)|[\[\]{}]')
 _CALL_TAG = r"[\w-]{0,20}(?:tool|function)_?calls?"
 _FENCE_BEFORE = re.compile(rf"(?:```+[\w-]*|<{_CALL_TAG}>)\s*\Z", re.IGNORECASE)
 _FENCE_AFTER = re.compile(rf"\s*(?:```+(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
@@ -272,14 +276,23 @@ def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
 def _rough_end(text: str, start: int) -> int:
     """Where the brackets that open at `start` are balanced, or the end of the text."""
     depth = 0
-    for match in _BRACKET_OR_STRING.finditer(text, start):
+    for match in _brackets(text, start):
         if match[0] in "{[":
             depth += 1
-        elif match[0] in "]}":
+        else:
             depth -= 1
             if depth <= 0:
                 return match.end()
     return len(text)
+
+
+def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
+    """The brackets outside of strings, and those in strings that nobody closed."""
+    for match in _BRACKET_OR_STRING.finditer(text, start):
+        if match["closed"] is None:
+            yield match
+        elif not match["closed"]:
+            yield from _BRACKET.finditer(text, match.start(), match.end())
 
 
 _THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)

@@ -78,6 +78,16 @@ class Schema:
             return False  # a key that is no text, a foreign object, a lone surrogate
         return fits and not (self._open and not is_json(value))
 
+    def valid_json(self, value: Any) -> bool:
+        """As `valid`, for a value that is known to be JSON with finite numbers."""
+        validator = self._compiled or self._validator()
+        if validator is None:
+            return False
+        try:
+            return validator.is_valid(value)
+        except (ValueError, RecursionError, OverflowError):
+            return False
+
     def problems(
         self, value: Any, *, holes: Collection[Path] = (), strict: bool = False
     ) -> tuple[Problem, ...]:
