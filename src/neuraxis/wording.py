@@ -129,7 +129,7 @@ def _forms(value: Json) -> Iterator[str]:
 
 
 def _is_said_date(text: str, said: str) -> bool:
-    """Whether a date is said in words (`2024-05-01` is May 1st), and its time is too."""
+    """Whether a date is said in words (`2024-05-01`: May 1st), and its time is too."""
     found = _DATE.match(text)
     if found is None or not 1 <= int(found[1]) <= 12:
         return False
