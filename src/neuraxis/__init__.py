@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from neuraxis.plugins import Context, command
     from neuraxis.policy import Policy, Rule
     from neuraxis.references import AssetRef
+    from neuraxis.run import Run
     from neuraxis.runtime import Budget
-    from neuraxis.session import Run, Session
+    from neuraxis.session import Session
     from neuraxis.specs import CommandSpec, Effects, PluginSpec
 
 __version__ = "0.1.0"
@@ -43,7 +44,7 @@ _WHERE = {
     "Policy": "neuraxis.policy",
     "Result": "neuraxis.messages",
     "Rule": "neuraxis.policy",
-    "Run": "neuraxis.session",
+    "Run": "neuraxis.run",
     "Session": "neuraxis.session",
     "command": "neuraxis.plugins",
 }

@@ -9,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Generator,
     Iterable,
     Mapping,
     Sequence,
@@ -48,43 +45,12 @@ from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
+from neuraxis.run import Run, Watch
 from neuraxis.runtime import Approve, Budget
 from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
 from neuraxis.specs import Json
-
-Watch = Callable[[Event], None]
-
-
-class Run:
-    """One run: `await` it for the answer, or `async for` its events."""
-
-    def __init__(self, session: Session, text: str) -> None:
-        self._session = session
-        self._text = text
-        self.answer: Answer | None = None
-        """The answer, once the run has ended."""
-
-    def __await__(self) -> Generator[Any, None, Answer]:
-        return self._drive(None).__await__()
-
-    async def _drive(self, watch: Watch | None) -> Answer:
-        self.answer = await self._session.drive(self._text, watch)
-        return self.answer
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self._drive(queue.put_nowait))
-        task.add_done_callback(lambda _: queue.put_nowait(None))
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-            await task
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
 
 
 class Session:
@@ -244,7 +210,7 @@ class Session:
 
     def run(self, text: str) -> Run:
         """Answer one request: `await` it, or `async for` its events."""
-        return Run(self, text)
+        return Run(self.drive, text)
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request from code that is not async; `watch` sees each event."""

@@ -32,6 +32,8 @@ class Fault:
     path: Path = ()
     """Where in the value: the keys and indices that lead to the place."""
     key: str = ""
+    reach: int = 0
+    """How far the text was looked at, where that is further than the fault."""
 
 
 class Broken(Exception):

@@ -87,6 +87,7 @@ class Reader:
         self.quick = quick
         self.notes: dict[str, None] = {}
         self.completed = False
+        self.reach = 0
         self._stack: list[_Open] = []
         self._comment_at_end = False
 
@@ -291,6 +292,8 @@ class Reader:
         if char.isascii() and char not in "/#\v\f":
             return end
         loose = end_of(_LOOSE_SPACE, text, end)
+        if text.startswith("/*", loose):
+            self.reach = len(text)  # the end of a comment was looked for in vain
         if loose > end:
             skipped = text[end:loose]
             self._note(

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from neuraxis.dialects.json_fault import broken, cut_off, end_of
+from neuraxis.dialects.json_fault import Broken, broken, cut_off, end_of
 
 UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -70,7 +71,14 @@ def read_string(
                 return whole(text, start, value), end
     else:
         note("quotes other than double quotes" if quote == "'" else "smart quotes")
-    return _read_loose(text, start, close, open_brackets, is_key, note)
+    quotes_inside: list[int] = []
+    try:
+        return _read_loose(
+            text, start, close, open_brackets, is_key, note, quotes_inside
+        )
+    except Broken as error:
+        reach = max([error.fault.reach, *quotes_inside[-1:]])
+        raise Broken(replace(error.fault, reach=reach)) from None
 
 
 def _read_loose(
@@ -80,9 +88,9 @@ def _read_loose(
     open_brackets: Sequence[str],
     is_key: bool,
     note: Callable[[str], None],
+    quotes_inside: list[int],
 ) -> tuple[str, int]:
     parts: list[str] = []
-    quotes_inside: list[int] = []
     plain = _PLAIN[close]
     cursor = start + 1
     while True:

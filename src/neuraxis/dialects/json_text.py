@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -21,6 +21,10 @@ from neuraxis.specs import Json
 
 LONGEST = 4_000_000
 """Characters of a text that is read at all (rule D6)."""
+
+MOST_WASTED = 20_000
+"""Characters that are looked at in vain, beside 4 times the text, until what looks
+like JSON is no longer read: else a hostile text costs the square of its length."""
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -164,7 +168,8 @@ def _read(
     try:
         value, end = reader.read(start)
     except Broken as error:
-        return error.fault
+        reach = max(error.fault.reach, reader.reach)
+        return replace(error.fault, reach=reach) if reach else error.fault
     return Value(
         value=value,
         start=start,
@@ -227,12 +232,19 @@ def pieces(
     shallow = _is_shallow(text)
     tokens = markers or _PLAIN_TOKEN
     found: list[Piece] = []
-    cursor = position = 0
+    cursor = position = wasted = 0
     while (match := tokens.search(text, position)) is not None:
         start, end = match.span()
         if match[0] in "{[":
             if not _BEGINS.match(text, start):
                 position = end
+                continue
+            if wasted > MOST_WASTED + 4 * len(text):
+                end = _next_frame(text, end, tokens)
+                message = "too much before this looks like JSON and is none"
+                fault = Fault(code="malformed", message=message, position=start)
+                found.append(Piece(kind="broken", start=cursor, end=end, fault=fault))
+                cursor = position = end
                 continue
             if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
                 # What begins here is a member of an object that lost its bracket.
@@ -241,8 +253,12 @@ def pieces(
                 piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
                 found.append(piece)
                 cursor = position = end
+                wasted += end // 64
                 continue
             piece = _value_piece(text, start, shallow, whole)
+            if piece.fault is not None:
+                # What was read in vain, and the lines that were counted for it.
+                wasted += max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
         elif match["think"]:
             piece = _thought(text, start, end)
         elif match[0].startswith("</"):
@@ -259,6 +275,15 @@ def pieces(
     if cursor < len(text):
         found.append(Piece(kind="text", start=cursor, end=len(text)))
     return found
+
+
+def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
+    """Where the next marker or thought is, or the end of the text."""
+    while (match := tokens.search(text, position)) is not None:
+        if match[0] not in "{[":
+            return match.start()
+        position = match.end()
+    return len(text)
 
 
 def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
