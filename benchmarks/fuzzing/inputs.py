@@ -82,8 +82,10 @@ def _changed(text: str, dice: random.Random, words: Sequence[str]) -> str:
         tree = json.dumps(random_tree(dice, words), ensure_ascii=dice.random() < 0.5)
         return text[:here] + tree + text[here:]
     if way == 12:
-        times = dice.choice((2, 50, 400))
-        return text[:here] + dice.choice(words) * times + text[here:]
+        # Much of the same: a reader that looks ahead in vain takes the square of it.
+        unit = dice.choice(words) + (dice.choice(words) if dice.random() < 0.6 else "")
+        times = dice.choice((2, 50, max(1, 8_000 // max(1, len(unit)))))
+        return text[:here] + unit * times + text[here:]
     part = text[here : here + width]
     other = dice.choice((part.upper(), part.lower(), part[::-1], part.swapcase()))
     return text[:here] + other + text[here + width :]
