@@ -284,7 +284,8 @@ def report(bench: Bench, options: Any) -> None:
             kept += count["kept"]
         rows.append(
             f"| {policy} | {done}/{total} | {hits}/{pairs} = "
-            f"{100 * hits / pairs:.1f} % ({interval(hits, pairs)}) | {kept}/{pairs} = {100 * kept / pairs:.1f} % |"
+            f"{100 * hits / pairs:.1f} % ({interval(hits, pairs)}) | "
+            f"{kept}/{pairs} = {100 * kept / pairs:.1f} % |"
         )
         figures[policy] = {name: dict(count) for name, count in per.items()}
     questions = asked(bench, options)
