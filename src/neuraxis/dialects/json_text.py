@@ -259,6 +259,8 @@ def pieces(
             if piece.fault is not None:
                 # What was read in vain, and the lines that were counted for it.
                 wasted += max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
+            elif piece.value is not None and piece.value.notes:
+                wasted += piece.end // 64 + 16
         elif match["think"]:
             piece = _thought(text, start, end)
         elif match[0].startswith("</"):
