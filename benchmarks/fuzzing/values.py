@@ -77,9 +77,9 @@ def _yaml_can_be(tree: Any) -> bool:
 def read_notation(data: bytes) -> None:
     """Any tree is a schema and a list of mistakes; without mistakes it can be used."""
     tree = read_tree(data)
-    size = len(data)
     if not _yaml_can_be(tree):
         return
+    size = len(_repr(tree))
     noted: list[NotationProblem] = []
     types = checks.timed(size, lambda: collect_types(tree, problems=noted), 0.5)
     for read in (parameter_schema, parameters_schema, response_schema):
@@ -143,8 +143,8 @@ def check_values(data: bytes) -> None:
     else:
         return
     compiled = Schema(schema)
-    size = len(data)
     before = _repr(value)
+    size = len(before) + len(_repr(schema))
     valid = checks.timed(size, lambda: compiled.valid(value), 0.5)
     problems = checks.timed(size, lambda: compiled.problems(value), 0.5)
     checks.check_problems(problems)

@@ -26,6 +26,9 @@ MOST_WASTED = 20_000
 """Characters that are looked at in vain, beside 4 times the text, until what looks
 like JSON is no longer read: else a hostile text costs the square of its length."""
 
+LONGEST_FENCE = 100
+"""Characters of a fence with its word; time would be lost looking for longer ones."""
+
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LEADING_SPACE = re.compile(r"[ \t\n\r]*")
@@ -42,9 +45,11 @@ _BRACKET = re.compile(r"[\[\]{}]")
 # quotes behind it would take time that grows with the square of the text.
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+(?P<closed>"?)|[\[\]{}]')
 _CALL_TAG = r"[\w-]{0,20}(?:tool|function)_?calls?"
-_FENCE_BEFORE = re.compile(rf"(?:```+[\w-]*|<{_CALL_TAG}>)\s*\Z", re.IGNORECASE)
+_FENCE_BEFORE = re.compile(
+    rf"(?:(?<!`)```++[\w-]*+|<{_CALL_TAG}>)\s*+\Z", re.IGNORECASE
+)
 _FENCE_AFTER = re.compile(rf"\s*(?:```+(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
-_GOES_ON = re.compile(r"\s*,?\s*\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
+_GOES_ON = re.compile(r"\s*+(?:,\s*+)?\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
 _MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\s*\Z")
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
@@ -337,18 +342,23 @@ def thought_text(text: str) -> str:
 
 def strip_fence_before(text: str) -> str:
     """The text without the fence or tag that opens a block right behind it."""
-    while (match := _FENCE_BEFORE.search(text)) is not None:
-        text = text[: match.start()]
-    return text
+    end = len(text)
+    while True:
+        stop = end
+        while stop and text[stop - 1].isspace():
+            stop -= 1
+        match = _FENCE_BEFORE.search(text, max(0, stop - LONGEST_FENCE), stop)
+        if match is None:
+            return text[:end]
+        end = match.start()
 
 
 def strip_fence_after(text: str) -> str:
     """The text without stray brackets and what closes the block right before it."""
-    stray = _STRAY_CLOSERS.match(text)
-    text = text[stray.end() :] if stray else text
-    while (match := _FENCE_AFTER.match(text)) is not None:
-        text = text[match.end() :]
-    return text
+    at = end_of(_STRAY_CLOSERS, text, 0)
+    while (match := _FENCE_AFTER.match(text, at)) is not None:
+        at = match.end()
+    return text[at:]
 
 
 def find(text: str, *, whole: bool = True) -> Found:
