@@ -9,6 +9,6 @@ cd "$here"
 while read -r name reqs; do
     [ -z "$name" ] && continue
     [ -x "$venvs/$name/bin/python" ] || "$python" -m venv "$venvs/$name"
-    # numpy: P4's array
-    "$venvs/$name/bin/pip" install -q $reqs numpy >"$venvs/$name.log" 2>&1 && echo "$name ok" || echo "$name FAILED, see $venvs/$name.log"
+    # numpy, pillow: P4's array and picture
+    "$venvs/$name/bin/pip" install -q $reqs numpy pillow >"$venvs/$name.log" 2>&1 && echo "$name ok" || echo "$name FAILED, see $venvs/$name.log"
 done <"$here/venvs.txt"
