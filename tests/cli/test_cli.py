@@ -241,3 +241,16 @@ def test_ctrl_c_ends_the_script_and_leaves_a_journal(tmp_path: Path) -> None:
     assert left.stdout.strip() == ""
     shown = neuraxis("sessions", "ls", "--json", cwd=tmp_path)
     assert len(json.loads(shown.stdout)) == 1
+
+
+def test_published_plugin_files_are_right_and_rendered(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """`plugins check` on the folder of files of both generations; `prompt` of each."""
+    folder = shared_data / "concopilot" / "configs"
+    done = neuraxis("plugins", "check", str(folder), cwd=tmp_path)
+    files = sorted(folder.glob("*.yaml"))
+    assert (done.returncode, done.stdout.count("is right")) == (0, len(files))
+    for file in (files[1], files[9]):
+        shown = neuraxis("prompt", "--no-builtin", "-p", str(file), cwd=tmp_path)
+        assert (shown.returncode, len(shown.stdout) > 500) == (0, True), shown.stderr

@@ -39,9 +39,10 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
 
     Args:
         source: a function, class, instance, module or `Plugin`; a folder with a
-            `config.yaml`; a `.py` file with functions marked by `@command`;
-            `neuraxis:` and the name of a plugin that comes with the
-            package; or the name of an entry point of the group `neuraxis.plugins`.
+            `config.yaml`; a manifest of another name, which has no code; a `.py` file
+            with functions marked by `@command`; `neuraxis:` and the name of a plugin
+            that comes with the package; or the name of an entry point of the group
+            `neuraxis.plugins`.
         allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
 
     Raises:
@@ -56,15 +57,15 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     if name.startswith("neuraxis:"):
         return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
     path = Path(name).expanduser()
-    is_code = path.suffix == ".py" and path.is_file()
-    if is_code or path.name == FILE_NAME or (path / FILE_NAME).is_file():
+    is_file = path.suffix in (".py", ".yaml", ".yml") and path.is_file()
+    if is_file or path.name == FILE_NAME or (path / FILE_NAME).is_file():
         return _from_path(path, allowed_dirs)
     known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
     if path.exists():
         raise ConfigError(
-            f"{name}: expected a folder with a {FILE_NAME}, or a .py file"
+            f"{name}: expected a folder with a {FILE_NAME}, a manifest, or a .py file"
         )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
@@ -141,9 +142,9 @@ def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
     folder = path if path.is_dir() else path.parent
-    code = next(
-        (file for name in CODE_NAMES if (file := folder / name).is_file()), None
-    )
+    # beside a manifest of another name there may be others: no code is theirs
+    names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()
+    code = next((file for name in names if (file := folder / name).is_file()), None)
     module = None if code is None else _import(code)
     if code is None or module is None or _is_bare(code, module):
         commands = {
