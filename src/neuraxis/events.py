@@ -8,15 +8,16 @@ may be added with a default, never renamed; `VERSION` counts the exceptions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, Literal
 
+from neuraxis.record import record
 from neuraxis.specs import Json
 
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SessionStarted:
     """A session began, or was opened again (`resumed`)."""
 
@@ -28,7 +29,7 @@ class SessionStarted:
     resumed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class MessageSent:
     """Something was said: by the person, to the person, or to the model."""
 
@@ -37,7 +38,7 @@ class MessageSent:
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ModelStarted:
     """The model was asked for the `turn`-th time in this run."""
 
@@ -45,7 +46,7 @@ class ModelStarted:
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ModelChunk:
     """A piece of what the model writes. Never stored."""
 
@@ -53,7 +54,7 @@ class ModelChunk:
     reasoning: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ModelFinished:
     """The model's whole completion."""
 
@@ -68,7 +69,7 @@ class ModelFinished:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PlanChecked:
     """A reply was read and its calls checked, before anything ran."""
 
@@ -79,7 +80,7 @@ class PlanChecked:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CallStarted:
     """A command is about to run. Stored before it runs (decision 8)."""
 
@@ -98,7 +99,7 @@ class CallStarted:
     """The id of the step with `for_each` that this call does one item of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CallProgress:
     """A running command says how far it is. Never stored."""
 
@@ -107,7 +108,7 @@ class CallProgress:
     fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CallFinished:
     """A command ended, was skipped, or its outcome is unknown.
 
@@ -133,7 +134,7 @@ class CallFinished:
     """The id of the step with `for_each` that this call does one item of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AssetStored:
     """An object was kept under a short id."""
 
@@ -144,7 +145,7 @@ class AssetStored:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ApprovalAsked:
     """A person is asked whether a call may run."""
 
@@ -157,7 +158,7 @@ class ApprovalAsked:
     """Where each argument came from, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered:
     """The person's answer, or that none came."""
 
@@ -167,7 +168,7 @@ class ApprovalAnswered:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class BudgetReached:
     """A limit of the run was reached."""
 
@@ -176,7 +177,7 @@ class BudgetReached:
     used: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class SessionFinished:
     """One run of the session ended."""
 
@@ -229,7 +230,7 @@ NOT_STORED = (ModelChunk, CallProgress)
 """Events that readers see live and the journal leaves out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """An event of a later version: kept as it was read."""
 

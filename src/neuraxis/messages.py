@@ -7,9 +7,10 @@ The words are those of the table in ARCHITECTURE.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from neuraxis.record import record
 from neuraxis.specs import Json, PluginSpec
 
 Path = tuple[str | int, ...]
@@ -41,7 +42,7 @@ ErrorCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing that is wrong at one place of a call (rule D7)."""
 
@@ -54,7 +55,7 @@ class Problem:
     """The JSON Schema keyword that failed, or a word of ours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class CallError:
     """What the model is told of a call that did not work. Made in `sentences.py`."""
 
@@ -66,7 +67,7 @@ class CallError:
     fixable_by: Literal["model", "user", "author"] = "model"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Identity:
     """A sender or receiver of the envelope dialects."""
 
@@ -74,7 +75,7 @@ class Identity:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Call:
     """One call as the model wrote it, before anything was checked.
 
@@ -101,7 +102,7 @@ class Call:
         return f"{self.plugin}.{self.command}" if self.plugin else self.command
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Result:
     """How one call ended. `value` is the native object, `stored`: it is an asset."""
 
@@ -119,7 +120,7 @@ class Result:
     exception: BaseException | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What a dialect read out of one completion; nothing a model writes raises."""
 
@@ -132,7 +133,7 @@ class Reply:
     """Every leniency that was used (decision 12)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens of one model call, as the server reports them."""
 
@@ -153,7 +154,7 @@ NOTHING_USED = Usage()
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta:
     """A piece of a native tool call; pieces with one `index` belong together."""
 
@@ -163,7 +164,7 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """One piece of a streamed completion. The last one has `finish_reason`."""
 
@@ -176,7 +177,7 @@ class Chunk:
     """What the model adapter wants the journal to know (retries, tiers)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NativeCall:
     """A whole native tool call: arguments as the text the model wrote."""
 
@@ -185,7 +186,7 @@ class NativeCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Completion:
     """All of one model call, joined from its chunks."""
 
@@ -195,7 +196,7 @@ class Completion:
     usage: Usage = Usage()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Message:
     """One message of a conversation, already in the dialect's wire form.
 
@@ -211,7 +212,7 @@ class Message:
     tool_call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """What a model is sent.
 

@@ -8,7 +8,7 @@ depends on; `waits_for` says what may overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from neuraxis import sentences
@@ -17,6 +17,7 @@ from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.notation import Schema
 from neuraxis.plan_loops import Item, Loop, read_loop
 from neuraxis.plan_references import Found, Reading, Work
+from neuraxis.record import record
 from neuraxis.references import SCHEME, AssetRef, Binding, find_places
 from neuraxis.sentences import quote
 from neuraxis.specs import Json
@@ -43,7 +44,7 @@ the step is; or a step that may be repeated is tried again before the rest is sk
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Step:
     """A checked call: what it needs and what it stands on.
 
@@ -70,7 +71,7 @@ class Step:
         return "" if self.item is None else self.item.part_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Steps in the order they were written. With a problem, nothing may run.
 

@@ -35,6 +35,7 @@ from neuraxis.assets.describe import (
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.errors import StorageError
 from neuraxis.messages import CallError
+from neuraxis.record import record
 from neuraxis.references import AssetRef, WalkError, walk
 from neuraxis.specs import Json
 
@@ -46,7 +47,7 @@ SAID_KEPT = 1000
 """Answers that were said inline and can still be referred to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Kept:
     """What became of a value: `value` is its JSON form, or the object `stored`."""
 
