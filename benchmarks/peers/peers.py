@@ -6,6 +6,7 @@ PEERS = {
     "floor-msgspec-raw": ("floor", "floor", "msgspec_raw"),
     "floor-jsonschema": ("floor", "floor", "jsonschema"),
     "floor-jsonschema-rs": ("floor", "floor", "jsonschema_rs"),
+    "floor-json-jsonschema-rs": ("floor", "floor", "json_rs"),
     # ours
     "neuraxis": ("neuraxis", "neuraxis_", ""),
     # the peers
@@ -28,6 +29,8 @@ CODE_PEERS = {
     "smolagents CodeAgent": ("smolagents", "smolagents_", "code"),
     "pydantic-ai CodeMode": ("pydantic_ai_harness", "pydantic_ai_harness_", "code"),
 }
+#: only for P8: ours without its early start
+LATE_PEERS = {"neuraxis, early start off": ("neuraxis", "neuraxis_", "late")}
 #: only for P3: peers with their tools behind a search
 SEARCH_PEERS = {
     "pydantic-ai, tool search": ("pydantic_ai", "pydantic_ai_", "search"),

@@ -3,6 +3,7 @@ of running a call, so a synchronous caller is measured through a running loop.""
 import asyncio
 import contextlib
 import json
+import time
 from typing import TypedDict
 
 import work
@@ -17,18 +18,19 @@ def _block(calls):
     return f"{START}\n{json.dumps(intents)}\n{END}"
 
 
+class Item(TypedDict):
+    sku: str
+    qty: int
+    price: float
+    gift: bool
+
+
 class Adapter(Base):
     imports = "neuraxis.session"
     dists = "neuraxis"
 
     def _tool(self, tool, is_async):
         from neuraxis import command
-
-        class Item(TypedDict):
-            sku: str
-            qty: int
-            price: float
-            gift: bool
 
         function = work.make_function(tool, is_async, Item, returns=RETURNS[tool.kind])
         # place_order and step only compute: they say that they do not block
@@ -50,7 +52,15 @@ class Adapter(Base):
                 text = turn if isinstance(turn, str) else _block(
                     [(c.name, c.args if not c.raw else None) for c in turn]
                 ) if all(not c.raw for c in turn) else turn[0].raw
-                yield Chunk(text=text, finish_reason="stop")
+                if not script.tokens_a_second:
+                    yield Chunk(text=text, finish_reason="stop")
+                    return
+                began = time.perf_counter()
+                for at in range(0, len(text), 4):
+                    due = began + (at / 4 + 1) / script.tokens_a_second
+                    await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                    yield Chunk(text=text[at : at + 4])
+                yield Chunk(finish_reason="stop")
 
             async def close(self):
                 pass
@@ -67,6 +77,7 @@ class Adapter(Base):
             plugins=[self._tool(t, is_async) for t in tools],
             settings=Settings(),
             budget=Budget(steps=many, steps_per_tool=many, repeats=many, model_calls=many),
+            early_start=self.variant != "late",
         )
 
     def call_input(self, name, args_text, text):
@@ -128,6 +139,17 @@ class Adapter(Base):
         intents += [{"tool": "step", "x": "{{ previous_result }}"} for _ in range(n - 1)]
         block = f"{START}\n{json.dumps(intents)}\n{END}"
         return work.Script([[work.Call("step", {}, "c0", block)], "done"])
+
+    def early_script(self, ms, tokens_a_second):
+        """The whole plan in one reply, streamed at that pace."""
+        fetches, (summary,), done = work.early_turns(ms)
+        intents = [{"tool": call.name, **call.args} for call in fetches]
+        told = " / ".join(f"{{{{ results[{at}] }}}}" for at in range(len(fetches)))
+        intents.append({"tool": summary.name, "ms": 0, "tag": told})
+        block = f"{START}\n{json.dumps(intents)}\n{END}"
+        return work.Script(
+            [block, done], tokens_a_second=tokens_a_second, streams=True
+        )
 
     def register(self, tools):
         return self._session(tools, work.one_call_script(), False)
