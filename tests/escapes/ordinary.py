@@ -16,6 +16,8 @@ class Ordinary:
     args: tuple[str, ...] = ()
     needs_semaphores: bool = False
     """Shared semaphores live in /dev/shm, which Landlock does not grant."""
+    no_wasi: bool = False
+    """WASI has no threads, processes, sockets, time zones, nor a library for TLS."""
 
 
 ORDINARY: list[Ordinary] = [
@@ -43,6 +45,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="threads",
+        no_wasi=True,
         script="from concurrent.futures import ThreadPoolExecutor\n"
         "with ThreadPoolExecutor(8) as p:\n"
         "    print(sum(p.map(lambda n: n * n, range(100))))",
@@ -50,6 +53,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="processes",
+        no_wasi=True,
         script="from multiprocessing import Pool\n"
         "def square(n): return n * n\n"
         "if __name__ == '__main__':\n"
@@ -59,6 +63,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="subprocess",
+        no_wasi=True,
         script="import subprocess, sys\n"
         "print(subprocess.run([sys.executable, '-c', 'print(6 * 7)'],\n"
         "    capture_output=True, text=True, check=True).stdout)",
@@ -66,6 +71,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="shell",
+        no_wasi=True,
         script="import subprocess\n"
         "print(subprocess.check_output('echo one two | wc -w', shell=True, text=True))",
         expected="2",
@@ -111,6 +117,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="time_zones",
+        no_wasi=True,
         script="from datetime import datetime\nfrom zoneinfo import ZoneInfo\n"
         "t = datetime(2026, 7, 1, 12, tzinfo=ZoneInfo('Europe/Prague'))\n"
         "print(t.utcoffset())",
@@ -142,6 +149,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="asyncio",
+        no_wasi=True,
         script="import asyncio\nasync def f(n): await asyncio.sleep(0.01); return n\n"
         "async def main(): print(sum(await asyncio.gather(*map(f, range(10)))))\n"
         "asyncio.run(main())",
@@ -149,6 +157,7 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="randomness",
+        no_wasi=True,
         script="import secrets, uuid, random, hashlib, ssl, decimal\n"
         "print(len(secrets.token_hex(8)), len(str(uuid.uuid4())))",
         expected="16 36",

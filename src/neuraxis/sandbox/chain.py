@@ -11,7 +11,9 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from neuraxis.sandbox import (
@@ -24,13 +26,21 @@ from neuraxis.sandbox import (
     staging,
     watchdog,
 )
-from neuraxis.sandbox.limits import MIB, CannotStart, Job, Launch, Limits, Probe
+from neuraxis.sandbox.limits import (
+    MIB,
+    CannotStart,
+    Job,
+    Launch,
+    Limits,
+    Outcome,
+    Probe,
+)
 
 _log = logging.getLogger(__name__)
 
 AUTOMATIC = ("bubblewrap", "landlock", "seatbelt")
 """In the order of their strength."""
-ON_REQUEST = ("docker",)
+ON_REQUEST = ("docker", "wasi")
 VARIABLE = "NEURAXIS_SANDBOX"
 _BACK_ENDS = {
     "bubblewrap": bubblewrap.prepare,
@@ -47,9 +57,12 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
     Raises:
         CannotStart: none works here; or the mode is unknown, or not allowed.
     """
-    if os.name != "posix":
+    if os.name != "posix" and mode != "wasi":
+        from neuraxis.sandbox import wasi_parts
+
         raise CannotStart(
-            "there is no sandbox for scripts on this system; use Linux (or WSL2) or "
+            "there is no sandbox for scripts on this system but WASI, on request: set "
+            f'sandbox.mode = "wasi" ({wasi_parts.INSTALL}); or use Linux (or WSL2) or '
             "macOS"
         )
     if mode == "none":
@@ -73,7 +86,8 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
         tried.append(f"{kind}: {found.detail}")
     raise CannotStart(
         "no sandbox works on this machine, and scripts are never run without one. "
-        f"Tried {'; '.join(tried)}. Install bubblewrap, or use a kernel with Landlock"
+        f"Tried {'; '.join(tried)}. Install bubblewrap, use a kernel with Landlock, or "
+        'set sandbox.mode = "wasi" (a Python for WebAssembly, see docs/security.md)'
     )
 
 
@@ -83,7 +97,26 @@ def prepare(kind: str, job: Job) -> Launch:
     Raises:
         CannotStart: it cannot be built.
     """
+    if kind == "wasi":
+        from neuraxis.sandbox import wasi  # few runs need it
+
+        return wasi.prepare(job)
     return _BACK_ENDS[kind](job)
+
+
+def roots(kind: str, workspace: Path, wasm: str) -> tuple[Path, ...]:
+    """What a script run by that kind may read and must not change.
+
+    Raises:
+        CannotStart: it lies where a script must not be, or some of it is missing.
+    """
+    if kind == "none":
+        return ()
+    if kind == "wasi":
+        from neuraxis.sandbox import wasi
+
+        return wasi.roots(wasm, workspace)
+    return interpreter.roots()
 
 
 def probe(uid: int) -> tuple[Probe, ...]:
@@ -91,10 +124,24 @@ def probe(uid: int) -> tuple[Probe, ...]:
     return tuple(_try(kind, uid) for kind in AUTOMATIC)
 
 
+def probe_wasi(uid: int, wasm: str, *, compile_now: bool) -> Probe:
+    """What came of trying WASI; without compiling anything unless that is wished."""
+    from neuraxis.sandbox import wasi_code, wasi_parts
+
+    try:
+        found = wasi_parts.find(wasm)
+    except CannotStart as error:
+        return Probe(kind="wasi", works=False, detail=str(error))
+    if not compile_now and not wasi_code.place(found).exists():
+        detail = f"{_praise('wasi', wasm)}; compiled by the first script, once"
+        return Probe(kind="wasi", works=True, detail=detail)
+    return _try("wasi", uid, wasm)
+
+
 @functools.cache
-def _try(kind: str, uid: int) -> Probe:
+def _try(kind: str, uid: int, wasm: str = "") -> Probe:
     """One real run of `true`, once in this process."""
-    if os.name != "posix":
+    if os.name != "posix" and kind != "wasi":
         return Probe(kind=kind, works=False, detail="not for this system")
     limits = Limits(seconds=10, memory=256 * MIB)
     try:
@@ -104,39 +151,51 @@ def _try(kind: str, uid: int) -> Probe:
                     stack.enter_context(tempfile.TemporaryDirectory(prefix="neuraxis-"))
                 )
             )
-            roots = interpreter.roots()
-            job = Job(argv=(_true(),), roots=roots, workspace=folder, limits=limits)
-            if os.geteuid() == 0:
+            nothing = (interpreter.python(), "-I", "-S", "-c", "")
+            job = Job(
+                argv=nothing if kind == "wasi" else (_true(),),
+                roots=roots(kind, folder, wasm),
+                workspace=folder,
+                limits=limits,
+                wasm=wasm,
+            )
+            if os.name == "posix" and os.geteuid() == 0:
                 copy = stack.enter_context(staging.staged(folder, uid, limits))
-                job = Job(
-                    argv=(interpreter.python(), "-I", "-S", "-c", ""),
-                    roots=roots,
-                    workspace=copy,
-                    limits=limits,
-                    uid=uid,
-                )
+                job = replace(job, argv=nothing, workspace=copy, uid=uid)
             if kind == "bubblewrap":
                 bubblewrap.check(bubblewrap.find(job.workspace))
-            run = running.Run(
-                launch=prepare(kind, job), job=job, before=watchdog.disk(job.workspace)
-            )
-            outcome = running.follow(run, None, None)
+            outcome = _run(kind, job)
     except CannotStart as error:
         return Probe(kind=kind, works=False, detail=str(error))
     if outcome.ok:
-        return Probe(kind=kind, works=True, detail=_praise(kind))
+        return Probe(kind=kind, works=True, detail=_praise(kind, wasm))
     detail = outcome.reason or outcome.stderr.strip().splitlines()[-1:] or ["no reason"]
     text = detail if isinstance(detail, str) else detail[0]
     return Probe(kind=kind, works=False, detail=text.rstrip("."))
+
+
+def _run(kind: str, job: Job) -> Outcome:
+    if os.name != "posix":
+        from neuraxis.sandbox import portable
+
+        return portable.run(job, None, None, time.monotonic())
+    before = watchdog.disk(job.workspace)
+    run = running.Run(launch=prepare(kind, job), job=job, before=before)
+    return running.follow(run, None, None)
 
 
 def _true() -> str:
     return "/bin/true" if os.path.exists("/bin/true") else "/usr/bin/true"
 
 
-def _praise(kind: str) -> str:
+def _praise(kind: str, wasm: str) -> str:
     if kind == "landlock":
         return f"Landlock version {landlock.abi()}"
     if kind == "bubblewrap" and sys.platform == "linux":
         return "namespaces of its own, system call filter"
+    if kind == "wasi":
+        from neuraxis.sandbox import wasi_parts
+
+        wall = "Landlock around it" if landlock.abi() else "nothing around it"
+        return f"wasmtime {wasi_parts.find(wasm).version}, {wall}, on request only"
     return "works"

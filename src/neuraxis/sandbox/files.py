@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox.paths import FileRefused, parts_of, relative_hint
 from neuraxis.sandbox.tree import (
     FLAGS,
@@ -280,7 +279,7 @@ def _check_target(folder: Folder, part: str, shown: str) -> None:
 
 
 def _replace(folder: Folder, part: str, shown: str, data: bytes) -> None:
-    temporary = f".nx-{secrets.token_hex(8)}"
+    temporary = f".nx-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
     try:
         fd = os.open(folder.name(temporary), flags, 0o666, dir_fd=folder.fd)

@@ -93,8 +93,17 @@ def rlimits(limits: Limits) -> dict[str, list[int]]:
     }
 
 
-def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
-    """A launch whose `launch.py` stays to hold the tree together."""
+def supervised(
+    job: Job, plan: dict[str, Any], kind: str, *, without: tuple[str, ...] = ()
+) -> Launch:
+    """A launch whose `launch.py` stays to hold the tree together.
+
+    Args:
+        job: what to run.
+        plan: what `launch.py` does beside the usual, and instead of it.
+        kind: the name that the outcome tells.
+        without: limits of one process that are not set.
+    """
     lifeline, hold = os.pipe()
     status, report = os.pipe()
     env = environment(str(job.workspace))
@@ -114,6 +123,8 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
         # Only where `launch.py` finds nothing that counts this tree by itself.
         most = watchdog.tasks_of_user(owner) + job.limits.processes + 2
         limits["NPROC"] = [most, most]
+    for name in without:
+        limits.pop(name, None)
     plan["rlimits"] = limits
     return Launch(
         kind=kind,
@@ -150,6 +161,15 @@ def prepare(job: Job) -> Launch:
     Raises:
         CannotStart: the kernel has no Landlock, or the job cannot be held by it.
     """
+    return supervised(job, walls(job), "landlock")
+
+
+def walls(job: Job) -> dict[str, Any]:
+    """What a plan for `launch.py` holds for it: rules, filter, and whom to become.
+
+    Raises:
+        CannotStart: the kernel has no Landlock, or the job cannot be held by it.
+    """
     version = abi()
     if version < LEAST_ABI:
         raise CannotStart("the kernel offers no Landlock")
@@ -173,7 +193,7 @@ def prepare(job: Job) -> Launch:
     if job.uid is not None:
         plan["uid"] = job.uid
         plan["read_all"] = not reachable(job.roots, job.uid)
-    return supervised(job, plan, "landlock")
+    return plan
 
 
 def limits_only(job: Job) -> Launch:

@@ -11,7 +11,8 @@ Plan keys, each optional but `argv`, `env`, `status`:
 many tasks the tree may have; `rlimits` holds the next best limit where nothing can
 count them by themselves), `base` and `mounts` (bind mounts in a private mount
 namespace, for root), `uid`, `read_all` (keep the one right to read files whatever their
-mode), `rlimits`, `landlock`, `seccomp` (hex), `cwd`.
+mode), `apart` (false: in no user namespace of its own), `rlimits`, `landlock`,
+`seccomp` (hex), `cwd`.
 """
 
 from __future__ import annotations
@@ -77,6 +78,11 @@ def mounts(base: str, binds: list[list[str]]) -> None:
 
 def become(uid: int, read_all: bool) -> None:
     """Give up root; keep at most the right to read what the file system hides."""
+    if sys.platform != "linux":  # macOS has one identity to give up, and no more
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        return
     if read_all:
         _prctl(PR_SET_KEEPCAPS, 1)
     _drop_bound(read_all)
@@ -136,7 +142,7 @@ def _write(path: str, text: str) -> None:
 def _can_count_apart(plan: dict[str, Any]) -> bool:
     """Try it in a child: some systems allow the namespace and then nothing in it."""
     # One right of root's is of no use in there; and no isolation means none.
-    if "landlock" not in plan or plan.get("read_all"):
+    if "landlock" not in plan or plan.get("read_all") or plan.get("apart") is False:
         return False
     child = os.fork()
     if child:

@@ -1,14 +1,15 @@
 """What goes into a sandbox and comes out: limits, the outcome, what a probe found.
 
-Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) turn a `Job`
-into a `Launch`; `process` starts the launch and answers with an `Outcome`.
+Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`, `wasi`) turn
+a `Job` into a `Launch`; `process` starts the launch and answers with an `Outcome`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from neuraxis.later import dataclass
 
 MIB = 1024 * 1024
 GUARDED = (".git", ".ssh", "neuraxis.toml")
@@ -80,6 +81,8 @@ class Job:
     """Whether UNIX sockets may be made (never where the host could be at the end)."""
     uid: int | None = None
     """The user to become first, where the runtime is root."""
+    wasm: str = ""
+    """For `wasi`: the file of a Python for WASI; empty for the one that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

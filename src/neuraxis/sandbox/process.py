@@ -27,7 +27,7 @@ from neuraxis.sandbox.limits import (
     Probe,
 )
 
-__all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
+__all__ = ["Limits", "Outcome", "Probe", "probe", "probe_wasi", "run_python"]
 
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
@@ -37,6 +37,13 @@ DEFAULT_UID = 65534
 def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
     """Every kind of sandbox, tried once in this process by a real run."""
     return chain.probe(sandbox_uid)
+
+
+def probe_wasi(
+    wasm: str = "", *, compile_now: bool = False, sandbox_uid: int = DEFAULT_UID
+) -> Probe:
+    """WASI, tried if that is quick; compiled for it (some seconds) only on request."""
+    return chain.probe_wasi(sandbox_uid, wasm, compile_now=compile_now)
 
 
 def run_python(
@@ -51,6 +58,7 @@ def run_python(
     on_output: Callable[[str], None] | None = None,
     allow_none: bool = False,
     sandbox_uid: int = DEFAULT_UID,
+    wasm: str = "",
 ) -> Outcome:
     """Run `script` and wait for its end.
 
@@ -59,13 +67,14 @@ def run_python(
         workspace: the only folder the script can write to; its current folder.
         limits: how much it may use.
         network: whether it may reach the network.
-        mode: `auto`, `bubblewrap`, `landlock`, `seatbelt`, `docker`, or `none`.
+        mode: `auto`, `bubblewrap`, `landlock`, `seatbelt`, `docker`, `wasi` or `none`.
         cancelled: kills the script at once when it is set.
         args: the script's arguments.
         on_output: is given its output, piece by piece, as it comes.
         allow_none: the setting that, together with the environment variable
             `NEURAXIS_SANDBOX=none`, lets `mode="none"` run without isolation.
         sandbox_uid: the user that scripts run as where the runtime is root.
+        wasm: for `wasi`, the file of a Python for WASI other than the known one.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -81,11 +90,16 @@ def run_python(
         with ExitStack() as stack:
             job = Job(
                 argv=(*_python(), HERE + "/" + str(PurePosixPath(script)), *args),
-                roots=() if kind == "none" else interpreter.roots(),
+                roots=chain.roots(kind, root, wasm),
                 workspace=root,
                 limits=limits,
                 network=network,
+                wasm=wasm,
             )
+            if os.name != "posix":
+                from neuraxis.sandbox import portable
+
+                return portable.run(job, cancelled, on_output, start)
             if kind != "none":
                 job = _own_copy(stack, job, kind, sandbox_uid)
             before = watchdog.disk(job.workspace)
@@ -120,6 +134,11 @@ def check_script(workspace: Path, script: str) -> None:
             f"{script!r} is no path inside the workspace; expected a relative path of "
             "a Python file"
         )
+    if os.name != "posix":
+        from neuraxis.sandbox import portable
+
+        _check_size(script, portable.check_script(workspace, script))
+        return
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     here = -1
     try:
@@ -139,7 +158,11 @@ def check_script(workspace: Path, script: str) -> None:
             os.close(here)
     if not stat.S_ISREG(entry.st_mode):
         raise CannotStart(f"{script!r} is no regular file")
-    if entry.st_size > SCRIPT_BYTES:
+    _check_size(script, entry.st_size)
+
+
+def _check_size(script: str, size: int) -> None:
+    if size > SCRIPT_BYTES:
         raise CannotStart(f"{script!r} is larger than {SCRIPT_BYTES // MIB} MiB")
 
 
@@ -175,7 +198,7 @@ def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
     # Bubblewrap makes these read only in place, but a folder above one of them could
     # still be renamed and made anew; the other kinds cannot make an exception at all.
     nested = any("/" in path for path in inside)
-    bare = kind in ("landlock", "seatbelt")
+    bare = kind in ("landlock", "seatbelt", "wasi")
     kept = bool(inside) or bool(guarded.present(job.workspace))
     if not root and not nested and not (bare and kept):
         return job

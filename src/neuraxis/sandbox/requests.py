@@ -18,9 +18,9 @@ import socket
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from email.message import Message
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox.addresses import inside, is_metadata
 from neuraxis.sandbox.urls import RequestRefused, Url, follow, parse
 from neuraxis.sandbox.wire import (

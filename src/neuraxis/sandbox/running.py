@@ -19,8 +19,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox import watchdog
 from neuraxis.sandbox.limits import CannotStart, Job, Launch, Limits, Outcome
 
@@ -31,6 +32,8 @@ LINGER = 0.2
 # A look that costs much comes less often. Only its own work counts: on a busy machine
 # the time by the clock would make the watch slack just when a script is fast.
 _TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
+_COMPLAINTS = {"bubblewrap": (1, "bwrap: "), "wasi": (125, "wasi: ")}
+"""How a back end that is a program tells that it failed: exit code, and begin."""
 
 
 @dataclass(slots=True)
@@ -65,8 +68,8 @@ def follow(
         _end(run, process)
         failed = _told(launch.status)
     code = process.returncode
-    if not failed and launch.kind == "bubblewrap" and code == 1 and not run.reason:
-        failed = _refusal(run.taken["errors"])
+    if not failed and not run.reason:
+        failed = refusal(launch.kind, code, run.taken["errors"])
     if failed:
         raise CannotStart(f"the sandbox ({launch.kind}) could not be set up: {failed}")
     code = 128 - code if code < 0 else code
@@ -125,7 +128,7 @@ def _watch(
         process.stdout.fileno(): "output",
         process.stderr.fileno(): "errors",
     }
-    decoders = {name: _decoder() for name in run.taken}
+    decoders = {name: decoder() for name in run.taken}
     begun = time.monotonic()
     tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
     pids: tuple[int, ...] = ()
@@ -166,7 +169,8 @@ def _watch(
             _take(run, fd, streams, decoders, on_output)
 
 
-def _decoder() -> codecs.IncrementalDecoder:
+def decoder() -> codecs.IncrementalDecoder:
+    """A character that comes in two pieces is told whole."""
     return codecs.getincrementaldecoder("utf-8")("replace")
 
 
@@ -177,10 +181,20 @@ def _take(
     decoders: dict[str, codecs.IncrementalDecoder],
     on_output: Callable[[str], None] | None,
 ) -> None:
-    name = streams[fd]
     data = os.read(fd, 65536)
+    taken(run, streams[fd], data, decoders, on_output)
     if not data:
         del streams[fd]
+
+
+def taken(
+    run: Run,
+    name: str,
+    data: bytes,
+    decoders: dict[str, codecs.IncrementalDecoder],
+    on_output: Callable[[str], None] | None,
+) -> None:
+    """Keep what came of `output` or `errors`, and stop the run where it is too much."""
     room = run.job.limits.output - len(run.taken[name])
     if len(data) > room:
         run.reason = (
@@ -247,10 +261,13 @@ def _inner(info: int | None) -> int:
         return -1
 
 
-def _refusal(errors: bytearray) -> str:
-    """Bubblewrap's own complaint; a script that writes the same mocks only itself."""
+def refusal(kind: str, code: int, errors: bytearray) -> str:
+    """The back end's own complaint; a script that writes the same mocks only itself."""
+    usual, start = _COMPLAINTS.get(kind, (0, ""))
     first = errors.decode("utf-8", "replace").partition("\n")[0]
-    return first.removeprefix("bwrap: ") if first.startswith("bwrap: ") else ""
+    if code != usual or not start or not first.startswith(start):
+        return ""
+    return first.removeprefix(start)
 
 
 def _told(status: int | None) -> str:

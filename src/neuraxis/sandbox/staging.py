@@ -17,9 +17,10 @@ import tempfile
 import time
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox.limits import GUARDED, MIB, CannotStart, Limits
 
 _log = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox.paths import MOST_PARTS, FileRefused, folded, is_ordinary
 
 HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")

@@ -13,9 +13,9 @@ import stat
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from neuraxis.later import dataclass
 from neuraxis.sandbox.limits import MIB, Limits
 
 _PROC = "/proc"

@@ -15,10 +15,10 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from neuraxis.errors import NeuraxisError
+from neuraxis.later import dataclass
 from neuraxis.sandbox.urls import RequestRefused
 
 _TICK = 0.1

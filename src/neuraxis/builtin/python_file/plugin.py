@@ -1,13 +1,13 @@
 """Running a Python file of the workspace, in the sandbox of `sandbox.process` only.
 
 Settings: `sandbox.mode` (default `auto`), `sandbox.seconds`, `sandbox.memory` (bytes),
-`sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`. A call has no
-way to change any of them.
+`sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`, `sandbox.wasm`.
+A call has no way to change any of them.
 """
 
 from __future__ import annotations
 
-from neuraxis.errors import CommandError
+from neuraxis.builtin.workspace import number
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import files
 from neuraxis.sandbox.process import DEFAULT_UID, Limits, Outcome, run_python
@@ -23,6 +23,7 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
     context.progress(f"running {script}", None)
     outcome = _run(script, context)
     result: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
+    result["sandbox"] = outcome.sandbox
     if outcome.stderr:
         result["stderr"] = outcome.stderr
     if not outcome.ok:
@@ -38,25 +39,16 @@ def _run(script: str, context: Context) -> Outcome:
         script,
         workspace=context.workspace,
         limits=Limits(
-            seconds=_number(context, "sandbox.seconds", int(usual.seconds)),
-            memory=_number(context, "sandbox.memory", usual.memory),
+            seconds=number(context, "sandbox.seconds", int(usual.seconds)),
+            memory=number(context, "sandbox.memory", usual.memory),
         ),
         network=settings.get("sandbox.network") in (True, "true", "1"),
         mode=str(settings.get("sandbox.mode", "auto")),
         cancelled=context.cancelled,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
-        sandbox_uid=_number(context, "sandbox.uid", DEFAULT_UID),
+        sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
+        wasm=str(settings.get("sandbox.wasm") or ""),
     )
-
-
-def _number(context: Context, key: str, usual: int) -> int:
-    given = context.settings.get(key, usual)
-    try:
-        return int(given)
-    except (TypeError, ValueError):
-        raise CommandError(
-            f"The setting {key} must be a whole number, not {given!r}."
-        ) from None
 
 
 def _last_line(stderr: str, exit_code: int | None) -> str:
