@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis import CommandSpec, Effects, Policy, Rule, Session, command
-from neuraxis.approvals import Approvals, call_digest, plan_digest, spec_digest
+from neuraxis.approvals import (
+    Approvals,
+    Seen,
+    call_digest,
+    plan_digest,
+    spec_digest,
+    value_digest,
+)
 from neuraxis.cli.asking import question
 from neuraxis.events import ApprovalAnswered, ApprovalAsked, Event
+from neuraxis.labels import Origin
 from neuraxis.testing import ScriptedModel
 
 SPEC = CommandSpec(name="send", description="Sends.", effects=Effects())
@@ -64,6 +72,37 @@ def test_a_yes_is_used_once_and_expires() -> None:
     approvals.grant("d")
     approvals.close()
     assert not approvals.take("d")
+
+
+def test_a_yes_to_a_plan_is_for_what_was_seen() -> None:
+    """For each call once, for the same reason and no other value, and not for long."""
+    now, state = [0.0], ["as written"]
+    foreign = frozenset({Origin(source="page.get", open_world=True)})
+    place = (("to",), value_digest("a"), foreign)
+    other = (("to",), value_digest("b"), foreign)
+
+    def granted(*ids: str) -> Approvals:
+        now[0], state[0] = 0.0, "as written"
+        approvals = Approvals(clock=lambda: now[0], expires=10)
+        seen = Seen(reason="r", places=frozenset({place}))
+        approvals.grant_plan("d", lambda: state[0], dict.fromkeys(ids, seen))
+        return approvals
+
+    approvals = granted("a1", "a2")
+    assert "d" == approvals.take_step("a1", "r", [place])
+    assert "" == approvals.take_step("a1", "r", [place])
+    assert "d" == approvals.take_step("a2", "r", [])
+    assert "" == granted("a1").take_step("a1", "r", [place, other])
+    assert "" == granted("a1").take_step("a1", "another reason", [place])
+    assert "" == granted("a1").take_step("a2", "r", [place])
+    approvals = granted("a1")
+    now[0] = 11
+    assert "" == approvals.take_step("a1", "r", [place])
+    approvals = granted("a1", "a2")
+    state[0] = "changed"
+    assert "" == approvals.take_step("a1", "r", [place])
+    state[0] = "as written"
+    assert "" == approvals.take_step("a2", "r", [place])  # closed for good
 
 
 def test_a_yes_given_beforehand_is_for_that_call_only() -> None:
@@ -129,6 +168,29 @@ def test_a_call_that_changes_while_it_is_asked_about_is_not_run() -> None:
         opened.dialect.decode = remembering  # pyright: ignore[reportAttributeAccessIssue]
         opened.run_sync("go")
     assert [] == SENT
+
+
+def test_a_question_hides_nobody() -> None:
+    """Of many recipients all are shown, in the question and on the terminal."""
+    many = [f"n{number}@x.test" for number in range(40)]
+    asked: list[ApprovalAsked] = []
+
+    async def no(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return False
+
+    @command(effects="once")
+    def sends(to: list[str]) -> bool:
+        """Sends."""
+        return True
+
+    calls = json.dumps([{"tool": "sends", "to": many}])
+    with Session(
+        model=ScriptedModel([calls, "done"]), plugins=[sends], policy=ASK, approve=no
+    ) as opened:
+        opened.run_sync("go")
+    assert many == asked[0].call["arguments"]["to"]
+    assert all(name in question(asked[0]) for name in many)
 
 
 def test_the_question_is_inert() -> None:

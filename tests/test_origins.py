@@ -62,6 +62,12 @@ def note(text: str) -> dict[str, bool]:
     return {"success": True}
 
 
+@command
+def bare(text: str) -> str:
+    """Says nothing of itself at all."""
+    return text
+
+
 @command(effects="none")
 def upper(text: str) -> str:
     """In capitals."""
@@ -69,7 +75,7 @@ def upper(text: str) -> str:
 
 
 BUILTIN = ["neuraxis:files", "neuraxis:python_file"]
-PLUGINS = [fetch, contacts, send, wipe, note, upper, *BUILTIN]
+PLUGINS = [fetch, contacts, send, wipe, note, bare, upper, *BUILTIN]
 
 
 class Person:
@@ -385,6 +391,22 @@ def test_a_loop_over_foreign_items_is_foreign(tmp_path: Path) -> None:
         isinstance(event, CallFinished) and event.command == "send"
         and event.status == "done" for event in events
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("undeclared", ["trusted", "foreign"])
+def test_what_says_nothing_may_be_held_for_foreign(
+    tmp_path: Path, undeclared: Any
+) -> None:
+    """A plain plugin chains as it is; who is wary says so."""
+    results, _ = run(
+        tmp_path,
+        intents(
+            {"tool": "bare", "text": "x@y.test"},
+            {"tool": "send", "to": "{{ previous_result }}", "text": "hi"},
+        ),
+        policy=Policy(undeclared=undeclared),
+    )
+    assert (undeclared == "foreign") is denied(results[1])
 
 
 def test_labels_join() -> None:

@@ -1,5 +1,6 @@
 """The small parts that judging by origin stands on: words, records, marks, settings."""
 
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from neuraxis.plugins.manifest import parse_manifest
 from neuraxis.plugins.yaml_text import to_yaml
 from neuraxis.policy import DEFAULT, EVERYTHING, policy_from
 from neuraxis.records import named_values
-from neuraxis.wording import Wording, is_composed
+from neuraxis.wording import Wording, addresses, is_composed, whose_address
 
 SAID = (
     "Mail the page at example.org/a to Ada (ada@x.test) on May 26th at 10:30, "
@@ -51,6 +52,20 @@ SAID = (
 def test_what_stands_in_the_users_words(value: Any, stands: bool) -> None:
     """Whole words, addresses without their scheme, dates as people say them."""
     assert stands is Wording(trusted=[SAID], seen=[]).trusted(value)
+
+
+def test_addresses_and_whose_they_are() -> None:
+    """Also in a page that is made to be slow to search."""
+    page = {"a": ["Ada (Ada.King@x.test), eve@y.test.", 7], "b": "a" * 300_000 + "@"}
+    started = time.process_time()
+    assert {"ada.king@x.test", "eve@y.test"} == addresses(page)
+    assert time.process_time() - started < 2
+    assert whose_address("ada.king@x.test", "Ada King")
+    assert whose_address("ada.king@x.test", "ada")
+    assert not whose_address("adam@x.test", "Ada")
+    assert not whose_address("ada@x.test", "Ada King")
+    assert not whose_address("ada@x.test", "")
+    assert not whose_address("mail ada@x.test", "Ada")
 
 
 def test_a_text_of_the_users_words_and_a_trusted_answer() -> None:
@@ -141,6 +156,7 @@ def test_the_policy_of_the_settings() -> None:
     """Nothing said: the default; rules are read whole; a wrong word is told."""
     assert policy_from({}) is DEFAULT
     assert policy_from({"default": "allow"}) is EVERYTHING
+    assert policy_from({"undeclared": "foreign"}).undeclared == "foreign"
     rule = {"verdict": "deny", "target": "mail.*", "effects": "once"}
     (read,) = policy_from({"rules": [rule]}).rules
     assert ("deny", "mail.*", {"once"}) == (read.verdict, read.target, read.effects)
@@ -156,6 +172,7 @@ def test_the_policy_of_the_settings() -> None:
         {"rules": [{"verdict": "deny", "tool": "x"}]},
         {"rules": [{"verdict": "deny", "arguments": "x"}]},
         {"sandbox": "none"},
+        {"undeclared": "yes"},
     ],
 )
 def test_a_wrong_policy_is_told(section: dict[str, Any]) -> None:

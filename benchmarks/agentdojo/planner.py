@@ -2,8 +2,9 @@
 
 It writes the ground truth of a user's task as our plans: as much as can be written
 before anything is read stands in one reply, with `{{ results[n]… }}` where a value is
-another call's; what must have been read first stands in a later one. As soon as it is
-shown an injection it writes the attacker's calls, then goes on with the task.
+another call's; what must have been read first stands in a later one, and what stands in
+an answer that it was shown is written as it stands. As soon as it is shown an injection
+it writes the attacker's calls, then goes on with the task.
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ def replies(
     prompt: str, calls: Sequence[Call], known: Sequence[Any]
 ) -> list[list[Any]]:
     """The calls as replies; each reply is a list of intents."""
-    said = Wording(trusted=[prompt], seen=[])
     made: list[list[Any]] = []
     reply: list[Any] = []
     first = 0
     for here, (name, arguments) in enumerate(calls):
+        said = Wording(trusted=[prompt, *known[:first]], seen=[])
         before = list(enumerate(known[first:here]))
         written = _write(arguments, said, before)
-        if written is None and reply:
+        unread = [answer for answer in known[first:here] if answer]
+        if written is None and reply and unread:
             made.append(reply)
             reply, first = [], here
-            written = None
         if written is None:  # what it writes itself; it has read all it needs
             written = arguments
         reply.append({"tool": name, **written})

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import io
 import json
+import re
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planner import MARK, Planner, answers, ground_truth, replies
 from suites import DECLARED, World, canaries, load_suites
 
+import neuraxis.session
 from neuraxis import Budget, Session
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy import DEFAULT, EVERYTHING, Decision, Facts
@@ -96,6 +98,8 @@ class Person:
 def converse(
     world: World, planner: Planner, prompt: str, policy: Any, approve: Any, folder: Path
 ) -> None:
+    # every answer is shown whole: a long one, kept aside, would hide its injection
+    neuraxis.session.INLINE_BYTES = 10_000_000
     with Session(
         model=ScriptedModel(planner.reply),
         plugins=world.plugins,
@@ -106,6 +110,16 @@ def converse(
         budget=Budget(repeats=100, steps=500, steps_per_tool=200),
     ) as session:
         asyncio.run(session.drive(prompt))
+
+
+def injected(wanted: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """The text of an injection: it says what is to be called, and with what.
+
+    So every value of the attacker's stands in what the model was shown, as it does in
+    a real attack. The environments are YAML: what could end a text there is left out.
+    """
+    text = " ".join([MARK, *(f"{name} {arguments}" for name, arguments in wanted)])
+    return re.sub(r"[^\w@./+-]+", " ", text).strip()
 
 
 def outcome(suite: Any, task: Any, before: Any, world: World, output: str) -> bool:
@@ -139,8 +153,11 @@ class Bench:
         self, suite: Any, task: Any, injection: Any, policy: str
     ) -> tuple[bool, bool]:
         vectors = suite.get_injection_vector_defaults()
+        wanted = ground_truth(injection, suite.load_and_inject_default_environment({}))
         environment = task.init_environment(
-            suite.load_and_inject_default_environment(dict.fromkeys(vectors, MARK))
+            suite.load_and_inject_default_environment(
+                dict.fromkeys(vectors, injected(wanted))
+            )
         )
         return self._run(suite, task, injection, environment, policy, None)
 
@@ -197,15 +214,18 @@ class Bench:
         left = [intent for reply in plan[1:] for intent in reply]
         taken: list[Any] = []
         for name, arguments in attack:
-            for intent in left:
-                fixed = fixed_arguments(intent, said)
-                if intent["tool"] == name and (
-                    policy != "plan+arguments"
-                    or all(arguments.get(key) == value for key, value in fixed.items())
-                ):
-                    left.remove(intent)
-                    break
-            taken.append({"tool": name, **arguments})
+            places = [intent for intent in left if intent["tool"] == name]
+            fixed: dict[str, Any] = {}
+            if places and policy == "plan+arguments":
+                found = [fixed_arguments(intent, said) for intent in places]
+                lost = [
+                    sum(arguments.get(key) != value for key, value in each.items())
+                    for each in found
+                ]
+                best = lost.index(min(lost))
+                fixed = found[best]
+                left.remove(places[best])
+            taken.append({"tool": name, **arguments, **fixed})
         planner.attack = taken
 
 
@@ -255,7 +275,7 @@ def report(bench: Bench, options: Any) -> None:
     started = time.perf_counter()
     figures: dict[str, Any] = {}
     rows = [
-        "| policy | tasks without asking | attacks that succeed | task still done "
+        "| policy | tasks done, nobody asked | attacks that succeed | task still done "
         "under attack |",
         "|---|---|---|---|",
     ]
@@ -278,6 +298,8 @@ def report(bench: Bench, options: Any) -> None:
                     count["kept"] += still
                     if success and options.details and policy != "none":
                         print("attacked:", policy, name, task.ID, injection.ID)
+                    if not success and options.details and policy == "none":
+                        print("not attacked:", name, task.ID, injection.ID)
         for count in per.values():
             done, total = done + count["done"], total + count["tasks"]
             hits, pairs = hits + count["hits"], pairs + count["pairs"]

@@ -1,8 +1,8 @@
 """A step about to run flows in; it may, or `Refused` says why not.
 
 What its values came from is traced, the policy decides, and where it says so a person
-is asked, who sees the exact call and the origin of each argument. A yes is for that
-call only.
+is asked: about this call (`questions.py`), or about all of the plan that need a yes
+(`plan_asking.py`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import asyncio
 from typing import cast
 
 from neuraxis import sentences
-from neuraxis.approvals import MOST_REFUSALS, call_digest
+from neuraxis.approvals import call_digest
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
-from neuraxis.labels import Label, Traced, describe_traced, is_foreign
+from neuraxis.judging import judge, places_of
+from neuraxis.labels import OWN, Label, Traced, is_foreign
 from neuraxis.messages import CallError
+from neuraxis.origins import Origins
 from neuraxis.plan import Step
+from neuraxis.plan_asking import ask_together
 from neuraxis.plugins.registry import Command
-from neuraxis.policy import Decision, Facts
+from neuraxis.policy import DEFAULT, Decision, Facts, weighed
+from neuraxis.questions import put, shown_whole, told_origins
 from neuraxis.runtime import Runtime
 from neuraxis.snapshots import snapshot
 from neuraxis.specs import Json
@@ -39,26 +43,22 @@ async def decide(step: Step, arguments: Json, runtime: Runtime) -> Label:
     """
     command, origins = cast("Command", step.command), runtime.origins
     target = f"{command.plugin.name}.{command.spec.name}"
-    marks = origins.marks(target, command.spec)
-    traced = origins.trace(step, arguments, marks, runtime.assets.said)
-    facts = Facts(
-        traced=traced,
-        marks=marks,
-        origins=origins,
-        workspace=runtime.workspace,
-        wished=not origins.read
-        or command.spec.effects.readonly
-        or origins.is_wished(command.plugin.name, arguments, runtime.assets.said),
-    )
-    decision = runtime.policy.decide(
-        command.plugin.name, command.spec, arguments, facts
-    )
+    if runtime.policy is DEFAULT and origins.quiet:
+        # The default stops only what strangers had a part in, and the model read
+        # none of them: a look at the references says it all.
+        inputs = _inputs(step, origins)
+        if not is_foreign(inputs):
+            traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
+            label = origins.answers(target, step, traced)
+            if not is_foreign(label):
+                return label
+    decision, facts = judge(step, arguments, runtime)
     if decision.verdict == "deny":
         raise Refused(sentences.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
-        await _ask(step, arguments, decision, traced, runtime)
-    label = origins.answers(target, step, traced)
-    if is_foreign(label) and any(use == "run" for _, use in marks.files):
+        await _ask(step, arguments, decision, facts, runtime)
+    label = origins.answers(target, step, facts.traced)
+    if is_foreign(label) and any(use == "run" for _, use in facts.marks.files):
         # what the script writes is made of what it may read
         origins.written[step.call.id] = []
         origins.watched[step.call.id] = await asyncio.to_thread(
@@ -67,12 +67,20 @@ async def decide(step: Step, arguments: Json, runtime: Runtime) -> Label:
     return label
 
 
+def _inputs(step: Step, origins: Origins) -> Label:
+    """The label of all that the references of a step lead to."""
+    label = OWN
+    for binding in step.bindings:
+        for part in binding.template.parts:
+            if not isinstance(part, str):
+                label |= origins.label(part.ref, step)
+    for _, ref in step.asset_refs:
+        label |= origins.label(ref, step)
+    return label
+
+
 async def _ask(
-    step: Step,
-    arguments: Json,
-    decision: Decision,
-    traced: tuple[Traced, ...],
-    runtime: Runtime,
+    step: Step, arguments: Json, decision: Decision, facts: Facts, runtime: Runtime
 ) -> None:
     command, approvals = cast("Command", step.command), runtime.approvals
     plugin, spec, target = command.plugin.name, command.spec, step.call.target
@@ -81,63 +89,30 @@ async def _ask(
     digest = call_digest(plugin, spec, arguments)
     if approvals.take(digest):
         return
-    if runtime.approve is None:
-        reason = f"{decision.reason}; it needs a person's yes, and nobody can be asked"
-        raise Refused(sentences.denied(target, reason))
-    if runtime.usage.refusals >= MOST_REFUSALS:
-        reason = f"{decision.reason}; the user said no {MOST_REFUSALS} times already"
-        raise Refused(sentences.denied(target, reason))
-    asked = ApprovalAsked(
-        id=step.call.id,
-        call={"plugin": plugin, "command": spec.name, "arguments": shown(arguments)},
-        reason=decision.reason,
-        digest=digest,
-        origins=_origins(arguments, traced),
-    )
-    runtime.emit(asked)
-    by = "user"
-    try:
-        async with asyncio.timeout(approvals.expires):
-            allowed = await runtime.approve(asked)
-    except TimeoutError:
-        allowed, by = False, "nobody: the question expired"
-    if allowed and call_digest(plugin, spec, arguments) != digest:
-        allowed, by = False, "nobody: the call had changed"
-    runtime.emit(
-        ApprovalAnswered(id=step.call.id, allowed=allowed, by=by, digest=digest)
-    )
-    if not allowed:
-        runtime.usage.refusals += by == "user"
-        said = "the user said no" if by == "user" else by
-        raise Refused(sentences.denied(target, said))
-
-
-def _origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
-    """Where each argument came from, in words for a person."""
-    told: dict[str, str] = {}
-    if isinstance(arguments, dict):
-        told = dict.fromkeys(
-            cast("dict[str, Json]", arguments),
-            "written by the model before it read anything foreign, or the user's words",
+    places = places_of(weighed(spec, facts))
+    async with approvals.one_by_one:
+        if runtime.approve is not None:
+            if not approvals.is_settled(step.call.id):
+                await ask_together(step, runtime)
+            if said := approvals.refused(step.call.id):
+                raise Refused(sentences.denied(target, said))
+            if plan := approvals.take_step(step.call.id, decision.reason, places):
+                by = "user, with the plan"
+                runtime.emit(
+                    ApprovalAnswered(id=step.call.id, allowed=True, by=by, digest=plan)
+                )
+                return
+        asked = ApprovalAsked(
+            id=step.call.id,
+            call={
+                "plugin": plugin,
+                "command": spec.name,
+                "arguments": shown_whole(arguments),
+            },
+            reason=decision.reason,
+            digest=digest,
+            origins=told_origins(arguments, tuple(facts.traced)),
         )
-    for item in traced:
-        name = str(item.path[0]) if item.path else "the argument"
-        told[name] = describe_traced(item)
-    return told
-
-
-def shown(arguments: Json) -> Json:
-    """A short form of resolved arguments for people: no object, no long text."""
-    if isinstance(arguments, dict):
-        named = cast("dict[str, Json]", arguments)
-        return {key: shown(value) for key, value in named.items()}
-    if isinstance(arguments, str):
-        cut = len(arguments) - 500
-        return arguments if cut <= 0 else f"{arguments[:500]}… (+{cut} characters)"
-    if arguments is None or isinstance(arguments, bool | int | float):
-        return arguments
-    if isinstance(arguments, list):
-        items = cast("list[Json]", arguments)
-        told = [shown(item) for item in items[:10]]
-        return told if len(items) <= 10 else [*told, f"… ({len(items)} items)"]
-    return f"<{sentences.type_name(arguments)}>"
+        no = await put(asked, lambda: call_digest(plugin, spec, arguments), runtime)
+    if no:
+        raise Refused(sentences.denied(target, no))

@@ -7,9 +7,9 @@ the journal as JSON, and before a person in words.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, cast
 
+from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -34,7 +34,10 @@ OWN: Label = frozenset()
 
 def is_foreign(label: Label) -> bool:
     """Whether strangers had a part in it."""
-    return any(origin.open_world for origin in label)
+    for origin in label:  # noqa: SIM110 - `any` is five times slower for one or two
+        if origin.open_world:
+            return True
+    return False
 
 
 def is_private(label: Label) -> bool:

@@ -1,20 +1,16 @@
 """Where values came from: which command answered them, and whether strangers did.
 
-Results, files and the user's words flow in; for the arguments of a call the label of
-each value flows out. A label is the set of origins a value was made from; an empty one
-means: the user's words, the model's own before it read anything foreign, or commands
-that only answer from their arguments.
-
-A reference is followed exactly. What a model writes itself after it was shown foreign
-text cannot be followed: it counts as made from all that it was shown, unless it stands
-in the user's own words or in a trusted result.
+Results, files and the user's words flow in; the labels of results, files and of what
+references lead to flow out (those of a call's arguments: `tracing.py`). A label is the
+set of origins a value was made from; an empty one means: the user's words, the model's
+own before it read anything foreign, or commands that only answer from their arguments.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import field
 from pathlib import Path as File
 
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
@@ -28,24 +24,19 @@ from neuraxis.labels import (
     is_private,
     to_tell,
 )
+from neuraxis.later import dataclass
 from neuraxis.marks import Marks, covered, marks_of, trusted_fields
 from neuraxis.messages import Path
 from neuraxis.paths import RESPONSE
 from neuraxis.plan import Loop, Step
 from neuraxis.plan_references import ITEM
-from neuraxis.records import named_values
-from neuraxis.references import AssetRef, walk
+from neuraxis.references import AssetRef
 from neuraxis.snapshots import Snapshot, changed
 from neuraxis.specs import CommandSpec, Json
-from neuraxis.wording import Wording, is_composed, leaves
+from neuraxis.wording import leaves
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
-_SHORT = 5
-
-
-Answers = Callable[[], Iterable[tuple[str, Json]]]
-"""Gives the answers that were said, each with its call's id."""
 
 
 @dataclass(slots=True)
@@ -54,6 +45,8 @@ class Origins:
 
     results: dict[str, Label] = field(default_factory=dict[str, Label])
     """By call id; a call that is not here answered from its arguments alone."""
+    wary: bool = False
+    """Whether a command that says nothing of it counts as an open-world one."""
     files: dict[str, Label] = field(default_factory=dict[str, Label])
     """By path in the workspace; a file that is not here is the user's, or trusted."""
     read: Label = OWN
@@ -77,6 +70,10 @@ class Origins:
     """The vouched fields of each answer, by call id."""
     givers: dict[str, str] = field(default_factory=dict[str, str])
     """The plugin of each answer that has a label, by call id."""
+    asked: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The arguments of each call whose answer has a label, as they were written."""
+    early: set[str] = field(default_factory=set[str])
+    """Those of them that were made before the model had read anything foreign."""
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
@@ -111,54 +108,9 @@ class Origins:
     def _look(self) -> None:
         self.quiet = not self.read and not self.files
 
-    # --- what a call's values came from ----------------------------------------
+    # --- what references lead to -----------------------------------------------
 
-    def trace(
-        self, step: Step, arguments: Json, marks: Marks, answers: Answers
-    ) -> tuple[Traced, ...]:
-        """Every value of a call that has a label, with the label.
-
-        Args:
-            step: as checked, references unresolved.
-            arguments: with the references resolved.
-            marks: of the command.
-            answers: what was said to the model, to look literals up in.
-        """
-        found: list[Traced] = []
-        placed: set[Path] = set()
-        for binding in step.bindings:
-            placed.add(binding.path)
-            refs = binding.template.refs
-            label = OWN.union(*(self._label(ref, step) for ref in refs))
-            if not binding.template.whole and self.read:
-                label |= self.read  # the words around it are the model's
-            if label:
-                found.append(
-                    Traced(
-                        path=binding.path,
-                        value=walk(arguments, binding.path),
-                        label=label,
-                        how="reference" if binding.template.whole else "text",
-                    )
-                )
-        for path, ref in step.asset_refs:
-            placed.add(path)
-            if label := self._label(ref, step):
-                found.append(
-                    Traced(
-                        path=path,
-                        value=walk(arguments, path),
-                        label=label,
-                        how="reference",
-                    )
-                )
-        if self.read:
-            found += self._literals(step, placed, marks, answers)
-        if marks.files and self.files:
-            found += self._contents(arguments, marks)
-        return tuple(found)
-
-    def _label(self, ref: AssetRef, step: Step) -> Label:
+    def label(self, ref: AssetRef, step: Step) -> Label:
         """The label of what a reference leads to."""
         if step.item is not None and ref.asset_id == ITEM:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
@@ -173,96 +125,17 @@ class Origins:
         """A step is about to be done for each item of a list."""
         refs = [ref for binding in loop.bindings for ref in binding.template.refs]
         refs += [ref for _, ref in loop.asset_refs]
-        label = OWN.union(*(self._label(ref, step) for ref in refs))
+        label = OWN.union(*(self.label(ref, step) for ref in refs))
         if self.read and not refs:
             label |= self.read  # the model wrote the list itself
         if label:
             self.results[f"{step.call.id}.{ITEM}"] = label
-
-    def _literals(
-        self, step: Step, placed: set[Path], marks: Marks, answers: Answers
-    ) -> Iterable[Traced]:
-        """What the model wrote itself and nobody it may trust said before.
-
-        Who or what something destructive is done to must be the user's own word, or of
-        a record that the user named: a trusted listing offers, it does not choose.
-        """
-        wording: Wording | None = None
-        strict = marks.trusted_only if step.command.spec.effects.destructive else ()
-        plugin = step.command.plugin.name
-        for path, value in leaves(step.arguments):
-            if path in placed or any(path[: len(at)] == at for at in placed):
-                continue
-            if value is None or isinstance(value, bool) or value == "":
-                continue  # it names nobody
-            if wording is None:
-                wording = self._wording(plugin, answers)
-            if wording.trusted(value) and not (
-                covered(strict, path) and not self.is_wished(plugin, value, answers)
-            ):
-                continue
-            yield Traced(
-                path=path, value=value, label=self.read, quoted=wording.seen(value)
-            )
-
-    def _wording(self, plugin: str, answers: Answers) -> Wording:
-        foreign = self.foreign_calls()
-        said = tuple(answers())
-        return Wording(
-            trusted=[
-                *self.words,
-                *self._named(plugin, said),
-                *(value for call_id, value in said if call_id not in foreign),
-            ],
-            seen=[value for call_id, value in said if call_id in foreign],
-        )
-
-    def _named(self, plugin: str, said: Iterable[tuple[str, Json]]) -> Iterable[Json]:
-        """Vouched values of the records that the user named.
-
-        In an answer that no stranger had a part in, every field is vouched for. A short
-        one is a number in a list of some plugin's own, and nothing to another.
-        """
-        words = Wording(trusted=self.words, seen=())
-        foreign = self.foreign_calls()
-        for call_id, answer in said:
-            fields = self.fields.get(call_id) if call_id in foreign else None
-            if call_id in foreign and not fields:
-                continue
-            own = self.givers.get(call_id) == plugin
-            for value in named_values(answer, fields, words):
-                if own or len(str(value)) > _SHORT:
-                    yield value
-
-    def is_wished(self, plugin: str, arguments: Json, answers: Answers) -> bool:
-        """Whether something in the call stands in the user's own words.
-
-        Also a text that begins with some of them and ends with a trusted answer's:
-        `Dinner at Chez Ada` of "an event 'Dinner at {restaurant}'".
-        """
-        said = tuple(answers())
-        words = Wording(trusted=[*self.words, *self._named(plugin, said)], seen=())
-        trusted = self._wording(plugin, lambda: said)
-        return any(
-            words.trusted(value) or is_composed(value, words, trusted)
-            for _, value in leaves(arguments)
-            if not (value is None or isinstance(value, bool) or value == "")
-        )
 
     def foreign_calls(self) -> frozenset[str]:
         """Ids of the calls whose results strangers had a part in."""
         return frozenset(
             key for key, label in self.results.items() if is_foreign(label)
         )
-
-    def _contents(self, arguments: Json, marks: Marks) -> Iterable[Traced]:
-        """The files that arguments name, where strangers had a part in them."""
-        for path, value in leaves(arguments):
-            use = marks.file_use(path)
-            if use in ("read", "run") and isinstance(value, str):
-                label = self.of_file(value, run=use == "run")
-                if label:
-                    yield Traced(path=path, value=value, label=label, how="reference")
 
     def of_file(self, path: str, *, run: bool = False) -> Label:
         """The label of a file, or of all in a folder; `run`: with what it may load."""
@@ -281,7 +154,9 @@ class Origins:
     def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
         """The label of what a call will answer and write; kept before it runs."""
         call_id = step.call.id
-        own = self.answers_plainly(target, call_id, step.command.spec)
+        own = self.answers_plainly(
+            target, call_id, step.command.spec, step.call.arguments
+        )
         inputs = OWN.union(*(item.label for item in traced))
         if inputs:
             self.inputs[call_id] = inputs
@@ -296,13 +171,16 @@ class Origins:
                 self.results[whole] = self.results.get(whole, OWN) | label
         return label
 
-    def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
+    def answers_plainly(
+        self, target: str, call_id: str, spec: CommandSpec, arguments: Json = None
+    ) -> Label:
         """As `answers`, where no argument has a label: on the way of every call."""
         label = self.own.get(target)
         if label is None:
             effects = spec.effects
             label = OWN
-            if effects.declared and (effects.open_world or effects.kind == "read"):
+            says = effects.declared or (self.wary and effects.kind != "none")
+            if says and (effects.open_world or effects.kind == "read"):
                 label = frozenset(
                     (
                         Origin(
@@ -315,6 +193,10 @@ class Origins:
             self.own[target] = label
         if label:
             self.results[call_id] = label
+            self.asked[call_id] = arguments
+            if not self.read:
+                self.early.add(call_id)
+            self.inputs.pop(call_id, None)
             self._vouch(target, call_id, spec)
         return label
 
@@ -325,6 +207,8 @@ class Origins:
             vouched = self._vouched[target] = trusted_fields(spec.response)
         if vouched:
             self.fields[call_id] = vouched
+        else:  # the id may be that of a reply which did not come about
+            self.fields.pop(call_id, None)
 
     def same(self, call_id: str, earlier: str) -> None:
         """A call is answered with the result of an earlier one."""
@@ -387,6 +271,7 @@ class Origins:
                     running[event.id] = event
                     if label := from_told(event.origins):
                         self.results[event.id] = label
+                        self.asked[event.id] = event.arguments
                         if event.part_of:
                             whole = self.results.get(event.part_of, OWN)
                             self.results[event.part_of] = whole | label

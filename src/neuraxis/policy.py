@@ -13,13 +13,14 @@ policy's `default` does, which is to judge by origin:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path as File
 from typing import Literal, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.labels import Traced, describe, describe_traced, is_foreign, is_private
+from neuraxis.later import dataclass
 from neuraxis.marks import NO_MARKS, Marks, covered
 from neuraxis.messages import Path
 from neuraxis.origins import Origins
@@ -86,6 +87,8 @@ class Policy:
 
     rules: Sequence[Rule] = ()
     default: Verdict | Literal["by_origin"] = "by_origin"
+    undeclared: Literal["trusted", "foreign"] = "trusted"
+    """What an answer counts as whose command says nothing of `open_world`."""
 
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = _NOTHING
@@ -178,6 +181,23 @@ def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
     return _ALLOWED
 
 
+def weighed(spec: CommandSpec, facts: Facts) -> list[Traced]:
+    """The values of strangers' that a verdict may rest on; the others are contents."""
+    marks = facts.marks
+    silent = not marks.trusted_only and spec.effects.destructive
+    return [
+        item
+        for item in facts.traced
+        if is_foreign(item.label)
+        and (
+            silent
+            or covered(marks.trusted_only, item.path)
+            or covered(marks.sends_out, item.path)
+            or marks.file_use(item.path) is not None
+        )
+    ]
+
+
 def _carries_away(item: Traced, facts: Facts) -> bool:
     if not is_foreign(item.label):
         return False
@@ -201,7 +221,7 @@ DEFAULT = Policy()
 
 
 def policy_from(section: Mapping[str, Json]) -> Policy:
-    """The policy of the settings below `policy.`: `default` and `rules`.
+    """The policy of the settings below `policy.`: `default`, `rules`, `undeclared`.
 
     Raises:
         ConfigError: a word in it is not known.
@@ -211,16 +231,23 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         raise ConfigError(
             f"policy.default: expected by_origin, allow, ask or deny, got {default!r}"
         )
-    unknown = sorted(set(section) - {"default", "rules", "yes_to"})
+    undeclared = section.get("undeclared", "trusted")
+    if undeclared not in ("trusted", "foreign"):
+        raise ConfigError(
+            f"policy.undeclared: expected trusted or foreign, got {undeclared!r}"
+        )
+    unknown = sorted(set(section) - {"default", "rules", "undeclared", "yes_to"})
     if unknown:
-        raise ConfigError(f"policy.{unknown[0]}: expected default, rules or yes_to")
+        raise ConfigError(
+            f"policy.{unknown[0]}: expected default, rules, undeclared or yes_to"
+        )
     listed = section.get("rules", [])
     if not isinstance(listed, list):
         raise ConfigError("policy.rules: expected a list of tables")
     rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
-    if not rules and default in ("by_origin", "allow"):
+    if not rules and undeclared == "trusted" and default in ("by_origin", "allow"):
         return DEFAULT if default == "by_origin" else EVERYTHING
-    return Policy(rules=tuple(rules), default=default)
+    return Policy(rules=tuple(rules), default=default, undeclared=undeclared)
 
 
 def _rule(given: Json, number: int) -> Rule:

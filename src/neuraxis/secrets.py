@@ -13,12 +13,13 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path as File
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
 from neuraxis.errors import CommandError
+from neuraxis.later import dataclass, pattern
 from neuraxis.marks import covered
 from neuraxis.messages import Path
 from neuraxis.references import fill
@@ -30,7 +31,7 @@ SCHEME = "secret://"
 VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
-_NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
+_NAME = pattern(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
 class NoSecret(CommandError):

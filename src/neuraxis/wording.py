@@ -8,9 +8,10 @@ to page.md", `Ada` of "mail Ada", but not `da`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, cast
 
+from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -18,13 +19,20 @@ LONGEST = 2_000
 """A longer text is never looked up: nobody says one by chance."""
 _MOST = 2_000_000
 _RUN = 4
-_SPACE = re.compile(r"\s+")
-_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
+_QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»", "»«", "「」")
+_SPACE = pattern(r"\s+")
+_DATE = pattern(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
-_SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
+_JOINTS = pattern(r"[-_\s]+")
+_ENDING = pattern(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_FORM = pattern(r"@|://|\.[A-Za-z][A-Za-z0-9]{0,4}$")
+"""What a name has that no word has: of a file, of a person's mail, of a page."""
+_ADDRESS = pattern(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_NAME = pattern(r"[^\W\d_]{3,}")
+_SCHEME = pattern(r"^(?:https?://)", re.IGNORECASE)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
@@ -66,12 +74,34 @@ class Wording:
         """Whether the value stands in what others said."""
         return self._stands(value, 1)
 
-    def _stands(self, value: Json, which: int) -> bool:
-        if isinstance(value, str) and len(value) > LONGEST:
-            return False
+    def name_of(self, value: str, asked: Container[str] | None = None) -> str:
+        """What the trusted texts call it by; nothing if they do not.
+
+        With `asked` (of `as_said`) the name is one that strangers may have given, who
+        might guess at words that everybody uses, "the file". It counts where it was
+        looked up by itself, has the form of a name, or stands in quotes.
+        """
+        spoken = as_said(value)
+        if asked is not None and spoken in asked:
+            return spoken
+        if not self._stands(value, 0):
+            return ""
+        if asked is None or _FORM.search(value):
+            return spoken
+        whole, text = fold(value), self._text(0)
+        quoted = any(f"{left}{whole}{right}" in text for left, right in _QUOTES)
+        return spoken if quoted else ""
+
+    def _text(self, which: int) -> str:
         text = self._texts[which]
         if text is None:
             text = self._texts[which] = _text(self._given[which])
+        return text
+
+    def _stands(self, value: Json, which: int) -> bool:
+        if isinstance(value, str) and len(value) > LONGEST:
+            return False
+        text = self._text(which)
         if any(_within(form, text) for form in _forms(value)):
             return True
         return isinstance(value, str) and _is_said_date(fold(value), text)
@@ -92,6 +122,30 @@ def is_composed(value: Json, words: Wording, rest: Wording) -> bool:
         words.trusted(" ".join(parts[:cut])) and rest.trusted(" ".join(parts[cut:]))
         for cut in range(len(parts) - 1, 1, -1)
     )
+
+
+def as_said(name: str) -> str:
+    """A name as people say it: `my travel notes` of `My-travel_notes.docx`."""
+    return _JOINTS.sub(" ", _ENDING.sub("", fold(name))).strip()
+
+
+def addresses(value: Json) -> set[str]:
+    """Every mail address in the texts of a value."""
+    return {
+        found.casefold().strip(".")
+        for _, leaf in leaves(value)
+        if isinstance(leaf, str)
+        for found in _ADDRESS.findall(leaf)
+    }
+
+
+def whose_address(value: str, person: Json) -> bool:
+    """Whether a mail address bears a person's name: `ada.king@x.test` of `Ada King`."""
+    if not isinstance(person, str) or not _ADDRESS.fullmatch(value):
+        return False
+    name = _NAME.findall(person.casefold())
+    local = _NAME.findall(value.casefold().partition("@")[0])
+    return bool(name) and all(part in local for part in name)
 
 
 def _text(values: Iterable[Json]) -> str:

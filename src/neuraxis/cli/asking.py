@@ -1,13 +1,15 @@
 """A question flows to the terminal, a person's yes or no flows back.
 
-Shown is the exact call, each argument with where it came from; whatever stands in it is
-made inert first. The answer is no, unless the person types yes.
+Shown is the exact call, or the calls of a plan in their order, each argument with where
+it came from; whatever stands in it is made inert first. The answer is no, unless the
+person types yes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -27,29 +29,57 @@ def is_somebody_there() -> bool:
 
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
-    """Ask for a yes to one exact call; Ctrl-C ends the run, all else than yes is no."""
+    """Ask for a yes to what is shown; Ctrl-C ends the run, all else than yes is no."""
     _forget_typed()
     click.echo(question(asked), err=True)
-    click.echo("Run it? [y/N] ", err=True, nl=False)
+    what = "all of them" if asked.plan else "it"
+    click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
     answer = await _line()
     return answer.strip().lower() in ("y", "yes")
 
 
 def question(asked: ApprovalAsked) -> str:
     """The question as lines of inert text."""
+    if asked.plan:
+        return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
-    lines = [f"? {_one(call['plugin'])}.{_one(call['command'])} wants to run"]
+    lines = [f"? {_name(call)} wants to run", *_arguments(call, asked.origins)]
+    lines.append(f"  why asked: {_one(asked.reason)}")
+    return "\n".join(lines)
+
+
+def _plan_question(asked: ApprovalAsked) -> str:
+    """All calls of a plan; which of them the answer is for, and which not."""
+    lines = [f"? {_one(asked.reason)}; it goes on with"]
+    for number, entry in enumerate(asked.plan, 1):
+        call = cast("dict[str, Json]", entry)
+        lines.append(f"  {number}. {_name(call)}")
+        lines += [f"  {line}" for line in _arguments(call, call["origins"])]
+        if "for_each" in call:
+            lines.append(f"      once for each of {_one(call['for_each'])}")
+        if reason := call.get("reason"):
+            lines.append(f"     needs your yes: {_one(reason)}")
+        elif reason := call.get("later"):
+            lines.append(f"     will be asked about by itself: {_one(reason)}")
+    return "\n".join(lines)
+
+
+def _name(call: Mapping[str, Json]) -> str:
+    return f"{_one(call['plugin'])}.{_one(call['command'])}"
+
+
+def _arguments(call: Mapping[str, Json], origins: Mapping[str, str]) -> list[str]:
     arguments: Json = call["arguments"]
     if isinstance(arguments, dict):
         given = cast("dict[str, Json]", arguments)
     else:
         given = {"the argument": arguments}
+    lines: list[str] = []
     for name, value in given.items():
         lines.append(f"    {_one(name)} = {_one(value)}")
-        if origin := asked.origins.get(name):
+        if origin := origins.get(name):
             lines.append(f"        ({_one(origin)})")
-    lines.append(f"  why asked: {_one(asked.reason)}")
-    return "\n".join(lines)
+    return lines
 
 
 def _one(value: Json) -> str:

@@ -1,0 +1,92 @@
+"""A question for a person flows in; their yes flows out, or why it is a no.
+
+Who is asked sees the exact call, or plan, and where each value came from. A yes is for
+what was shown only: if it changes while the question stands, the yes is void.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from neuraxis import sentences
+from neuraxis.approvals import MOST_REFUSALS
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.labels import Traced, describe_traced
+from neuraxis.runtime import Runtime
+from neuraxis.specs import Json
+
+OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
+
+
+async def put(asked: ApprovalAsked, now: Callable[[], str], runtime: Runtime) -> str:
+    """Ask; an empty text is a yes, any other says why not.
+
+    Args:
+        asked: what is shown.
+        now: gives the digest of what was shown, as it is by then.
+        runtime: with somebody to ask.
+    """
+    if runtime.approve is None:
+        return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
+    if runtime.usage.refusals >= MOST_REFUSALS:
+        return f"{asked.reason}; the user said no {MOST_REFUSALS} times already"
+    before = now()
+    runtime.emit(asked)
+    by = "user"
+    try:
+        async with asyncio.timeout(runtime.approvals.expires):
+            allowed = await runtime.approve(asked)
+    except TimeoutError:
+        allowed, by = False, "nobody: the question expired"
+    if allowed and now() != before:
+        allowed, by = False, "nobody: the call had changed"
+    runtime.emit(
+        ApprovalAnswered(id=asked.id, allowed=allowed, by=by, digest=asked.digest)
+    )
+    if allowed:
+        return ""
+    runtime.usage.refusals += by == "user"
+    return "the user said no" if by == "user" else by
+
+
+def told_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
+    """Where each argument came from, in words for a person."""
+    told: dict[str, str] = {}
+    if isinstance(arguments, dict):
+        told = dict.fromkeys(cast("dict[str, Json]", arguments), OWN_WORDS)
+    for item in traced:
+        name = str(item.path[0]) if item.path else "the argument"
+        told[name] = describe_traced(item)
+    return told
+
+
+def shown(arguments: Json, *, text: int = 500, items: int = 10) -> Json:
+    """A short form of resolved arguments for people: no object, no long text.
+
+    Args:
+        arguments: or any part of them.
+        text: characters of a text that are shown.
+        items: entries of a list that are shown.
+    """
+    if isinstance(arguments, dict):
+        named = cast("dict[str, Json]", arguments)
+        return {key: shown(it, text=text, items=items) for key, it in named.items()}
+    if isinstance(arguments, str):
+        cut = len(arguments) - text
+        return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
+    if isinstance(arguments, int) and arguments.bit_length() > 1_000:
+        return f"<int of {arguments.bit_length()} bits>"  # it may have no text
+    if arguments is None or isinstance(arguments, bool | int | float):
+        return arguments
+    if isinstance(arguments, list):
+        given = cast("list[Json]", arguments)
+        told = [shown(item, text=text, items=items) for item in given[:items]]
+        return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
+    return f"<{sentences.type_name(arguments)}>"
+
+
+def shown_whole(arguments: Json) -> Json:
+    """What is asked about: nobody says yes to the eleventh recipient unseen."""
+    return shown(arguments, text=5_000, items=1_000)
