@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import types
@@ -24,7 +25,7 @@ from neuraxis.models.local import (
     weights,
 )
 from neuraxis.models.local.language import load
-from neuraxis.models.local.runner import Ask, LlamaWriter
+from neuraxis.models.local.runner import Ask, LlamaWriter, default_threads
 
 
 def binding(
@@ -114,6 +115,21 @@ async def test_a_refused_request_and_a_broken_file_are_errors(
         await LlamaWriter(Path("model.gguf"), threads=1).write(Ask(prompt="hi"))
     with pytest.raises(ModelUnavailable, match="not a model"):
         await LlamaWriter(Path("broken.gguf"), threads=1).write(Ask(prompt="hi"))
+
+
+@pytest.mark.skipif(not hasattr(os, "getloadavg"), reason="no load is known here")
+def test_two_threads_only_where_two_cores_are_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine two threads that wait for each other are slower than one."""
+    cases = ((1, 0.0, 1), (2, 0.3, 2), (2, 1.5, 1), (4, 1.0, 2), (4, 9.0, 1))
+    for cores, busy, threads in cases:
+        found = set(range(cores))
+        monkeypatch.setattr(
+            os, "sched_getaffinity", lambda _, found=found: found, raising=False
+        )
+        monkeypatch.setattr(os, "getloadavg", lambda busy=busy: (busy, 0.0, 0.0))
+        assert threads == default_threads()
 
 
 async def test_without_the_binding_the_extra_is_named(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.kinds import kind_of, resolved
 from neuraxis.models.local.language import Language, split_words
 from neuraxis.models.local.lessons import Lesson, learn, lessons, locate

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.runner import Ask, Writer
@@ -171,7 +172,8 @@ async def written_program(
     """A program by the text model, checked; or one that shows the literal words."""
     if writer is not None:
         ask = Ask(
-            prompt=_program_prompt(clause.text),
+            prompt=program_prompt(clause.text),
+            constant=len(PROGRAMS),
             max_tokens=160,
             stop=("```", "<|im_end|>"),
         )
@@ -195,9 +197,13 @@ _SHOTS: Sequence[tuple[str, str]] = (
 )
 
 
-def _program_prompt(text: str) -> str:
-    shots = "".join(f"# {q}\n```python\n{a}\n```\n\n" for q, a in _SHOTS)
-    return f"{shots}# {text}\n```python\n"
+PROGRAMS = "".join(f"# {q}\n```python\n{a}\n```\n\n" for q, a in _SHOTS)
+"""How programs look, which stands before the question for another."""
+
+
+def program_prompt(text: str) -> str:
+    """The programs of `PROGRAMS`, and the question for another."""
+    return f"{PROGRAMS}# {text}\n```python\n"
 
 
 async def written_text(clause: Clause, writer: Writer | None) -> Made | None:
@@ -206,6 +212,7 @@ async def written_text(clause: Clause, writer: Writer | None) -> Made | None:
         return None
     ask = Ask(
         prompt=chat_prompt(f"{clause.text}. Give only the text itself."),
+        constant=len(CHAT),
         max_tokens=160,
         stop=("<|im_end|>",),
         repeat_penalty=1.1,
@@ -214,12 +221,15 @@ async def written_text(clause: Clause, writer: Writer | None) -> Made | None:
     return Made(text=text + "\n", source="model") if text else None
 
 
+CHAT = (
+    "<|im_start|>system\nYou are a helpful assistant. Answer in one or two short "
+    "sentences.<|im_end|>\n<|im_start|>user\n"
+)
+"""How SmolLM2's chat form of one message begins."""
+
+
 def chat_prompt(text: str) -> str:
     """SmolLM2's chat form of one message."""
     for mark in ("<|im_start|>", "<|im_end|>", "<|endoftext|>"):
         text = text.replace(mark, "")
-    return (
-        "<|im_start|>system\nYou are a helpful assistant. Answer in one or two short "
-        f"sentences.<|im_end|>\n<|im_start|>user\n{text}<|im_end|>\n"
-        "<|im_start|>assistant\n"
-    )
+    return f"{CHAT}{text}<|im_end|>\n<|im_start|>assistant\n"

@@ -8,9 +8,9 @@ from the kind of the parameter and from what the earlier command declares to ans
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.catalogue import Slot, Tool
 from neuraxis.models.local.kinds import resolved, type_of
 from neuraxis.models.local.language import Language, split_words

@@ -8,8 +8,9 @@ search takes the combination that fits best, overlaps nowhere and leaves least o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.candidates import candidates
 from neuraxis.models.local.catalogue import Tool
 from neuraxis.models.local.earlier import Step

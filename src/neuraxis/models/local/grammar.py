@@ -36,8 +36,10 @@ async def decide(
 
     `found`: by tool and parameter, the typed values that the clause holds.
     """
+    shots = examples(tools)
     ask = Ask(
-        prompt=prompt(clause, tools),
+        prompt=f"{shots}q: {clause.text}\na: ",
+        constant=len(shots),
         max_tokens=LONGEST,
         grammar=grammar(clause, tools, found),
     )
@@ -67,8 +69,8 @@ async def decide(
     return tool, arguments
 
 
-def prompt(clause: Clause, tools: Sequence[Tool]) -> str:
-    """Examples of the tools, then the clause."""
+def examples(tools: Sequence[Tool]) -> str:
+    """How calls of the tools look, which stands before the clause."""
     lines: list[str] = []
     # The best tool's examples stand last, next to the question.
     for tool in reversed(tools):
@@ -76,8 +78,7 @@ def prompt(clause: Clause, tools: Sequence[Tool]) -> str:
             lines.append(_shot(tool.spec.description, tool.name, {}))
         for sample in tool.samples[:SHOTS]:
             lines.append(_shot(sample.clause.text, tool.name, sample.arguments))
-    lines.append(f"q: {clause.text}\na: ")
-    return "\n".join(lines)
+    return "".join([f"{line}\n" for line in lines])
 
 
 def _shot(question: str, name: str, arguments: Mapping[str, Json]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.later import dataclass
 from neuraxis.messages import Message, Result
 from neuraxis.specs import Json
 

@@ -12,13 +12,25 @@ from pathlib import Path
 
 from neuraxis.errors import MissingExtra, ModelError, ModelUnavailable
 from neuraxis.models.local import weights
-from neuraxis.models.local.runner import Ask, LlamaWriter, Writer, Written
+from neuraxis.models.local.runner import (
+    CONTEXT,
+    Ask,
+    LlamaWriter,
+    Writer,
+    Written,
+    binding_version,
+)
+from neuraxis.models.local.states import States
+
+STATES_MB = 64
+"""What the constant parts of prompts may take on the disk."""
 
 
 class LazyWriter:
     """SmolLM2, found or fetched when it is first asked.
 
-    `on_note` is called with what is fetched and how large it is.
+    `on_note` is called with what is fetched and how large it is. `states_mb`: how much
+    the constant parts of prompts may take on the disk, read; 0: nothing is kept.
     """
 
     def __init__(
@@ -27,11 +39,13 @@ class LazyWriter:
         threads: int | None = None,
         unchecked: bool = False,
         may_fetch: bool = True,
+        states_mb: int = STATES_MB,
         on_note: Callable[[str], None] | None = None,
     ) -> None:
         self._threads = threads
         self._unchecked = unchecked
         self._may_fetch = may_fetch
+        self._states_mb = states_mb
         self._on_note = on_note
         self._writer: LlamaWriter | None = None
         self._lock = asyncio.Lock()
@@ -47,8 +61,24 @@ class LazyWriter:
         """
         async with self._lock:
             if self._writer is None:
-                self._writer = LlamaWriter(await self._file(), threads=self._threads)
+                path = await self._file()
+                self._writer = LlamaWriter(
+                    path, threads=self._threads, states=self._states(path)
+                )
         return await self._writer.write(ask, on_text)
+
+    def _states(self, path: Path) -> States | None:
+        if self._states_mb <= 0:
+            return None
+        model = weights.SMOLLM2.sha256
+        if self._unchecked:  # any file: told from others without reading it all
+            found = path.stat()
+            model = f"{path.resolve()}\n{found.st_size}\n{found.st_mtime_ns}"
+        return States(
+            weights.folder().parent / "states",
+            f"{model}\nxllamacpp {binding_version()}\ncontext {CONTEXT}",
+            self._states_mb * 1_000_000,
+        )
 
     async def _file(self) -> Path:
         found = await asyncio.to_thread(weights.find, unchecked=self._unchecked)

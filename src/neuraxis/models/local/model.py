@@ -88,6 +88,7 @@ class LocalModel:
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         ask = Ask(
             prompt=contents.chat_prompt(request),
+            constant=len(contents.CHAT),
             max_tokens=LONGEST_CHAT,
             stop=("<|im_end|>",),
             repeat_penalty=1.1,

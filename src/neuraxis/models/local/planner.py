@@ -8,8 +8,9 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from neuraxis.later import dataclass
 from neuraxis.models.local import (
     chains,
     clauses,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.catalogue import Slot, Tool
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.language import Language

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.catalogue import Catalogue, Sample, Tool
 from neuraxis.models.local.language import Language
 from neuraxis.models.local.tokens import Clause

@@ -3,6 +3,8 @@
 `Writer` is what the planner needs of a model; `LlamaWriter` is the real one, tests
 bring their own. The work happens in a thread (the binding releases the GIL), pieces
 of text come back through a callback, and a set `stop` event ends it at the next piece.
+The constant beginning of a prompt is read once: between the calls of a run llama.cpp
+remembers it, between runs `states.py` does.
 """
 
 from __future__ import annotations
@@ -12,15 +14,20 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
+from neuraxis.later import dataclass
 from neuraxis.messages import Usage
+from neuraxis.models.local import slot
+from neuraxis.models.local.states import States
 
 CONTEXT = 2048
+REMEMBERED = 128
+"""MiB of prompts that llama.cpp remembers; its own limit is eight GiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +45,8 @@ class Ask:
     """One completion that is wanted. `grammar` is llguidance's Lark form."""
 
     prompt: str
+    constant: int = 0
+    """How many characters of the prompt are the same in later requests."""
     max_tokens: int = 128
     grammar: str | None = None
     stop: tuple[str, ...] = ()
@@ -60,25 +69,46 @@ class Writer(Protocol):
 
 
 def default_threads() -> int:
-    """Two threads where two or more cores are ours, else one."""
+    """Two threads where two cores are free for us, else one.
+
+    Each thread waits for the other by spinning: where others use the cores, two took
+    ten times the processor's time of one, and as much longer.
+    """
     cores = (
         len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1
     )
-    return 2 if cores >= 2 else 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return 2 if cores - busy > 1 else 1
+
+
+def binding_version() -> str:
+    """The version of the binding; empty: it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
+    try:
+        return version("xllamacpp")
+    except PackageNotFoundError:
+        return ""
 
 
 class LlamaWriter:
-    """The model file in llama.cpp; loaded at the first completion."""
+    """The model file in llama.cpp; loaded at the first completion.
+
+    `states`: where the constant parts of prompts are kept; None: in memory only.
+    """
 
     def __init__(
-        self, path: Path, *, threads: int | None = None, slots: Path | None = None
+        self, path: Path, *, threads: int | None = None, states: States | None = None
     ) -> None:
         self._path = path
         self._threads = threads or default_threads()
-        self._slots = slots
+        self._states = states
         self._server: Any = None
+        # Without the key nobody else on this machine can use the binding's server.
+        self._key = secrets.token_hex(32)
+        self._read: set[str] = set()
         self._lock = threading.Lock()
 
     async def write(
@@ -103,6 +133,7 @@ class LlamaWriter:
         """Give the memory back; the next completion loads again."""
         with self._lock:
             self._server = None
+            self._read.clear()
 
     def _run(
         self, ask: Ask, on_text: Callable[[str], None], stop: threading.Event
@@ -121,6 +152,7 @@ class LlamaWriter:
             request["grammar"] = ask.grammar
         if ask.repeat_penalty != 1.0:
             request["repeat_penalty"] = ask.repeat_penalty
+        constant = ask.prompt[: ask.constant]
         pieces: list[Mapping[str, Any]] = []
 
         def take(piece: Any) -> bool:
@@ -137,10 +169,35 @@ class LlamaWriter:
         # prompt would throw the first one's cached prefix away.
         with self._lock:
             server = self._load()
+            self._bring_back(server, constant)
             last = server.handle_completions(request, take)
-        if isinstance(last, dict):
-            pieces.append(cast("dict[str, Any]", last))
-        return _join(pieces, stopped=stop.is_set())
+            if isinstance(last, dict):
+                pieces.append(cast("dict[str, Any]", last))
+            written = _join(pieces, stopped=stop.is_set())
+            if not written.usage.cached_tokens:  # forgotten for other prompts
+                self._read.discard(constant)
+        return written
+
+    def _bring_back(self, server: Any, constant: str) -> None:
+        """Have the model know the constant part of a prompt, at its first use."""
+        if self._states is None or not constant or constant in self._read:
+            return
+        self._read.add(constant)
+        address, key = server.listening_address, self._key
+        try:
+            with self._states.lent(constant) as file:
+                if file is not None and slot.fill(address, key, file):
+                    return
+            # read by itself, so that what is saved holds no word of the request
+            request = {"prompt": constant, "max_tokens": 0, "cache_prompt": True}
+            answer = server.handle_completions(request)
+            if not isinstance(answer, dict) or "choices" not in answer:
+                return  # refused: what llama.cpp remembers is another prompt
+            with self._states.passing() as file:
+                if slot.save(address, key, file):
+                    self._states.store(constant, file.read_bytes())
+        except OSError:
+            return  # a folder that cannot be written: the prompt is read as a whole
 
     def _load(self) -> Any:
         if self._server is not None:
@@ -157,12 +214,11 @@ class LlamaWriter:
         params.cpuparams_batch.n_threads = self._threads
         params.verbosity = 0
         params.warmup = False
-        # The binding also listens on a loopback port; without the key nobody else
-        # on this machine can use it.
-        params.api_keys = [secrets.token_hex(32)]
-        if self._slots is not None:
-            self._slots.mkdir(parents=True, exist_ok=True)
-            params.slot_save_path = f"{self._slots}{os.sep}"
+        params.cache_ram_mib = REMEMBERED
+        # The binding also listens on a loopback port.
+        params.api_keys = [self._key]
+        if self._states is not None:
+            params.slot_save_path = f"{self._states.folder}{os.sep}"
         try:
             self._server = binding.Server(params)
         except Exception as error:

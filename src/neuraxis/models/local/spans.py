@@ -7,9 +7,9 @@ be given. Quoted text may also be a path or an address: `kinds` holds all it can
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.language import Language
 
 _QUOTES = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.language import Language, load, split_words
 from neuraxis.models.local.spans import Span, find
 

@@ -15,12 +15,12 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from neuraxis import settings
 from neuraxis.errors import ModelUnavailable
+from neuraxis.later import dataclass
 
 Progress = Callable[[int, int], None]
 """Called with the bytes so far and the bytes in all."""

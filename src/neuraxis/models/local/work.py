@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from neuraxis.later import dataclass
 from neuraxis.models.local.catalogue import Catalogue, Tool
 from neuraxis.models.local.earlier import Step
 from neuraxis.models.local.fill import Filling
