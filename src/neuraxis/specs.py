@@ -1,20 +1,27 @@
-"""What a plugin says of itself: data only, no callables.
+"""What a plugin says of itself: data only.
 
 A manifest (YAML) or a Python function flows in through `neuraxis.plugins`; dialects,
 models and the plan read these. A schema here is a JSON Schema 2020-12 dict made by
-`neuraxis.notation`: the same dict is shown to the model and enforced.
+`neuraxis.notation`: the same dict is shown to the model and enforced. What costs time
+to make may be put off until it is first read (`put_off`); who reads sees no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from neuraxis.later import dataclass
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""
 
 EffectKind = Literal["none", "read", "idempotent", "once"]
+
+Later = Callable[[], Mapping[str, Any]]
+"""Makes the values of fields that were put off, by name."""
+S = TypeVar("S", "CommandSpec", "PluginSpec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +99,13 @@ class CommandSpec:
     """A boolean response field whose False means that the step failed (rule C12)."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The command as the manifest wrote it, for rendering (rules A2, B2)."""
+    later: Later | None = field(default=None, init=False, repr=False, compare=False)
+    """Makes what was put off; None: everything is here. See `put_off`."""
+
+    if not TYPE_CHECKING:  # a checker is to know the fields, and no others
+
+        def __getattr__(self, name: str) -> Any:
+            return _made(self, name)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -129,8 +143,38 @@ class PluginSpec:
     """Where it came from, for messages: a file path or `module:function`."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The manifest as written (names as resolved strings), for rendering."""
+    later: Later | None = field(default=None, init=False, repr=False, compare=False)
+    """Makes what was put off; None: everything is here. See `put_off`."""
+
+    if not TYPE_CHECKING:  # a checker is to know the fields, and no others
+
+        def __getattr__(self, name: str) -> Any:
+            return _made(self, name)
 
     @property
     def description_model(self) -> str:
         """The text a model is shown (rule B15)."""
         return self.description_for_model or self.description
+
+
+def put_off(spec: S, later: Later, *names: str) -> S:
+    """The same spec, whose fields of these names `later` makes when one is first read.
+
+    The spec itself is changed: for who has just made it, and shown it to nobody.
+    A session of a thousand functions calls few of them, and may not show them all.
+    """
+    for name in names:
+        object.__delattr__(spec, name)
+    object.__setattr__(spec, "later", later)
+    return spec
+
+
+def _made(spec: Any, name: str) -> Any:
+    # Asked for a slot that is not set: it was put off, or is set since by another
+    # thread, or there is none of that name, of which the last line speaks.
+    later = object.__getattribute__(spec, "later")
+    if later is not None and name[:1] != "_":
+        for made, value in later().items():
+            object.__setattr__(spec, made, value)
+        object.__setattr__(spec, "later", None)
+    return object.__getattribute__(spec, name)

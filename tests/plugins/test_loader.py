@@ -257,3 +257,20 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load_plugin("broken")
     with pytest.raises(ConfigError, match="Did you mean greeter"):
         load_plugin("greter")
+
+
+@pytest.mark.parametrize("name", ["~nosuchuser/x", "x" * 300, "y" * 300 + ".py"])
+def test_a_name_that_no_path_can_have_is_a_name(name: str) -> None:
+    """Told as one that leads nowhere, whatever the system says of it."""
+    with pytest.raises(ConfigError, match="no such folder and no such name"):
+        load_plugin(name)
+
+
+def test_code_that_ends_the_process_is_a_mistake(tmp_path: Path) -> None:
+    """A script with `sys.exit()` at its end must not take the session with it."""
+    file = tmp_path / "script.py"
+    file.write_text("import sys\n\nsys.exit(3)\n", encoding="utf-8")
+    _, errors = load_plugins([str(file)])
+    (problem,) = errors[0].problems
+    assert problem.message == "importing it raised SystemExit: 3"
+    assert problem.line == 3

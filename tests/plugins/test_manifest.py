@@ -811,6 +811,16 @@ def test_tags_are_refused(text: str) -> None:
     assert any("tag" in item.message for item in errors(text))
 
 
+@pytest.mark.parametrize("tag", ["int", "float", "bool"])
+@pytest.mark.parametrize("value", ["", " x", " _"])
+def test_a_tag_without_such_a_value_is_told(tag: str, value: str) -> None:
+    """`!!int` with nothing behind it is a mistake like any other (fuzzing)."""
+    found = errors(f"config: !!{tag}{value}\n")
+    assert any(
+        f"value of the tag 'tag:yaml.org,2002:{tag}'" in item.message for item in found
+    )
+
+
 def test_billion_laughs_is_refused_fast() -> None:
     """Aliases are followed only so far."""
     text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"

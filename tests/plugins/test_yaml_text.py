@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import yaml
 
+from neuraxis.dialects import find_dialect
+from neuraxis.errors import ManifestError
 from neuraxis.plugins import (
     builtin_names,
     command,
@@ -18,6 +21,7 @@ from neuraxis.plugins import (
     plugin_from,
     to_yaml,
 )
+from neuraxis.plugins.converting import to_v2
 from neuraxis.specs import PluginSpec
 
 
@@ -165,3 +169,28 @@ commands:
         b: *box
 """
     assert_same(parse_manifest(text)[0])
+
+
+def test_a_yaml_library_without_its_fast_half_will_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PyYAML is built without libyaml on some systems: slower, and the same."""
+    text = """
+name: p
+info: {description: "d: é"}
+commands:
+  - command_name: go
+    description: d
+    parameter: {type: {a: {type: int, description: "x\\ny"}}}
+"""
+    spec, _ = parse_manifest(text)
+    usual = find_dialect("envelope_v2").prompt([spec], {})
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    monkeypatch.delattr(yaml, "CSafeDumper")
+    again, problems = parse_manifest(text)
+    assert (again, problems) == (spec, ())
+    assert parse_manifest(to_yaml(spec))[0].commands[0].parameters
+    assert parse_manifest(to_v2(spec))[0].commands[0].parameters
+    assert find_dialect("envelope_v2").prompt([spec], {}) == usual
+    with pytest.raises(ManifestError, match="levels deep"):
+        parse_manifest("[" * 5_000)

@@ -52,4 +52,5 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"module 'neuraxis.plugins' has no attribute {name!r}")
-    return getattr(importlib.import_module(where), name)
+    value = globals()[name] = getattr(importlib.import_module(where), name)
+    return value

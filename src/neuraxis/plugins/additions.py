@@ -21,6 +21,12 @@ def parse_effects(value: Json) -> Effects | str:
     """The effects that a word or a mapping names, or what is wrong with it."""
     if isinstance(value, Effects):
         return replace(value, declared=True)
+    if isinstance(value, str) and value in _OF_KIND:
+        return _OF_KIND[value]
+    return _parsed(value)
+
+
+def _parsed(value: Json) -> Effects | str:
     given: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
     if not isinstance(value, str | dict):
         return f"effects: expected one of {_kinds()}, got {sentences.type_name(value)}"
@@ -47,6 +53,10 @@ def parse_effects(value: Json) -> Effects | str:
         open_world=open_world,
         declared="destructive" in given or "open_world" in given,
     )
+
+
+_OF_KIND = {kind: made for kind in KINDS if isinstance(made := _parsed(kind), Effects)}
+"""The effects that one word names."""
 
 
 def _kinds() -> str:

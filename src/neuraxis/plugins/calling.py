@@ -6,23 +6,29 @@ thousand functions, and `inspect.signature` takes most of the time.
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from types import FunctionType, MethodType
 from typing import Any, cast
 
 from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.later import dataclass
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.convert import Convert, converter, is_plain
-from neuraxis.plugins.hints import Hint
+from neuraxis.plugins.hints import Hint, has_forward
+from neuraxis.record import record
 
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
+"""Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Caller:
     """How a function is called; a parameter that takes the `Context` is no hint."""
 
@@ -63,22 +69,20 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     taken = _from_code(function) or _from_signature(function)
     context_name = ""
     hints: dict[str, Hint] = {}
+    # what JSON gives is what the function takes; or would be, but for 3.0
+    plain = whole = not taken.positional
     for name in taken.names:
         hint = written.get(name, Any)
-        if hint is Context or (
-            type(hint) is not type and Context in getattr(hint, "__args__", ())
-        ):
+        kind = _kind(hint)
+        if kind is _CONTEXT:
             context_name = name
-        else:
-            hints[name] = hint
+            continue
+        hints[name] = hint
+        plain = plain and kind is _PLAIN
+        whole = whole and (kind is _PLAIN or hint is int)
     return Caller(
-        run=_converting(function, hints, taken.positional),
-        exact=(
-            function
-            if not taken.positional
-            and all(hint is int or is_plain(hint) for hint in hints.values())
-            else None
-        ),
+        run=function if plain else _converting(function, hints, taken.positional),
+        exact=function if whole else None,
         is_async=_is_async(function),
         context_name=context_name,
         hints=hints,
@@ -88,6 +92,23 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         rest=written.get(taken.rest, Any),
         returns=written.get("return", _EMPTY),
     )
+
+
+def _kind(hint: Hint) -> str:
+    try:
+        return _kind_of(hint)
+    except TypeError:  # it cannot be hashed
+        return _kind_of.__wrapped__(hint)
+
+
+@lru_cache(maxsize=1024)
+def _kind_of(hint: Hint) -> str:
+    """What a parameter of that hint means for a call."""
+    if has_forward(hint):
+        return _QUOTED
+    if hint is Context or Context in typing.get_args(hint):
+        return _CONTEXT
+    return _PLAIN if is_plain(hint) else ""
 
 
 def _from_code(function: Callable[..., Any]) -> _Taken | None:
@@ -137,21 +158,20 @@ def _from_signature(function: Callable[..., Any]) -> _Taken:
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
-    target: Any = inspect.unwrap(getattr(function, "func", function))
-    if not hasattr(target, "__annotations__"):  # an object with __call__
-        target = type(target).__call__
+    target: Any = function
+    if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
+        target = inspect.unwrap(getattr(function, "func", function))
+        if not hasattr(target, "__annotations__"):  # an object with __call__
+            target = type(target).__call__
     hints: Mapping[str, Hint] = getattr(target, "__annotations__", {})
     # Resolving costs twice what reading does, and is only needed for hints in quotes.
     for hint in hints.values():
-        if type(hint) is not type and _has_forward(hint):
+        if _kind(hint) is _QUOTED:
             break
     else:
         return hints
     try:
-        # Authors import `Context` for the type checker only, so it may be no name.
-        known = getattr(target, "__globals__", {})
-        extra = {} if "Context" in known else {"Context": Context}
-        return typing.get_type_hints(target, localns=extra or None, include_extras=True)
+        return _looked_up(target, hints)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise bad_function(
             where_of(function),
@@ -160,11 +180,36 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
         ) from error
 
 
-def _has_forward(hint: Hint) -> bool:
-    if isinstance(hint, str | typing.ForwardRef):
-        return True
-    parts = () if type(hint) is type else getattr(hint, "__args__", ())
-    return any(_has_forward(part) for part in parts)
+def _looked_up(target: Any, written: Mapping[str, Hint]) -> Mapping[str, Hint]:
+    """The hints, with those in quotes as what they name where the function stands."""
+    known: dict[str, Any] = getattr(target, "__globals__", {})
+    hints: dict[str, Hint] = {}
+    for name, hint in written.items():
+        # most are the plain name of a class
+        found = known.get(hint, _BUILTIN.get(hint)) if isinstance(hint, str) else None
+        hints[name] = found if isinstance(found, type) else _reference(hint)
+    stub: Any = FunctionType(_looked_up.__code__, known)
+    stub.__annotations__ = hints
+    if hasattr(target, "__type_params__"):
+        stub.__type_params__ = target.__type_params__
+    # Authors import `Context` for the type checker only, so it may be no name.
+    extra = {} if "Context" in known else {"Context": Context}
+    with _looking_up:
+        return typing.get_type_hints(stub, known, extra, include_extras=True)
+
+
+def _reference(hint: Hint) -> Hint:
+    return _compiled(hint) if isinstance(hint, str) else hint
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> typing.ForwardRef:
+    return typing.ForwardRef(text)
+
+
+_BUILTIN = vars(builtins)
+_looking_up = threading.RLock()
+"""A reference remembers what it was found to be, and is used again elsewhere."""
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
@@ -180,9 +225,7 @@ def _converting(
     hints: Mapping[str, Hint],
     positional: Sequence[str],
 ) -> Callable[..., Any]:
-    """The function itself where nothing is converted, else one that converts first."""
-    if not positional and all(is_plain(hint) for hint in hints.values()):
-        return function
+    """The function, called with values that are converted first."""
     made: dict[str, Convert] | None = None
 
     def run(*values: Any, **arguments: Any) -> Any:
@@ -190,6 +233,11 @@ def _converting(
         if made is None:  # at the first call: most commands are never called
             found = ((name, converter(hint)) for name, hint in hints.items())
             made = {name: change for name, change in found if change is not None}
+        if not values and not positional:
+            for name, change in made.items():
+                if name in arguments:
+                    arguments[name] = change(arguments[name])
+            return function(**arguments)
         given = [
             made[name](value) if name in made else value
             for name, value in zip(hints, values, strict=False)

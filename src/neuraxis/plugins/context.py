@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from neuraxis.later import dataclass
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 

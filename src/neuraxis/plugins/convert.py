@@ -99,6 +99,8 @@ _SIMPLE: Mapping[Hint, Convert] = {
     frozenset: _made(frozenset, None),
     tuple: _made(tuple, None),
 }
+_OTHER: Mapping[Convert, type] = {_float: int, _int: float}
+"""The class of a value that needs the conversion."""
 _NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
 
 
@@ -130,6 +132,8 @@ def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert |
         return lambda value: known[hint][0](value)
     origin = typing.get_origin(hint)
     if origin is not None:
+        if not hasattr(hint, "__args__"):  # `List` alone
+            return converter(origin, known)
         return _generic(hint, origin, typing.get_args(hint), known)
     if isinstance(hint, typing.NewType):
         return converter(hint.__supertype__, known)
@@ -173,7 +177,8 @@ def _list(each: Convert | None) -> Convert | None:
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
             return value
-        return [one(item) for item in cast("list[Any]", value)]
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [one(item) for item in items]
 
     return convert
 
@@ -274,11 +279,20 @@ def _fields(
         change = converter(field_hint, known)
         if change is not None:
             changes[name] = change
+    # A number of the other kind is rare, and mostly there is nothing else to change.
+    others = tuple([(name, _OTHER[c]) for name, c in changes.items() if c in _OTHER])
+    only_numbers = len(others) == len(changes)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given = cast("dict[str, Any]", value)
+        given: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        if only_numbers:
+            for name, other in others:
+                if given.get(name).__class__ is other:
+                    break
+            else:
+                return given if make is dict else make(**given)
         return make(
             **{
                 key: changes[key](item) if key in changes else item

@@ -42,7 +42,7 @@ def to_v2(spec: PluginSpec) -> str:
     return str(
         yaml.dump(
             tree,
-            Dumper=yaml.CSafeDumper,
+            Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
             sort_keys=False,
             allow_unicode=True,
             width=88,

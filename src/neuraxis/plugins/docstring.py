@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from neuraxis.later import dataclass, pattern
 
 _NAMED = frozenset({
     "Args", "Arguments", "Parameters", "Attributes", "Keyword Args",
@@ -15,7 +16,7 @@ _SECTIONS = _NAMED | _RETURNS | {
     "Yield", "Yields", "Raises", "Example", "Examples", "Note",
     "Notes", "See Also", "Todo", "Warning", "Warnings", "References",
 }  # fmt: skip
-_ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
+_ENTRY = pattern(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 `@command` only attaches data to a function and gives the function back. Type hints
 become the schema, the docstring the descriptions; arguments are turned into the hinted
-types before the call.
+types before the call. An author's mistakes are told at once; the schema and the texts
+are made when they are first read.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
@@ -18,17 +20,25 @@ from neuraxis.marks import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
 from neuraxis.plugins.additions import parse_effects, parse_examples
 from neuraxis.plugins.calling import Caller, bad_function, caller_of, where_of
 from neuraxis.plugins.docstring import Docstring, read_docstring
-from neuraxis.plugins.hints import Defs, Hint, inlined, schema_of
+from neuraxis.plugins.hints import Defs, Hint, inlined, schema_of, understand
 from neuraxis.plugins.registry import Command, Plugin
-from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
+from neuraxis.record import record
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec, put_off
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__neuraxis_command__"
 _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
+_NAMING = ("asset_refs", *FLAGS, FILE_WORD)
+"""What `@command` takes that names parameters."""
+_UNREADABLE = (
+    NameError, TypeError, ValueError, AttributeError, SyntaxError, LookupError,
+    RuntimeError,
+)  # fmt: skip
+"""What a hint raises that cannot be understood; pydantic's errors are among these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Options:
     """What `@command(...)` says beside hints and docstring."""
 
@@ -207,13 +217,14 @@ def _plugin(
     spec = PluginSpec(
         name=name,
         title=name,
-        # A function alone is its own plugin, and says what both are for.
-        description=read_docstring(doc).text if doc else _only(read),
+        description=read_docstring(doc).text if doc else "",
         generation="python",
         commands=tuple(built.spec for built in read),
         config=dict(config or {}),
         source=source or name,
     )
+    if not doc and len(read) == 1:
+        put_off(spec, partial(_description_of, read[0].spec), "description")
     return Plugin(
         spec=spec,
         commands={
@@ -230,11 +241,12 @@ def _plugin(
     )
 
 
-def _only(read: Sequence[Built]) -> str:
-    return read[0].spec.description if len(read) == 1 else ""
+def _description_of(only: CommandSpec) -> Mapping[str, Json]:
+    # A function alone is its own plugin, and says what both are for.
+    return {"description": only.description}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Built:
     """One function, read: its spec and how to call it."""
 
@@ -249,11 +261,46 @@ def options_of(function: Callable[..., Any]) -> Options:
 
 
 def read_function(function: Callable[..., Any]) -> Built:
-    """The spec of one function, and how to call it."""
+    """The spec of one function, and how to call it.
+
+    Raises:
+        ManifestError: a hint or what `@command` says cannot be understood.
+    """
     options = options_of(function)
-    where = where_of(function)
     caller = caller_of(function)
-    doc = read_docstring(function.__doc__) if function.__doc__ else _NO_DOC
+    _check(function, options, caller)
+    name = options.name or getattr(function, "__name__", "") or type(function).__name__
+    examples, wrong = (
+        parse_examples(options.examples, options.tool_name or name)
+        if options.examples
+        else ((), ())
+    )
+    if wrong:
+        raise bad_function(where_of(function), f"examples: {wrong[0][1]}")
+    spec = CommandSpec(
+        name=name,
+        effects=options.effects,
+        examples=examples,
+        example_output=options.example_output,
+        tool_name=options.tool_name,
+        time_limit=options.time_limit,
+        blocking=options.blocking,
+        concurrency=options.concurrency,
+        failure_field=options.failure_field,
+    )
+    # the docstring as it is now: what is read later is what was registered
+    later = partial(_described, caller, options, function.__doc__)
+    return Built(
+        spec=put_off(spec, later, "description", "parameters", "response"),
+        caller=caller,
+    )
+
+
+def _described(
+    caller: Caller, options: Options, docstring: str | None
+) -> dict[str, Json]:
+    """What a function says of itself in its docstring and its hints."""
+    doc = read_docstring(docstring) if docstring else _NO_DOC
     defs = Defs()
     properties: dict[str, Json] = {}
     for name, hint in caller.hints.items():
@@ -266,10 +313,6 @@ def read_function(function: Callable[..., Any]) -> Built:
             schema["x-asset-ref"] = True
         mark(schema, name, options)
         properties[name] = schema
-    _check_marks(options, properties, where)
-    for name in options.asset_refs:
-        if name not in properties and name != "*":
-            raise bad_function(where, f"asset_refs: there is no parameter {name!r}")
     whole: dict[str, Json] = {"type": "object", "properties": properties}
     if caller.required:
         whole["required"] = list(caller.required)
@@ -278,27 +321,40 @@ def read_function(function: Callable[..., Any]) -> Built:
     )
     if "*" in options.asset_refs:
         whole["x-asset-ref"] = True
-    name = options.name or getattr(function, "__name__", "") or type(function).__name__
-    examples, wrong = parse_examples(options.examples, options.tool_name or name)
-    if wrong:
-        raise bad_function(where, f"examples: {wrong[0][1]}")
-    return Built(
-        spec=CommandSpec(
-            name=name,
-            description=options.description or doc.text,
-            parameters=inlined(whole, defs) if defs.schemas else whole,
-            response=_response(caller.returns, doc),
-            effects=options.effects,
-            examples=examples,
-            example_output=options.example_output,
-            tool_name=options.tool_name,
-            time_limit=options.time_limit,
-            blocking=options.blocking,
-            concurrency=options.concurrency,
-            failure_field=options.failure_field,
-        ),
-        caller=caller,
-    )
+    return {
+        "description": options.description or doc.text,
+        "parameters": inlined(whole, defs) if defs.schemas else whole,
+        "response": _response(caller.returns, doc),
+    }
+
+
+def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
+    """Tell now what is wrong with a function, though its schema is made later."""
+    try:
+        for hint in caller.hints.values():
+            understand(hint)
+        if caller.open:
+            understand(caller.rest)
+        if caller.returns is not _EMPTY:
+            understand(caller.returns)
+    except _UNREADABLE as error:
+        raise bad_function(
+            where_of(function),
+            "a type hint cannot be understood: " + str(error).partition("\n")[0],
+        ) from error
+    for word in _NAMING:
+        for name in getattr(options, word):
+            if name not in caller.hints and (word, name) != ("asset_refs", "*"):
+                raise bad_function(
+                    where_of(function), f"{word}: there is no parameter {name!r}"
+                )
+    for name, use in options.names_file.items():
+        if use not in FILE_USES:
+            words = ", ".join(FILE_USES)
+            raise bad_function(
+                where_of(function),
+                f"{FILE_WORD}: {name}: expected one of {words}",
+            )
 
 
 def mark(schema: dict[str, Json], name: str, options: Options) -> None:
@@ -308,17 +364,6 @@ def mark(schema: dict[str, Json], name: str, options: Options) -> None:
             schema[key] = True
     if name in options.names_file:
         schema[FILE_KEY] = options.names_file[name]
-
-
-def _check_marks(options: Options, properties: Mapping[str, Json], where: str) -> None:
-    for word in (*FLAGS, FILE_WORD):
-        for name in getattr(options, word):
-            if name not in properties:
-                raise bad_function(where, f"{word}: there is no parameter {name!r}")
-    for name, use in options.names_file.items():
-        if use not in FILE_USES:
-            words = ", ".join(FILE_USES)
-            raise bad_function(where, f"{FILE_WORD}: {name}: expected one of {words}")
 
 
 def _response(hint: Hint, doc: Docstring) -> dict[str, Json] | None:

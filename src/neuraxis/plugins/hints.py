@@ -17,8 +17,11 @@ import types
 import typing
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
+from neuraxis.later import dataclass
 from neuraxis.notation.shapes import literal_of, union_of
 from neuraxis.plugins.docstring import read_docstring
 from neuraxis.specs import Json
@@ -57,13 +60,17 @@ LISTS = frozenset({
 SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})
 MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
 _UNIONS = (typing.Union, types.UnionType)
+_PARTS = frozenset({*_UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
+"""Of these generics nothing can be wrong but the parts."""
+_flat: WeakKeyDictionary[type[Any], dict[str, Json]] = WeakKeyDictionary()
+"""Schemas of classes whose fields have none of their own; shared, so never changed."""
 _BOUNDS = {
     "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum",
     "lt": "exclusiveMaximum", "multiple_of": "multipleOf", "pattern": "pattern",
 }  # fmt: skip
 
 
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Defs:
     """Schemas of the classes with fields that were met so far."""
 
@@ -73,6 +80,8 @@ class Defs:
     names: dict[type[Any], str] = dataclasses.field(
         default_factory=dict[type[Any], str]
     )
+    foreign: bool = False
+    """Whether some were made by pydantic, in an order of its own."""
 
     def name(self, hint: type[Any]) -> str:
         """The class's name, made unique."""
@@ -114,9 +123,47 @@ def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
     return {member.name: member for member in members}
 
 
-def field_hints(hint: Hint) -> dict[str, Hint]:
+def has_forward(hint: Hint) -> bool:
+    """Whether something in the hint stands in quotes, and must be looked up."""
+    if isinstance(hint, (str, typing.ForwardRef)):
+        return True
+    if isinstance(hint, type):
+        return False
+    for part in getattr(hint, "__args__", ()):
+        if type(part) is not type and has_forward(part):
+            return True
+    return False
+
+
+def field_hints(hint: Hint) -> Mapping[str, Hint]:
     """The hints of a class's fields, with what `Annotated` adds."""
+    if dataclasses.is_dataclass(hint):
+        found = {item.name: item.type for item in dataclasses.fields(hint)}
+    else:
+        found = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
+    # Looking names up costs ten times what reading does.
+    if not any(has_forward(part) for part in found.values()):
+        return found
     return typing.get_type_hints(hint, include_extras=True)
+
+
+def understand(hint: Hint) -> None:
+    """Raise what `schema_of` would: from then on its schema can be made at any time."""
+    try:
+        _understood(hint)
+    except TypeError:  # it cannot be hashed, or that is what is wrong with it
+        schema_of(hint, Defs())
+
+
+@lru_cache(maxsize=1024)
+def _understood(hint: Hint) -> None:
+    parts = typing.get_args(hint)
+    origin = typing.get_origin(hint) if parts else None
+    if origin in _PARTS:
+        for part in parts[1:] if origin in MAPPINGS else parts:
+            understand(part)
+    else:
+        schema_of(hint, Defs())
 
 
 def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
@@ -129,6 +176,8 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
         return dict(simple)
     origin = typing.get_origin(hint)
     if origin is not None:
+        if not hasattr(hint, "__args__"):  # `List` alone
+            return schema_of(origin, defs)
         return _generic(hint, origin, typing.get_args(hint), defs)
     if isinstance(hint, typing.NewType):
         return schema_of(hint.__supertype__, defs)
@@ -150,14 +199,18 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
 
 
 def inlined(schema: dict[str, Json], defs: Defs) -> dict[str, Json]:
-    """The schema for a root: no bare `$ref`, and the `$defs` it needs."""
+    """The schema for a root: no bare `$ref`, and the `$defs` it needs.
+
+    `defs` is what was met in making this schema.
+    """
     ref = schema.get("$ref")
     if isinstance(ref, str) and ref.rpartition("/")[2] in defs.schemas:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**defs.schemas[ref.rpartition("/")[2]], **rest}
+    elif not defs.foreign:  # all of them are used, in this order
+        return {**schema, "$defs": defs.schemas} if defs.schemas else schema
     used: dict[str, Json] = {}
-    if defs.schemas:
-        _used_defs(schema, defs.schemas, used)
+    _used_defs(schema, defs.schemas, used)
     return {**schema, "$defs": used} if used else schema
 
 
@@ -246,13 +299,7 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     if issubclass(hint, enum.Enum):
         return literal_of(list(enum_values(hint)))
     if is_model(hint):
-        schema = cast("dict[str, Json]", hint.model_json_schema())
-        defs.schemas.update(schema.pop("$defs", {}))
-        if "$ref" in schema:
-            return schema
-        name = defs.name(hint)
-        defs.schemas[name] = schema
-        return {"$ref": f"#/$defs/{name}"}
+        return _model(hint, defs)
     if dataclasses.is_dataclass(hint):
         fields = [item for item in dataclasses.fields(hint) if item.init]
         required = [
@@ -264,10 +311,8 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         return _object(hint, [item.name for item in fields], required, defs)
     if typing.is_typeddict(hint):
         keys = getattr(hint, "__required_keys__", frozenset[str]())
-        hints = field_hints(hint)
-        return _object(
-            hint, list(hints), [name for name in hints if name in keys], defs
-        )
+        names = list(hint.__annotations__)
+        return _object(hint, names, [name for name in names if name in keys], defs)
     if is_named_tuple(hint):
         defaults: Any = getattr(hint, "_field_defaults", {})
         names: list[str] = list(getattr(hint, "_fields", ()))
@@ -279,12 +324,33 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     return _opaque(hint)
 
 
+def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
+    """The schema that pydantic makes; it names classes without knowing of others."""
+    defs.foreign = True
+    schema = cast("dict[str, Json]", hint.model_json_schema())
+    inner = cast("dict[str, dict[str, Json]]", schema.pop("$defs", {}))
+    if any(defs.schemas.get(key, value) != value for key, value in inner.items()):
+        # another class of that name: all of this model's get its own name before them
+        prefix = f"{defs.name(hint)}."
+        schema = hint.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+        inner = {prefix + key: value for key, value in schema.pop("$defs").items()}
+    defs.schemas.update(inner)
+    if "$ref" in schema:
+        return schema
+    name = defs.name(hint)
+    defs.schemas[name] = schema
+    return {"$ref": f"#/$defs/{name}"}
+
+
 def _object(
     hint: type[Any], names: list[str], required: list[str], defs: Defs
 ) -> dict[str, Json]:
     name = defs.name(hint)
     ref: dict[str, Json] = {"$ref": f"#/$defs/{name}"}
     if name in defs.schemas:
+        return ref
+    if (known := _flat.get(hint)) is not None:
+        defs.schemas[name] = known
         return ref
     schema: dict[str, Json] = {"type": "object"}
     defs.schemas[name] = schema
@@ -302,6 +368,8 @@ def _object(
     if required:
         schema["required"] = required
     schema["additionalProperties"] = False
+    if "$ref" not in repr(properties):
+        _flat[hint] = schema
     return ref
 
 

@@ -9,7 +9,6 @@ whole manifest. Nothing that a manifest names is ever imported.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import re
 import sys
@@ -56,14 +55,13 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     name = source.strip()
     if name.startswith("neuraxis:"):
         return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
-    path = Path(name).expanduser()
-    is_file = path.suffix in (".py", ".yaml", ".yml") and path.is_file()
-    if is_file or path.name == FILE_NAME or (path / FILE_NAME).is_file():
+    path = _place(name)
+    if path is not None:
         return _from_path(path, allowed_dirs)
     known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
-    if path.exists():
+    if _exists(name):
         raise ConfigError(
             f"{name}: expected a folder with a {FILE_NAME}, a manifest, or a .py file"
         )
@@ -76,6 +74,24 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         f"plugin {name!r}: there is no such folder and no such name.{hint} "
         f"Names there are: {listed}"
     )
+
+
+def _place(name: str) -> Path | None:
+    """The folder, manifest or file that a text names; None: it is another name."""
+    try:
+        path = Path(name).expanduser()
+        is_file = path.suffix in (".py", ".yaml", ".yml") and path.is_file()
+        is_ours = path.name == FILE_NAME or (path / FILE_NAME).is_file()
+    except (OSError, RuntimeError):  # too long for a path; `~name` of nobody
+        return None
+    return path if is_file or is_ours else None
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).expanduser().exists()
+    except (OSError, RuntimeError):
+        return False
 
 
 def load_plugins(
@@ -123,7 +139,7 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
     where = f"entry point {point.name} ({point.value})"
     try:
         found = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _error(where, _raised(error)) from error
     if isinstance(found, str):
         return _from_folder(Path(found), allowed_dirs)
@@ -156,6 +172,8 @@ def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
 
 def _import(code: Path) -> ModuleType:
     """The module of one file, under a name that no other module has."""
+    import hashlib  # slow to import, and needed for files only
+
     digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
     folder = re.sub(r"\W", "_", code.parent.name)
     name = f"_neuraxis_plugin_{folder}_{digest}"
@@ -172,18 +190,21 @@ def _import(code: Path) -> ModuleType:
     except NeuraxisError as error:
         del sys.modules[name]
         raise _error(str(code), str(error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself
         del sys.modules[name]
         raise _error(str(code), _raised(error), _line_of(error, code)) from error
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 
-def _raised(error: Exception) -> str:
+def _raised(error: BaseException) -> str:
     first = next(iter(str(error).splitlines()), "")
     return f"importing it raised {type(error).__name__}: {first}"
 
 
-def _line_of(error: Exception, code: Path) -> int:
+def _line_of(error: BaseException, code: Path) -> int:
     """The last line of the plugin's own file that the error passed through."""
     if isinstance(error, SyntaxError) and error.filename == str(code):
         return error.lineno or 0
@@ -198,7 +219,7 @@ def _line_of(error: Exception, code: Path) -> int:
 def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Command]:
     try:
         holder = _holder(spec, module, code)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         first = next(iter(str(error).splitlines()), "")
         message = f"making Plugin raised {type(error).__name__}: {first}"
         raise _error(str(code), message, _line_of(error, code)) from error

@@ -8,7 +8,6 @@ the network.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,8 @@ from neuraxis.sentences import quote
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 FILE_NAME = "neuraxis.lock.json"
-VERSION = 1
+VERSION = 2
+_SHOWN = ("parameter", "parameters", "response")
 Locked = Mapping[str, Mapping[str, Json]]
 """The plugins of a lock file by name: each {digest, said}."""
 
@@ -32,7 +32,9 @@ def facts(spec: PluginSpec) -> dict[str, Json]:
         {
             "name": spec.name,
             "listed": spec.listed,
+            "id": spec.id,
             "title": spec.title,
+            "description_for_human": spec.description_for_human,
             "description": spec.description,
             "description_for_model": spec.description_for_model,
             "summary": spec.summary,
@@ -52,6 +54,8 @@ def _command(spec: CommandSpec) -> dict[str, Json]:
         "effects": asdict(spec.effects),
         "examples": [asdict(example) for example in spec.examples],
         "example_output": spec.example_output,
+        # some dialects show a manifest's own words, those we do not know among them
+        "raw": {key: spec.raw[key] for key in _SHOWN if key in spec.raw},
     }
 
 
@@ -61,6 +65,8 @@ def _plain(value: Json) -> Json:
 
 def digest(said: Json) -> str:
     """The sha256 of what a plugin says, whatever the order of its keys."""
+    import hashlib  # slow to import, and needed where there is a lock file only
+
     text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -77,11 +83,14 @@ def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
         tree: Json = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: cannot be read as a lock file: {error}") from error
     given = cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
     plugins: Json = given.get("plugins")
-    if given.get("version") != VERSION or not isinstance(plugins, dict):
+    is_whole = isinstance(plugins, dict) and all(
+        isinstance(item, dict) for item in cast("dict[str, Json]", plugins).values()
+    )
+    if given.get("version") != VERSION or not is_whole:
         raise ConfigError(
             f"{file}: expected a lock file of version {VERSION}; remove it and run "
             "`neuraxis plugins lock`"
@@ -118,7 +127,9 @@ def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
         return []
     lines: list[str] = []
     _compare(locked.get("said"), now["said"], "", lines)
-    return lines or ["something in its description"]
+    # a change of both is told once, by what is understood of it
+    plain = [line for line in lines if ".raw" not in line.partition(":")[0]]
+    return plain or lines or ["something in its description"]
 
 
 def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:

@@ -142,12 +142,7 @@ def _parameters(
         nodes = command["parameters"]
         where = (*place, "parameters")
         if isinstance(nodes, dict):
-            notes.error(
-                where,
-                "parameters: expected a list (protocol v1), got a mapping; "
-                "protocol v2 writes `parameter:`",
-            )
-            return parameter_schema(None, types)
+            return _other_form(where, "a list", "a mapping", types, notes)
         schema = _rooted(parameters_schema(nodes, types, problems=found))
         _note(found, where, notes)
         if isinstance(nodes, list):
@@ -156,12 +151,7 @@ def _parameters(
     node = command.get("parameter")
     where = (*place, "parameter")
     if isinstance(node, list):
-        notes.error(
-            where,
-            "parameter: expected a mapping with a type (protocol v2), got a list; "
-            "protocol v1 writes `parameters:`",
-        )
-        return parameter_schema(None, types)
+        return _other_form(where, "a mapping with a type", "a list", types, notes)
     schema = _rooted(parameter_schema(node, types, problems=found))
     _note(found, where, notes)
     if isinstance(node, dict):
@@ -171,6 +161,22 @@ def _parameters(
                 if key != "_type_ref":
                     _lint(part, key, (*where, "type", key), notes)
     return schema
+
+
+_OTHER = {
+    "parameters": ("protocol v1", "protocol v2 writes `parameter:`"),
+    "parameter": ("protocol v2", "protocol v1 writes `parameters:`"),
+}
+
+
+def _other_form(
+    where: Place, expected: str, got: str, types: TypeTable, notes: Notes
+) -> dict[str, Json]:
+    """One protocol's word with the other's form: told, and taken as no parameter."""
+    key = str(where[-1])
+    protocol, hint = _OTHER[key]
+    notes.error(where, f"{key}: expected {expected} ({protocol}), got {got}; {hint}")
+    return parameter_schema(None, types)
 
 
 def _lint_v1(nodes: list[Json], where: Place, notes: Notes) -> None:

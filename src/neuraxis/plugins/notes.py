@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from neuraxis.errors import ManifestProblem
+from neuraxis.later import dataclass
 from neuraxis.messages import Path as Place
 from neuraxis.plugins.yaml_nodes import Tree
 from neuraxis.sentences import nearest, type_name

@@ -7,12 +7,13 @@ plugins. Schemas are compiled when a command is first called.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from neuraxis import sentences
 from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.later import dataclass
 from neuraxis.messages import CallError
 from neuraxis.notation import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
@@ -79,6 +80,7 @@ class Registry:
         self._found: dict[tuple[str | None, str], Command] = {}
         self._tools: dict[str, tuple[str, str]] = {}
         self._tool_of: dict[tuple[str, str], str] = {}
+        self._specs: tuple[PluginSpec, ...] = ()
         self._stale = True
         self._explicit: dict[str, Command] = {}
         for plugin in plugins:
@@ -129,8 +131,9 @@ class Registry:
 
     @property
     def specs(self) -> tuple[PluginSpec, ...]:
-        """The specs of the listed plugins."""
-        return tuple(item.spec for item in self._plugins.values() if item.spec.listed)
+        """The specs of the listed plugins; the same tuple until one is added."""
+        self._refresh()
+        return self._specs
 
     @property
     def tool_names(self) -> Mapping[str, tuple[str, str]]:
@@ -198,6 +201,7 @@ class Registry:
         for tool, key in tools.items():
             found[None, tool] = found[key]
         self._found, self._tools = found, tools
+        self._specs = tuple([plugin.spec for plugin in self.listed])
         self._tool_of = {key: tool for tool, key in tools.items()}
         self._stale = False
 

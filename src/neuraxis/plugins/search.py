@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import cast
 
+from neuraxis.later import dataclass, pattern
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _K1 = 1.2
 _B = 0.75
 _NAME_WEIGHT = 3

@@ -8,14 +8,14 @@ what the author typed, a key stands once, aliases cannot blow up, tags are refus
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import yaml
 
 from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -41,7 +41,7 @@ _TEXT_TYPES = frozenset({
 })  # fmt: skip
 _NULL_TYPES = frozenset({"optional", "none", "null"})
 _AROUND_TEXT = _NULL_TYPES | {"list", "sequence", "array", "set", "union", "tuple"}
-_WORD = re.compile(r"[A-Za-z_][\w.]*")
+_WORD = pattern(r"[A-Za-z_][\w.]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +96,22 @@ def _refused(file: str, line: int, message: str) -> ManifestError:
     return ManifestError((ManifestProblem(file=file, line=line, message=message),))
 
 
+def _loader() -> Any:
+    """The reader of libyaml; PyYAML's own, eight times slower, where it has none."""
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def _compose(text: str) -> yaml.Node | None:
     # PyYAML's stubs leave these functions half typed.
     compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType]
-    return compose(text, Loader=yaml.CSafeLoader)
+    return compose(text, Loader=_loader())
 
 
 def _check_depth(text: str, file: str) -> None:
     """Refuse deep nesting before `compose`, whose C recursion would crash on it."""
     depth = 0
     parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
-    for event in parse(text, Loader=yaml.CSafeLoader):
+    for event in parse(text, Loader=_loader()):
         if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
             depth += 1
             if depth > MOST_DEPTH:
@@ -250,7 +255,7 @@ class _Reader:
                     return constructor.construct_yaml_int(node)
                 case _:
                     return constructor.construct_yaml_float(node)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, IndexError):
             line = node.start_mark.line + 1
             self._problem(line, f"expected a value of the tag {node.tag!r}")
             return None

@@ -27,7 +27,7 @@ def to_yaml(spec: PluginSpec) -> str:
     tree = manifest_tree(spec, loss)
     text = yaml.dump(
         _plain(tree, {}),
-        Dumper=yaml.CSafeDumper,
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
         sort_keys=False,
         allow_unicode=True,
         width=88,
