@@ -50,6 +50,15 @@ def test_values_are_quoted_on_one_short_line(value: object, quoted: str) -> None
     assert sentences.quote(value) == quoted
 
 
+@pytest.mark.parametrize("tell", ["unknown_plugin", "unknown_command", "asset_unknown"])
+def test_a_name_of_any_length_makes_a_short_error(tell: str) -> None:
+    """What a model writes for a name may be a whole page; the nearest is found."""
+    error = getattr(sentences, tell)("weather" * 100_000, ["x", "weather" * 17])
+    assert len(error.message) < 700
+    assert error.candidates == ("weather" * 17,)
+    assert '"weather' in error.message
+
+
 def test_no_error_holds_a_traceback() -> None:
     """The first line of an exception only, cut at 500 characters."""
     error = sentences.crashed("a.b", "ValueError", "x" * 900)

@@ -1,12 +1,13 @@
 """What is fuzzed and how its inputs are made; `benchmarks/fuzz.py` is the command.
 
-words.py    the dictionary of each format
-inputs.py   mutators of texts and trees, and seeds from files
-checks.py   what must hold of every answer: `Finding` where it does not
-texts.py    targets that read what a model wrote
-values.py   targets that are given trees: notation, references, events
-files.py    targets that read files and answers: manifests, plans, bundles, URLs
-engines.py  atheris, Hypothesis, and the mutators with a seeded random source
+words.py      the dictionary of each format
+inputs.py     mutators of texts and trees, and seeds from files
+checks.py     what must hold of every answer: `Finding` where it does not
+texts.py      targets that read what a model wrote: dialects, plans
+json_texts.py the target that reads JSON in text
+values.py     targets that are given trees: notation, references, events
+files.py      targets that read files and answers: manifests, plans, bundles, URLs
+engines.py    atheris, Hypothesis, and the mutators with a seeded random source
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ class Target:
 
 def all_targets() -> dict[str, Target]:
     """Every target by its name."""
-    from fuzzing import files, texts, values
+    from fuzzing import files, json_texts, texts, values
 
-    return {
-        target.name: target
-        for target in (*texts.TARGETS, *values.TARGETS, *files.TARGETS)
-    }
+    rooms = (texts, json_texts, values, files)
+    return {target.name: target for room in rooms for target in room.TARGETS}

@@ -1,8 +1,7 @@
-"""Targets that read what a model wrote: dialects, JSON in text, plans."""
+"""Targets that read what a model wrote: dialects and plans."""
 
 from __future__ import annotations
 
-import json
 import random
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,8 +15,6 @@ from fuzzing.inputs import as_bytes, as_text, shared_lines
 from fuzzing.words import CALL_WORDS, ENVELOPE_WORDS, JSON_WORDS
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.dialects.early import ReadsEarly
-from neuraxis.dialects.json_fault import Fault
-from neuraxis.dialects.json_text import Value, find, loads, pieces, read_at
 from neuraxis.dialects.native import safe_name
 from neuraxis.messages import (
     Call,
@@ -170,86 +167,6 @@ def _cut(text: str, dice: random.Random) -> Any:
         at += width
 
 
-# --- JSON in text ---------------------------------------------------------------
-
-
-def _standard(text: str) -> Json | Fault:
-    """What the standard library reads; a fault where it takes more than JSON."""
-    bad = Fault(code="malformed", message="", position=0)
-
-    def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        if len(dict(pairs)) != len(pairs):
-            raise ValueError
-        return dict(pairs)
-
-    def refuse(word: str) -> Json:
-        raise ValueError(word)
-
-    try:
-        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return bad
-    return value
-
-
-def _depth(value: Json) -> int:
-    deepest, level = 0, [value]
-    while level:
-        deepest += any(isinstance(item, dict | list) for item in level)
-        level = [
-            part
-            for item in level
-            if isinstance(item, dict | list)
-            for part in (item.values() if isinstance(item, dict) else item)
-        ]
-    return deepest
-
-
-def read_json(data: bytes) -> None:
-    """Valid JSON is unchanged, and what is taken strictly is valid JSON."""
-    text = as_text(data)
-    strict = checks.timed(len(text), lambda: loads(text))
-    standard = _standard(text)
-    if isinstance(strict, Value):
-        must(not isinstance(standard, Fault), "taken strictly, but no JSON")
-        must(same(strict.value, standard), "read strictly as something else")
-        must(not strict.notes and not strict.completed, "notes of strict reading")
-    elif not isinstance(standard, Fault) and checks.is_whole(text):
-        must(_depth(standard) > 200, f"valid JSON is refused: {strict.message}")
-    if isinstance(strict, Fault):
-        must(strict.message and 0 <= strict.position <= len(text), "an odd fault")
-    start = len(text) - len(text.lstrip(" \t\n\r"))
-    lenient = checks.timed(len(text), lambda: read_at(text, start))
-    if isinstance(strict, Value):
-        must(isinstance(lenient, Value), "valid JSON is refused leniently")
-        must(same(lenient.value, strict.value), "valid JSON is changed leniently")
-        must(not lenient.notes, "a note of a leniency for valid JSON")
-    elif isinstance(lenient, Value):
-        must(checks.can_be_stored(lenient.value), "a value that cannot be stored")
-    found = checks.timed(len(text), lambda: find(text))
-    if isinstance(strict, Value) and isinstance(strict.value, dict | list):
-        must(found.fault is None, "valid JSON is a fault among text")
-        must(
-            same([item.value for item in found.values], [strict.value]),
-            "valid JSON is changed among text",
-        )
-    _check_pieces(text)
-
-
-def _check_pieces(text: str) -> None:
-    for whole in (True, False):
-        at = 0
-        cut = checks.timed(len(text), lambda w=whole: pieces(text, whole=w))
-        for piece in cut:
-            must(piece.start == at < piece.end, "pieces with gaps")
-            at = piece.end
-            if piece.value is not None:
-                must(whole or not piece.value.completed, "a cut value is completed")
-                must(checks.can_be_stored(piece.value.value), "value unfit to store")
-        must(at == len(text), "pieces end before the text")
-
-
 # --- plans ----------------------------------------------------------------------
 
 
@@ -329,6 +246,10 @@ _INTENTS = (
     '{"tool": "note", "$for_each": [1, 2], "$max_items": 5, "text": "{{ item }}"}]',
     '<tool_call>{"name": "search", "arguments": "{\\"query\\": 1}"}</tool_call>',
     "Just words, and {a name} or [see below].",
+    '[TOOL_CALLS]search[ARGS]{"query": "q"}[TOOL_CALLS]note[ARGS]{"text": "a"}</s>',
+    "<tool_call>\n<function=note>\n<parameter=text>\na\n</parameter>\n</function>\n"
+    "</tool_call>\n<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>q"
+    "</arg_value>\n</tool_call>",
 )
 _ENVELOPE = (
     '{"sender": {"role": "cerebrum"}, "receiver": {"role": "plugin", "name": "web"}, '
@@ -348,7 +269,7 @@ _NATIVE = (
 )
 
 
-def _seeds(own: Sequence[str], foreign: bool = True) -> Callable[[], list[bytes]]:
+def seeds_of(own: Sequence[str], foreign: bool = True) -> Callable[[], list[bytes]]:
     def seeds() -> list[bytes]:
         more = shared_lines("malformed/*.jsonl", "input", 60) if foreign else []
         return [*map(as_bytes, own), *more]
@@ -369,7 +290,7 @@ TARGETS = (
             run=lambda data, name=name: read_reply(name, data),
             kind="text",
             words=(*words, *CALL_WORDS, *JSON_WORDS),
-            seeds=_seeds(seeds),
+            seeds=seeds_of(seeds),
         )
         for name, words, seeds in _DIALECTS
     ),
@@ -379,23 +300,16 @@ TARGETS = (
             run=lambda data, name=name: read_early(name, data),
             kind="text",
             words=(*words, *JSON_WORDS),
-            seeds=_seeds(seeds, foreign=False),
+            seeds=seeds_of(seeds, foreign=False),
         )
         for name, words, seeds in _DIALECTS
         if name != "envelope_v1"
-    ),
-    Target(
-        name="json_text",
-        run=read_json,
-        kind="text",
-        words=JSON_WORDS,
-        seeds=_seeds(('{"a": [1, 2.5e3, "x\\n", null, {"b": true}]}', "[]", '"x"')),
     ),
     Target(
         name="plan",
         run=build_plan,
         kind="text",
         words=(*CALL_WORDS, *JSON_WORDS),
-        seeds=_seeds(_INTENTS, foreign=False),
+        seeds=seeds_of(_INTENTS, foreign=False),
     ),
 )

@@ -8,85 +8,19 @@ quoted as data and never as an instruction.
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from neuraxis.messages import CallError, Path, Problem
+from neuraxis.messages import CallError, Problem
+from neuraxis.quoting import QUOTED as QUOTED  # the words of a message, beside them
+from neuraxis.quoting import did_you_mean, listed, named
+from neuraxis.quoting import nearest as nearest
+from neuraxis.quoting import path_text as path_text
+from neuraxis.quoting import quote as quote
+from neuraxis.quoting import type_name as type_name
 from neuraxis.specs import Json
 
-QUOTED = 60
-"""Characters of a value that an error quotes."""
-
-
-def quote(value: Any) -> str:
-    """A short, one-line quotation of a JSON value, or the type of anything else."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return f"<{type_name(value)}>"
-    return text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
-
-
-def type_name(value: Any) -> str:
-    """JSON's name of the value's type, or the qualified class name."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            cls: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
-            return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def path_text(path: Path, root: str = "") -> str:
-    """`boxes[1].x`; a key that is no plain word stands in brackets and quotes."""
-    text = root
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.replace("_", "a").replace("-", "a").isalnum():
-            text += f".{part}" if text else part
-        else:
-            text += f"[{json.dumps(part, ensure_ascii=False)}]"
-    return text
-
-
-def nearest(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """The names closest to `name`, best first; case and punctuation count little."""
-    known = list(dict.fromkeys(names))
-    folded: dict[str, list[str]] = {}
-    for item in known:
-        folded.setdefault(_fold(item), []).append(item)
-    close = difflib.get_close_matches(_fold(name), folded, n=most, cutoff=0.6)
-    return tuple(item for key in close for item in folded[key])[:most]
-
-
-def _fold(name: str) -> str:
-    return "".join(char for char in name.casefold() if char.isalnum())
-
-
-def _list(names: Sequence[str], most: int = 20) -> str:
-    shown = ", ".join(names[:most])
-    rest = len(names) - most
-    return f"{shown} and {rest} more" if rest > 0 else shown or "none"
-
-
-def _did_you_mean(candidates: Sequence[str]) -> str:
-    return f" Did you mean {' or '.join(candidates)}?" if candidates else ""
-
+_WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 # --- reading a reply -----------------------------------------------------------
 
@@ -142,8 +76,8 @@ def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
         code="unknown_plugin",
         where="receiver.name",
         candidates=close,
-        message=f"The requested plugin {json.dumps(name)} does not exist."
-        f"{_did_you_mean(close)} Plugins there are: {_list(known)}. "
+        message=f"The requested plugin {named(name)} does not exist."
+        f"{did_you_mean(close)} Plugins there are: {listed(known)}. "
         "If none fits, do the task yourself and answer the user directly.",
     )
 
@@ -157,8 +91,8 @@ def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallEr
         code="unknown_command",
         where="content.command" if plugin else "tool",
         candidates=close,
-        message=f"{json.dumps(name)}: {what} of that name.{_did_you_mean(close)} "
-        f"{kind} are: {_list(known)}.",
+        message=f"{named(name)}: {what} of that name.{did_you_mean(close)} "
+        f"{kind} are: {listed(known)}.",
     )
 
 
@@ -177,13 +111,13 @@ def invalid_param(
     target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
 ) -> CallError:
     """Arguments do not fit; every problem at once, each with its path (D7)."""
-    listed = "; ".join(problem_text(problem, target) for problem in problems)
-    tail = f" Parameters of {target}: {_list(list(valid))}." if valid else ""
+    told = "; ".join(problem_text(problem, target) for problem in problems)
+    tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
     return CallError(
         code="invalid_param",
         where=path_text(problems[0].path, target) if problems else target,
         problems=tuple(problems),
-        message=f"{listed}.{tail}",
+        message=f"{told}.{tail}",
     )
 
 
@@ -215,8 +149,8 @@ def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> Cal
         where=where,
         candidates=close,
         message=f"{where + ': ' if where else ''}there is no asset "
-        f"{json.dumps(asset_id)}.{_did_you_mean(close)} "
-        f"Assets there are: {_list(known)}.",
+        f"{named(asset_id)}.{did_you_mean(close)} "
+        f"Assets there are: {listed(known)}.",
     )
 
 
@@ -228,7 +162,7 @@ def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallE
         code="asset_not_found",
         where=where,
         message=f"{where + ': ' if where else ''}there is no asset "
-        f"{json.dumps(asset_id)}. Use the id of an asset that was told, or the value.",
+        f"{named(asset_id)}. Use the id of an asset that was told, or the value.",
     )
 
 
@@ -354,14 +288,13 @@ def outcome_unknown(target: str) -> CallError:
 
 def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
     """The answer is not what the manifest declares (rule D11)."""
-    listed = "; ".join(problem_text(problem, "response") for problem in problems)
+    told = "; ".join(problem_text(problem, "response") for problem in problems)
     return CallError(
         code="plugin_contract_error",
         where=target,
         problems=tuple(problems),
         fixable_by="author",
-        message=f"{target} gave an answer that its description does not allow: "
-        f"{listed}.",
+        message=f"{target} gave an answer that its description does not allow: {told}.",
     )
 
 
@@ -378,11 +311,11 @@ def items_failed(
     target: str, failed: int, items: int, told: Sequence[str]
 ) -> CallError:
     """Some of the items of a step with `for_each` failed."""
-    listed = "; ".join(text.rstrip(".") for text in told)
+    each = "; ".join(text.rstrip(".") for text in told)
     return CallError(
         code="failed",
         where=target,
-        message=f"{target} failed for {failed} of {items} items: {listed}. "
+        message=f"{target} failed for {failed} of {items} items: {each}. "
         "What became of each item stands in the response.",
     )
 
@@ -406,12 +339,12 @@ def one_at_a_time() -> CallError:
 
 def asset_list(meta: Sequence[Json]) -> str:
     """The live assets, as the model sees them each round (rule B55)."""
-    listed = "\n".join(json.dumps(item, ensure_ascii=False) for item in meta)
+    rows = "\n".join([_WRITTEN(item) for item in meta])
     # what a plugin named a column must not end the block
-    listed = listed.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
+    rows = rows.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
     return (
         "Current AssetMeta list (what is kept; refer to it by its path, "
-        "e.g. asset://ID/content/response):\n```json\n" + listed + "\n```"
+        "e.g. asset://ID/content/response):\n```json\n" + rows + "\n```"
     )
 
 

@@ -273,6 +273,7 @@ def test_made_up_replies_mean_the_same_early(
             for item in items
         ]
         text = f"{junk[0]}[{(',' + junk[2]).join(parts)}]{junk[3]}"
-    if junk[3] == "</think>":
+    ends = text.count("</think>")
+    if junk[3] == "</think>" or (junk[0] == "<think>" and ends > 1):
         return  # told in the module's text: nobody can see that before
     _check(_dialect(name), Completion(text=text), size)

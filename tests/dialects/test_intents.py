@@ -14,8 +14,10 @@ from neuraxis.dialects.intents_read import read_reply
 from neuraxis.dialects.quick import quick_calls
 from neuraxis.errors import TemplateError
 from neuraxis.messages import Call, Completion, Message, Result
+from neuraxis.notation.coercion import has_whole_float
+from neuraxis.references import find_places
 from neuraxis.sentences import truncated_reply
-from neuraxis.specs import CommandSpec, Example, ExampleCall, PluginSpec
+from neuraxis.specs import CommandSpec, Example, ExampleCall, Json, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter, expected, results
 from wire_cases import written as reply_as_case
 
@@ -475,6 +477,61 @@ def test_the_short_way_reads_what_the_long_way_reads(written: list[Call]) -> Non
     quick = quick_calls(text, START, END, counter())
     if quick is not None:
         assert quick == read_reply(text, next_id=counter()).calls
+
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(-50, 50).map(float)
+    | st.sampled_from(["{{x}}", "PREVIOUS", "asset://a1", "a/b", "$as", "\u00e9", '"'])
+    | st.text(max_size=5)
+)
+_values = st.recursive(
+    _scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "asset_id", "b"]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    intents=st.lists(
+        st.dictionaries(st.sampled_from(["x", "y", "$x"]), _values, max_size=3),
+        min_size=1,
+        max_size=3,
+    ),
+    indent=st.sampled_from([None, 1]),
+)
+def test_a_call_that_says_what_it_was_read_from_needs_no_second_look(
+    intents: list[dict[str, Json]], indent: int | None
+) -> None:
+    """No reference, no whole float, and the text reads back as the arguments."""
+    written = json.dumps([{"tool": "A", **intent} for intent in intents], indent=indent)
+    text = f"{START}\n{written}\n{END}"
+    for call in quick_calls(text, START, END, counter()) or ():
+        if call.read is not None:
+            assert call.read[0] is call.arguments
+            again = json.loads(call.read[1])
+            assert again.pop("tool") == call.command
+            assert repr(again) == repr(call.arguments)
+            assert find_places(call.arguments) == []
+            assert not has_whole_float(call.arguments)
+
+
+def test_the_plain_call_does_say_what_it_was_read_from() -> None:
+    """Else the short way would never be taken, and nobody would notice."""
+    text = f'{START}\n[{{"tool": "A", "x": 1.5}}, {{"tool":"B"}} ]\n{END}'
+    calls = quick_calls(text, START, END, counter())
+    assert calls is not None
+    assert [call.read for call in calls] == [
+        ({"x": 1.5}, '{"tool": "A", "x": 1.5}'),
+        ({}, '{"tool":"B"}'),
+    ]
 
 
 @pytest.mark.parametrize(

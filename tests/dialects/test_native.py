@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraxis.dialects.native import Native, safe_name
-from neuraxis.dialects.native_schema import REFERENCE
+from neuraxis.dialects.native_schema import REFERENCE, for_server
 from neuraxis.messages import Call, Completion, Message, NativeCall, Result
+from neuraxis.notation.coercion import has_whole_float
+from neuraxis.references import find_places
 from neuraxis.sentences import malformed_reply
-from neuraxis.specs import CommandSpec, PluginSpec
+from neuraxis.specs import CommandSpec, Json, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter, expected, written
 
 REPLIES = cases("native", "reply")
@@ -57,9 +59,23 @@ def test_reply_is_read(case: Case) -> None:
 @pytest.mark.parametrize("case", REPLIES, ids=case_id)
 def test_reply_is_read_strictly(case: Case) -> None:
     """Strict reading takes exactly JSON and leaves the text alone."""
-    outcome = case if case.get("both") else case["strict"]
+    all_text = {"texts": [case["reply"].strip()]}
+    outcome = case if case.get("both") else case.get("strict", all_text)
     reply = native(strict=True).decode(completion(case), next_id=counter())
     assert expected(outcome) == written(reply)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in REPLIES if case.get("prefixes")], ids=case_id
+)
+def test_D10_no_beginning_of_a_call_in_the_text_is_another_call(case: Case) -> None:
+    """Also where the server does not say that it cut: whole calls, or none."""
+    whole = native().decode(completion(case), next_id=counter()).calls
+    for end in range(len(case["reply"])):
+        for reason in ("stop", "length"):
+            cut = Completion(text=case["reply"][:end], finish_reason=reason)
+            calls = native().decode(cut, next_id=counter()).calls
+            assert calls == (whole[: len(calls)] if reason == "stop" else ())
 
 
 @pytest.mark.parametrize("case", REPLIES, ids=case_id)
@@ -252,3 +268,77 @@ def test_what_is_passed_is_read_again(strict: bool, given: list[object]) -> None
     if not strict:
         text = Completion(text=dialect.write(calls))
         assert calls == dialect.decode(text, next_id=counter()).calls
+
+
+# --- schemas for servers ------------------------------------------------------
+
+
+def test_B41_a_union_of_classes_is_one_reference() -> None:
+    """However many classes there are, a server is shown the reference once."""
+    classes = [{"x-type": f"pkg.Class{index}", "not": {}} for index in range(5)]
+    assert for_server({"anyOf": classes, "description": "what is drawn"}) == {
+        **REFERENCE,
+        "description": "what is drawn",
+    }
+    mixed = for_server({"anyOf": [*classes, {"type": "string"}], "x-asset-ref": True})
+    assert mixed == {"anyOf": [REFERENCE, {"type": "string"}]}
+
+
+def test_a_union_with_references_is_never_exclusive() -> None:
+    """`oneOf` with the reference in two arms would allow none."""
+    arms = [
+        {"type": "string", "x-asset-ref": True},
+        {"type": "integer", "x-asset-ref": True},
+    ]
+    shown = for_server({"oneOf": arms})
+    assert shown == {"anyOf": [{"type": "string"}, REFERENCE, {"type": "integer"}]}
+    plain = {"oneOf": [{"type": "string"}, {"type": "integer"}]}
+    assert for_server(plain) == plain
+
+
+def test_a_union_of_one_keeps_what_stands_beside_it() -> None:
+    """Only words about the value move; what is enforced stays where it is."""
+    beside = {"type": "object", "required": ["a"], "anyOf": [{"required": ["b"]}]}
+    assert for_server(beside) == beside
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    arguments=st.dictionaries(
+        st.text("ab$", max_size=2),
+        st.integers()
+        | st.booleans()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.sampled_from(["{{ x }}", "PREVIOUS", "asset://a", "é", "\\", "a"])
+        | st.lists(st.integers() | st.just({"asset_id": "a1"}), max_size=2),
+        max_size=3,
+    ),
+    name=st.sampled_from(["SEARCH", "größe", "nap", "unknown"]),
+)
+def test_the_short_way_reads_what_the_long_way_reads(
+    arguments: dict[str, Json], name: str
+) -> None:
+    """A flawless tool call is the same call, however it is read."""
+    given = NativeCall(id="x", name=safe_name(name), arguments=json.dumps(arguments))
+    both = [
+        native().decode(
+            Completion(tool_calls=(given,), finish_reason=reason), next_id=counter()
+        )
+        for reason in ("tool_calls", "stop")
+    ]
+    assert both[0] == both[1]
+    for call in both[0].calls:
+        if call.read is not None:
+            assert call.read[0] is call.arguments
+            assert find_places(call.arguments) == []
+            assert not has_whole_float(call.arguments)
+
+
+def test_the_plain_tool_call_is_read_the_short_way() -> None:
+    """Else the short way would never be taken; a name of ours is needed for it."""
+    plain = NativeCall(id="x", name="SEARCH", arguments='{"query": "a"}')
+    odd = NativeCall(id="y", name="SEARCH", arguments='{"query": "a", "query": "b"}')
+    whole = Completion(tool_calls=(plain,), finish_reason="tool_calls")
+    assert native().decode(whole, next_id=counter()).calls[0].read is not None
+    twice = Completion(tool_calls=(plain, odd), finish_reason="tool_calls")
+    assert native().decode(twice, next_id=counter()).calls == ()

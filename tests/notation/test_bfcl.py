@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from benchmark_file import benchmark
+
 
 @pytest.fixture(scope="module")
 def bfcl() -> ModuleType:
-    """The benchmark, loaded from its file."""
-    path = Path(__file__).parents[2] / "benchmarks" / "bfcl.py"
-    spec = importlib.util.spec_from_file_location("_neuraxis_bfcl", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("bfcl")
 
 
 @pytest.mark.parametrize("form", ["dsl_v2", "dsl_v2+", "dsl_v1", "json_schema"])

@@ -512,3 +512,28 @@ def test_concopilot_configs(shared_data: Any) -> None:
             seen += 1
         assert [] == errors(problems), path.name
     assert seen > 15
+
+
+def test_B43_a_raw_reference_is_written_as_it_was() -> None:
+    """`resolve: false` of any type becomes the same node again; alone it is told."""
+    text = """
+    type:
+      a: {type: numpy.ndarray, asset_ref_acceptable: true, resolve: false,
+          description: an array}
+      b: {type: "List[int]", asset_ref_acceptable: true, resolve: false, example: [1]}
+      c: {type: Any, asset_ref_acceptable: true, resolve: false}
+    """
+    schema, problems = translated(text)
+    assert [] == problems
+    checker = Schema(schema)
+    reference = {"asset_id": "a1", "field_path": ["content", 0]}
+    assert checker.valid(dict.fromkeys("abc", reference))
+    assert not checker.valid({"a": 1, "b": [1], "c": 1})
+    assert not checker.takes_reference(("a",))
+    loss: list[str] = []
+    node = node_from_schema(schema, loss=loss)
+    assert [] == loss
+    assert schema == parameter_schema({"type": node["type"]})
+    _, problems = translated("type: {a: {type: int, resolve: false}}")
+    assert ["error"] == [problem.severity for problem in problems]
+    assert "needs asset_ref_acceptable" in problems[0].message

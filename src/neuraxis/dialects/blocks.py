@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from neuraxis.dialects.foreign_calls import between_calls
 from neuraxis.dialects.json_text import (
     Piece,
     Value,
@@ -16,14 +17,15 @@ from neuraxis.dialects.json_text import (
     strip_fence_before,
     thought_text,
 )
+from neuraxis.later import pattern
 from neuraxis.messages import CallError, Completion, Reply
 from neuraxis.sentences import malformed_reply, truncated_reply
 
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
-_NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
-_ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
+_NEXT_QUESTION = pattern(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+_ANSWER_LABEL = pattern(r"\s*a:[ \t]*\n?")
 
 
 WHOLE = ("stop", "tool_calls")
@@ -61,13 +63,16 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
 
 
 def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
-    """Values with nothing between them but fences and commas belong together."""
+    """Values with nothing between them but fences and commas belong together.
+
+    The tokens of a chat template are fences, too.
+    """
     groups: list[list[Piece]] = []
     for piece in values:
         if groups:
             between = text[groups[-1][-1].end : piece.start]
             between = strip_fence_before(strip_fence_after(between))
-            if between.strip() in ("", ","):
+            if between_calls(between):
                 groups[-1].append(piece)
                 continue
         groups.append([piece])

@@ -7,9 +7,8 @@ message to the user is text (B7). One mistake in a reply means that none of it i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, cast
 
 from neuraxis.dialects.blocks import (
@@ -19,8 +18,11 @@ from neuraxis.dialects.blocks import (
     said_around,
     thoughts,
 )
+from neuraxis.dialects.foreign_calls import begins
+from neuraxis.dialects.intents_calls import like_intents
 from neuraxis.dialects.json_fault import Fault, call_error
 from neuraxis.dialects.json_text import Piece, Value, loads, pieces
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.sentences import (
     malformed_reply,
@@ -32,7 +34,7 @@ from neuraxis.specs import Json
 
 Generation = Literal["v1", "v2"]
 
-_SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_SAYS_CALL = pattern(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
 
@@ -87,7 +89,7 @@ def read_reply(
     reading.thoughts += thoughts(text, found)
     block, fault = _find_block(text, found, reading)
     if fault is None and not block:
-        fault = open_thought(text, found)
+        fault = open_thought(text, found) or _other_form(text, found)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
@@ -116,6 +118,20 @@ def _find_block(
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
     return (groups[0] if groups else []), None
+
+
+def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
+    """A call that is no message was not meant for the user."""
+    begun = begins(text, found)
+    if begun is None:
+        values = [piece for piece in found if piece.value and like_intents(piece.value)]
+        begun = values[0].start if values else None
+    if begun is None:
+        return None
+    return malformed_reply(
+        'expected a message with "receiver" and "content", got a call in another '
+        f"form: {quote(text[begun : begun + 40])}."
+    )
 
 
 def _like_messages(value: Value) -> bool:

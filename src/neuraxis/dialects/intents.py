@@ -21,8 +21,8 @@ from neuraxis.dialects.intents_read import (
     read_reply,
     read_strictly,
 )
-from neuraxis.dialects.quick import quick_calls
-from neuraxis.dialects.saying import ENCODER, json_text, outcome
+from neuraxis.dialects.quick import quick_answer, quick_calls
+from neuraxis.dialects.saying import json_text, outcomes_text
 from neuraxis.dialects.template import load_message_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.sentences import error_json
@@ -87,8 +87,10 @@ class Intents:
     def request(self, text: str) -> str:
         """A person's message as a question; it cannot forge the frame (rule C2)."""
         if not self._strict:
-            text = _LABEL.sub(r"\1\\\2\3", text)
-            text = _MARKER.sub(r"<\\\1", text)
+            if ":" in text or "#" in text:
+                text = _LABEL.sub(r"\1\\\2\3", text)
+            if "<" in text:
+                text = _MARKER.sub(r"<\\\1", text)
         before, after = self._tail
         return f"{before}{text}{after}"
 
@@ -100,6 +102,9 @@ class Intents:
         calls = quick_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
+        said = quick_answer(text)
+        if said is not None:
+            return Reply(texts=said)
         read = read_strictly if self._strict else read_reply
         return read(text, next_id=next_id, parameter_names=self._parameter_names)
 
@@ -139,11 +144,7 @@ class Intents:
 
     def encode(self, results: Sequence[Result]) -> str:
         """All results of a chain in one text (rule C25)."""
-        told = [outcome(item, step) for step, item in enumerate(results, 1)]
-        text = ENCODER.encode({"results": told})
-        if "<" in text or "\x7f" in text or not text.isascii():
-            text = json_text({"results": told})  # what could forge a frame is escaped
-        return f"{RESULTS_START}\n{text}\n{RESULTS_END}"
+        return f"{RESULTS_START}\n{outcomes_text(results)}\n{RESULTS_END}"
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
         """One message with all results."""

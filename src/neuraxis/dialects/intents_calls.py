@@ -6,12 +6,12 @@ of the dialect's own. Leniently the nested forms of other conventions are taken,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from neuraxis.dialects.json_text import Value, loads
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.sentences import malformed_reply, path_text, quote
 from neuraxis.specs import Json
@@ -20,8 +20,8 @@ RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 """Keys of an intent that are not parameters; `$` before one makes it a parameter."""
 
 _OURS = "literal|value|for_each|max_items"
-_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
-_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
+_ESCAPED = pattern(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
+_TO_ESCAPE = pattern(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _NESTED = ("parameters", "arguments", "args", "input")
 
 ParameterNames = Callable[[str], Collection[str]]
@@ -46,9 +46,22 @@ def escape_key(key: str) -> str:
 def like_intents(value: Value) -> bool:
     """Whether a JSON value without markers was meant as intents, even wrong ones."""
     whole = value.value
+    if (inside := passed_calls(whole)) is not None:
+        whole = inside
     if not isinstance(whole, list):
         return _like_intent(whole)
     return any(_like_intent(item) for item in cast("list[Json]", whole))
+
+
+def passed_calls(value: Json) -> list[Json] | None:
+    """The list under "tool_calls" of a message as servers pass it; None: it is none."""
+    if not isinstance(value, dict):
+        return None
+    message = cast("dict[str, Json]", value)
+    inside = message.get("tool_calls")
+    if not isinstance(inside, list) or set(message) - {"role", "content", "tool_calls"}:
+        return None
+    return cast("list[Json]", inside)
 
 
 def _like_intent(item: Json) -> bool:
@@ -60,9 +73,14 @@ def _like_intent(item: Json) -> bool:
     function = intent.get("function")
     if isinstance(function, dict):
         intent = cast("dict[str, Json]", function)
-    return isinstance(intent.get("name"), str) and any(
+    return isinstance(intent.get(_name_key(intent)), str) and any(
         isinstance(intent.get(key), dict | str) for key in _NESTED
     )
+
+
+def _name_key(intent: Mapping[str, Json]) -> str:
+    """Under which key other conventions have the name of the tool."""
+    return "tool_name" if "name" not in intent else "name"
 
 
 def read_calls(intents: Sequence[Json], reading: Reading) -> tuple[Call, ...]:
@@ -156,12 +174,13 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
     function = intent.get("function")
     if isinstance(function, dict) and not set(intent) - {"type", "id", "function"}:
         intent = cast("dict[str, Json]", function)
-    name = intent.get("name")
+    said = _name_key(intent)
+    name = intent.get(said)
     nested = [key for key in _NESTED if key in intent]
     if (
         not isinstance(name, str)
         or len(nested) != 1
-        or set(intent) - {"name", "id", "type", nested[0]}
+        or set(intent) - {said, "id", "tool_call_id", "type", nested[0]}
     ):
         return intent
     arguments = intent[nested[0]]
@@ -171,9 +190,26 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
         arguments = read.value if isinstance(read, Value) else None
     if not isinstance(arguments, dict):
         return intent
-    reading.notes[f'"name" and "{nested[0]}" instead of a flat intent'] = None
-    inner = cast("dict[str, Json]", arguments)
-    return {"tool": name, **{escape_key(key): item for key, item in inner.items()}}
+    reading.notes[f'"{said}" and "{nested[0]}" instead of a flat intent'] = None
+    return flat_intent(name, cast("dict[str, Json]", arguments), reading)
+
+
+def flat_intent(
+    tool: str, arguments: Mapping[str, Json], reading: Reading
+) -> dict[str, Json]:
+    """The flat intent of a tool and its arguments, of which none is lost."""
+    known = reading.parameter_names(tool) if reading.parameter_names else ()
+    return {"tool": tool, **_escaped(arguments, known)}
+
+
+def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str, Json]:
+    """Arguments with their keys as they stand in an intent of that tool."""
+    # A tool with a parameter "as" has it under this key: see `_from_flat`.
+    plain = "as" if "as" in known else None
+    return {
+        key if key == plain else escape_key(key): item
+        for key, item in arguments.items()
+    }
 
 
 def _unnested(
@@ -189,8 +225,7 @@ def _unnested(
     reading.notes[f'parameters under "{rest[0]}"'] = None
     inner = cast("dict[str, Json]", arguments)
     flat = {key: value for key, value in intent.items() if key != rest[0]}
-    flat.update((escape_key(key), value) for key, value in inner.items())
-    return flat
+    return flat | _escaped(inner, known)
 
 
 def _refuse(reading: Reading, path: Path, expected: str, got: Json) -> None:

@@ -6,19 +6,24 @@ strict form it is the document's own, without types.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import cast
 
 from neuraxis.dialects.intents_calls import escape_key
+from neuraxis.dialects.intents_fields import (
+    one_line,
+    parameter_lines,
+    properties,
+    return_lines,
+    type_lines,
+)
 from neuraxis.dialects.intents_read import END, START
 from neuraxis.dialects.saying import json_text
-from neuraxis.notation import type_text
+from neuraxis.dialects.template import own_text
+from neuraxis.later import pattern
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-_TOKEN = re.compile(r"\{(?:tools|examples)\}")
+_TOKEN = pattern(r"\{(?:tools|examples)\}")
 ToolNames = Mapping[str, tuple[str, str]]
 
 
@@ -32,28 +37,34 @@ def prompt_text(
     for plugin in plugins:
         if plugin.prompt:
             sections.append(f"About {plugin.name}:\n{plugin.prompt.strip()}")
+        told: set[str] = set()
         for command in plugin.commands:
             tool = names.get((plugin.name, command.name))
             tool = tool or f"{plugin.name}.{command.name}"
-            section = strict_section if strict else tool_section
-            sections.append(section(tool, command))
+            if strict:
+                sections.append(strict_section(tool, command))
+            else:
+                sections.append(tool_section(tool, command, told))
         chains += plugin.examples
     filled = {
         "{tools}": "\n\n".join(sections) or "There are no tools. Answer in plain text.",
         "{examples}": "".join(f"\n{_example(item)}\n" for item in chains),
     }
-    frame = files("neuraxis.dialects") / "prompts" / "intents.md"
-    text = frame.read_text(encoding="utf-8")
+    text = own_text("intents.md")
     return _TOKEN.sub(lambda match: filled[match[0]], text).strip() + "\n"
 
 
-def tool_section(tool: str, command: CommandSpec) -> str:
-    """One tool: what it does, takes and returns, with examples."""
+def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
+    """One tool: what it does, takes and returns, with examples.
+
+    Types with a name that are in `told` were written before; these are added to it.
+    """
     lines = [f"## {tool}"]
     if command.description:
-        lines.append(_one_line(command.description))
-    lines += _parameters(command)
-    lines += _returns(command)
+        lines.append(one_line(command.description))
+    lines += parameter_lines(command)
+    lines += return_lines(command)
+    lines += type_lines(command, told)
     for example in command.examples:
         lines += ["", _example(example)]
     if command.example_output is not None:
@@ -67,12 +78,12 @@ def strict_section(tool: str, command: CommandSpec) -> str:
     lines = [
         f"## {tool}",
         f"tool_name: `{tool}`",
-        f"description: {_one_line(command.description)}",
+        f"description: {one_line(command.description)}",
         f"parameters: {parameters}",
         "returns:",
     ]
-    for name, node in _properties(command.response):
-        lines.append(f"  - `{name}`, {_one_line(node.get('description', ''))}")
+    for name, node in properties(command.response):
+        lines.append(f"  - `{name}`, {one_line(node.get('description', ''))}")
     if command.examples:
         lines += ["", "### Examples"]
         lines.append("\n\n".join(_example(item) for item in command.examples))
@@ -90,60 +101,6 @@ def _python_literal(value: Json) -> str:
     return f"{{\n{inside}\n}}"
 
 
-def _parameters(command: CommandSpec) -> list[str]:
-    schema = command.parameters
-    if schema.get("type") != "object" and "properties" not in schema:
-        # A command whose parameter is one plain value (rule K3).
-        return ["Parameters:", _node("$value", schema, needed=True)]
-    required = command.required
-    listed = [
-        _node(escape_key(name) if name == "tool" else name, node, name in required)
-        for name, node in _properties(schema)
-    ]
-    return ["Parameters:", *listed] if listed else ["Parameters: none"]
-
-
-def _returns(command: CommandSpec) -> list[str]:
-    schema = command.response
-    if schema is None:
-        return []
-    fields = _properties(schema)
-    if fields:
-        must = cast("Sequence[str]", schema.get("required", ()))
-        return ["Returns:", *(_node(name, node, name in must) for name, node in fields)]
-    text = _one_line(schema.get("description", ""))
-    return [f"Returns: {type_text(dict(schema))}{f', {text}' if text else ''}"]
-
-
-def _node(name: str, node: Mapping[str, Json], needed: bool) -> str:
-    words = [type_text(dict(node))]
-    if not needed:
-        words.append("optional")
-    if node.get("x-asset-ref"):
-        words.append("takes an asset")
-    text = f"- `{name}` ({', '.join(word for word in words if word)})"
-    if node.get("description"):
-        text += f": {_one_line(node['description'])}"
-    if "default" in node and node["default"] is not None:
-        text += f" Default: {json.dumps(node['default'], ensure_ascii=False)}."
-    examples = node.get("examples")
-    if isinstance(examples, list) and examples:
-        text += f" Example: {json_text(cast('list[Json]', examples)[0])}."
-    return text
-
-
-def _properties(
-    schema: Mapping[str, Json] | None,
-) -> list[tuple[str, Mapping[str, Json]]]:
-    properties = (schema or {}).get("properties")
-    if not isinstance(properties, Mapping):
-        return []
-    return [
-        (name, cast("Mapping[str, Json]", node) if isinstance(node, Mapping) else {})
-        for name, node in cast("Mapping[str, Json]", properties).items()
-    ]
-
-
 def _example(example: Example) -> str:
     steps = [
         {"tool": call.tool}
@@ -152,7 +109,3 @@ def _example(example: Example) -> str:
     ]
     question = example.question.strip()
     return f"q: {question}\na:\n{START}\n{json_text(steps, indent=2)}\n{END}"
-
-
-def _one_line(text: Json) -> str:
-    return " ".join(str(text).split())

@@ -6,10 +6,10 @@ block over later ones, and one mistake in a block means that none of it is run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from neuraxis.dialects import foreign_calls
 from neuraxis.dialects.blocks import (
     ONLY_FIRST,
     adjacent,
@@ -17,10 +17,13 @@ from neuraxis.dialects.blocks import (
     said_around,
     thoughts,
 )
+from neuraxis.dialects.foreign_calls import without_frames
 from neuraxis.dialects.intents_calls import (
     ParameterNames,
     Reading,
+    flat_intent,
     like_intents,
+    passed_calls,
     read_calls,
 )
 from neuraxis.dialects.json_fault import Fault, broken, call_error
@@ -29,7 +32,9 @@ from neuraxis.dialects.json_text import (
     markers_pattern,
     pieces,
     read_at,
+    strip_fence_before,
 )
+from neuraxis.later import pattern
 from neuraxis.messages import CallError, Reply
 from neuraxis.sentences import malformed_reply, quote, truncated_reply
 from neuraxis.specs import Json
@@ -40,11 +45,11 @@ END = "<!-- RESPONSE_END -->"
 _MARKERS = markers_pattern(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"
 )
-_SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
-_TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
-_SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
-_SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
-_MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
+_SAYS_TOOL = pattern(r"[\"'“‘]?\btool[\"'”’]?\s*:")
+_TOOL_MEMBER = pattern(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
+_SAYS_NAME = pattern(r"[\"'“‘]?\bname[\"'”’]?\s*:")
+_SAYS_ARGUMENTS = pattern(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
+_MARKER_CUT = pattern(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
 def read_reply(
@@ -63,9 +68,15 @@ def read_reply(
         notes={},
         errors=[],
     )
+    marked = any(piece.kind == "marker" for piece in found)
+    begun = None if marked else foreign_calls.begins(text, found)
+    if begun is not None and (own := foreign_calls.read(text, found, begun)):
+        return _read_foreign(text, found, own, thought, reading)
     block, fault = _find_block(text, found, reading)
     if fault is None and not block:
         fault = _cut_marker(text) or open_thought(text, found)
+    if fault is None and not block and begun is not None:
+        fault = foreign_calls.unread(text, begun)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
@@ -77,12 +88,52 @@ def read_reply(
             errors=tuple(reading.errors),
             notes=tuple(reading.notes),
         )
+    texts = said_around(text, found, block, like_intents, reading.notes)
+    if begun is not None and any(map(_holds_foreign, texts)):
+        error = malformed_reply("the calls are written in more than one form.")
+        return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
+    if block:
+        texts = tuple(bare for said in texts if (bare := without_frames(said)))
     return Reply(
         calls=calls,
-        texts=said_around(text, found, block, like_intents, reading.notes),
+        texts=texts,
         thoughts=thought,
         notes=tuple(reading.notes),
     )
+
+
+def _holds_foreign(text: str) -> bool:
+    found = pieces(text)
+    begun = foreign_calls.begins(text, found)
+    return begun is not None and foreign_calls.read(text, found, begun) is not None
+
+
+def _read_foreign(
+    text: str,
+    found: Sequence[Piece],
+    own: foreign_calls.Foreign,
+    thought: tuple[str, ...],
+    reading: Reading,
+) -> Reply:
+    """Calls in the form of the model's chat template."""
+    reading.notes["calls in a form of the model's own"] = None
+    reading.notes.update(dict.fromkeys(own.notes))
+    intents = [flat_intent(name, arguments, reading) for name, arguments in own.calls]
+    calls = () if own.error else read_calls(intents, reading)
+    errors = (own.error,) if own.error else tuple(reading.errors)
+    notes = reading.notes
+    if errors:
+        return Reply(thoughts=thought, errors=errors, notes=tuple(notes))
+    before = "".join(
+        text[piece.start : min(piece.end, own.start)]
+        for piece in found
+        if piece.kind not in ("thought", "marker") and piece.start < own.start
+    )
+    if _holds_foreign(text[own.end :]):
+        notes[ONLY_FIRST] = None
+    around = (strip_fence_before(before), text[own.end :])
+    texts = tuple(bare for said in around if (bare := without_frames(said)))
+    return Reply(calls=calls, texts=texts, thoughts=thought, notes=tuple(notes))
 
 
 def read_strictly(
@@ -215,6 +266,10 @@ def _listed(piece: Piece, reading: Reading) -> list[Json]:
     assert piece.value is not None
     reading.notes.update(dict.fromkeys(piece.value.notes))
     block: Json = piece.value.value
+    inside = passed_calls(block)
+    if inside is not None:
+        reading.notes['a list under "tool_calls"'] = None
+        return inside
     if isinstance(block, list):
         return cast("list[Json]", block)
     reading.notes["an object instead of a list"] = None

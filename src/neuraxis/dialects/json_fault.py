@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from neuraxis.later import dataclass
 from neuraxis.messages import CallError, Path
 from neuraxis.sentences import (
     duplicate_key,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal, cast
 
 from neuraxis.dialects.json_fault import Broken, Fault, broken, end_of
 from neuraxis.dialects.json_reader import DEPTH, Reader
+from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 LONGEST = 4_000_000
@@ -112,6 +113,20 @@ def _no_constant(name: str) -> Json:
 read_quickly = json.JSONDecoder(
     object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
 ).raw_decode
+
+
+def _fraction(digits: str) -> float:
+    value = float(digits)
+    if value.is_integer() or value - value != 0.0:
+        raise ValueError  # 3.0 may be meant as 3; 1e999 is no number
+    return value
+
+
+_plainly = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_fraction, parse_constant=_no_constant
+)
+read_plainly: Callable[[str, int], tuple[Any, int]] = cast("Any", _plainly).scan_once
+"""As `read_quickly`, for text without whole numbers that are written as fractions."""
 
 
 def loads(text: str) -> Value | Fault:

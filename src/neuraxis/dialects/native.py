@@ -7,7 +7,6 @@ calls flow out; results flow in, tool messages flow out.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,10 @@ from neuraxis.dialects.json_fault import Fault, call_error
 from neuraxis.dialects.json_text import Value, loads, read_at
 from neuraxis.dialects.native_prompt import prompt_text
 from neuraxis.dialects.native_schema import for_server
+from neuraxis.dialects.quick import plain_arguments
 from neuraxis.dialects.saying import json_text, outcome
 from neuraxis.dialects.template import Template, load_plugins_template
+from neuraxis.later import pattern
 from neuraxis.messages import (
     Call,
     CallError,
@@ -37,8 +38,9 @@ from neuraxis.specs import CommandSpec, Json, PluginSpec
 VALUE = "value"
 """The one parameter of a tool whose command takes a plain value (rule K3)."""
 
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_ALLOWED = pattern(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_ALLOWED = pattern(r"[^a-zA-Z0-9_-]+")
+_CODE = pattern(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
 
 
 def safe_name(tool: str) -> str:
@@ -117,6 +119,10 @@ class Native:
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
         """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        if completion.finish_reason == "tool_calls" and not completion.text:
+            calls = self._quick_calls(completion.tool_calls, next_id)
+            if calls is not None:
+                return Reply(calls=calls)
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
@@ -127,6 +133,29 @@ class Native:
         if not completion.tool_calls:
             return reply
         return self._read_calls(completion.tool_calls, reply, next_id)
+
+    def _quick_calls(
+        self, given: Sequence[NativeCall], next_id: Callable[[], str]
+    ) -> tuple[Call, ...] | None:
+        """The calls, where all of them are flawless; None: read them the long way."""
+        found: list[tuple[str, NativeCall, dict[str, Json]]] = []
+        for native in given:
+            tool = self._tools.get(native.name)
+            if tool is None or tool in self._plain:
+                return None
+            arguments = plain_arguments(native.arguments)
+            if arguments is None:
+                return None
+            found.append((tool, native, arguments))
+        calls: list[Call] = []
+        for tool, native, arguments in found:
+            own = next_id()
+            self._ids[own] = native.id
+            read = (arguments, f"{tool} {native.arguments}")
+            calls.append(
+                Call(id=own, plugin=None, command=tool, arguments=arguments, read=read)
+            )
+        return tuple(calls) or None
 
     def early(self) -> DeltaReader:
         """A reader for one reply that is still being written; of its tool calls."""
@@ -145,12 +174,25 @@ class Native:
             notes = ("calls written as text, not read",) if read.calls else ()
             return replace(read, calls=(), errors=(), notes=notes)
         read = intents_read.read_reply(completion.text, next_id=next_id)
+        if not read.calls and not read.errors and (name := self._as_code(read.texts)):
+            error = malformed_reply(
+                f"the tool {quote(name)} is written as code. Call it with its "
+                "arguments as a JSON object."
+            )
+            return replace(read, texts=(), errors=(error,))
         if not read.calls:
             return read
         calls = tuple(
             self._own(call, call.command, call.arguments) for call in read.calls
         )
         return replace(read, calls=calls, notes=(*read.notes, "calls written as text"))
+
+    def _as_code(self, texts: Sequence[str]) -> str:
+        """The tool of ours that a reply is a call of, as in a program; or nothing."""
+        if len(texts) != 1 or texts[0][-1] not in ")]}":
+            return ""
+        written = _CODE.match(texts[0])
+        return written[1] if written and written[1] in self._tools else ""
 
     def _read_calls(
         self,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Path, Result
 from neuraxis.references import AssetRef, format_object, format_url
 from neuraxis.sentences import error_json, type_name
+from neuraxis.short import is_short
 from neuraxis.specs import Json
 
 TEXT_LIMIT = 4000
@@ -24,10 +25,26 @@ ITEM_LIMIT = 200
 DEPTH = 50
 
 _FRAME = re.compile(
-    r"<(?=!--|\||/?\s*(?:think|tool_call|tool_response))|[\x7f-\x9f\u2028\u2029]",
+    r"<(?=!--|[|｜<]|/?\s*(?:think|tool|function|invoke|parameter|s>|start_of_|end_of_))"
+    r"|(?-i:\[(?=/?(?:[A-Z]+_(?:CALLS|RESULTS|TOOLS|CONTENT)|INST)\]))"
+    r"|[\x7f-\x9f\u2028\u2029]",
     re.IGNORECASE,
 )
+"""What a model's server or chat template may read as more than text: the forms in
+which models are trained to write calls, and the words around turns."""
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
+
+
+def _encoder() -> Callable[[Json, int], Iterable[str]]:
+    """What `ENCODER` uses, without being made anew for each value."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # another Python
+        return lambda value, _: ENCODER.iterencode(value)
+    quote = json.encoder.encode_basestring
+    return make(None, repr, quote, None, ":", ",", False, False, True)
+
+
+_ENCODE = _encoder()
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
@@ -37,7 +54,8 @@ def json_text(value: Json, *, indent: int | None = None) -> str:
         text = ENCODER.encode(value)
     else:
         text = json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
-    if text.isascii() and "<" not in text and "\x7f" not in text:
+    marked = "<" in text or "\x7f" in text or "S]" in text or "T]" in text
+    if text.isascii() and not marked:
         return text  # nothing that the two patterns look for
     text = _HALF.sub("\ufffd", text)
     return _FRAME.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
@@ -121,16 +139,34 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        if type(value) is not dict or len(cast("dict[Any, Any]", value)) > ITEM_LIMIT:
-            value = sayable(value, result.call.id)
-        else:
-            for item in cast("dict[Any, Any]", value).values():
-                if item is None or type(item) in (int, bool):
-                    continue
-                if type(item) is not str or len(item) > TEXT_LIMIT:
-                    value = sayable(value, result.call.id)
-                    break
-        said["response"] = value
+        said["response"] = value if is_short(value) else sayable(value, call.id)
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said
+
+
+def outcomes_text(results: Sequence[Result]) -> str:
+    """The outcomes as one line of JSON that cannot be mistaken for a frame."""
+    if len(results) == 1:
+        # The common way, written by hand: one call that just worked.
+        result = results[0]
+        call, value = result.call, result.value
+        tool, own = call.command if call.plugin is None else call.target, call.id
+        if (
+            result.status == "done"
+            and not result.stored
+            and not result.warnings
+            and call.name is None
+            and tool.isidentifier()
+            and own.isalnum()
+            and is_short(value)
+        ):
+            said = "".join(_ENCODE(value, 0))
+            marked = "<" in said or "\x7f" in said or "]" in said
+            if said.isascii() and not marked:
+                return (
+                    f'{{"results":[{{"step":1,"tool":"{tool}","id":"{own}",'
+                    f'"status":"done","response":{said}}}]}}'
+                )
+    told = [outcome(item, step) for step, item in enumerate(results, 1)]
+    return json_text({"results": told})

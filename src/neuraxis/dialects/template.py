@@ -6,18 +6,17 @@ braces is touched, and what is filled in is never read for tokens again (rule A1
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from neuraxis.errors import TemplateError
+from neuraxis.later import dataclass, pattern
 
 MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
 
 # The published intents template ends its raw part with a typing error, rule C1.
-_RAW_TAG = re.compile(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
-_MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
+_RAW_TAG = pattern(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
+_MESSAGE = pattern(r"\{\{-?\s*message\s*-?\}\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +29,12 @@ class Template:
     def fill(self, text: str) -> str:
         """The whole text with `text` in its place."""
         return f"{self.before}{text}{self.after}"
+
+
+def own_text(name: str) -> str:
+    """Our own instruction text of that name."""
+    # `importlib.resources` would load zipfile, tempfile and what these need
+    return read_text(Path(__file__).parent / "prompts" / name)
 
 
 def read_text(path: Path) -> str:

@@ -12,21 +12,49 @@ it; a JSON Schema flows out: the same dict is shown to a model and enforced by `
     problems.py   a validator's error in words; native.py: objects behind references
     formats.py    dates, times and other formats of text
     coercion.py   the lossless leniencies; walk.py: finding a place in a schema
+    trees.py      how deep a tree is
     text.py       a schema said shortly; written.py: a schema as a node again
+
+The names are looked up when they are first asked for: where no manifest is read,
+nothing that reads one is loaded.
 """
 
-from neuraxis.notation.nodes import (
-    parameter_schema,
-    parameters_schema,
-    response_schema,
-)
-from neuraxis.notation.schema import Schema
-from neuraxis.notation.table import collect_types
-from neuraxis.notation.text import type_text
-from neuraxis.notation.types import NotationProblem, TypeTable
-from neuraxis.notation.written import node_from_schema
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuraxis.notation.nodes import (
+        parameter_schema,
+        parameters_schema,
+        response_schema,
+    )
+    from neuraxis.notation.schema import Schema
+    from neuraxis.notation.shapes import REFERENCE, without_reference
+    from neuraxis.notation.table import collect_types
+    from neuraxis.notation.text import FULL, type_text
+    from neuraxis.notation.types import NotationProblem, TypeTable
+    from neuraxis.notation.written import node_from_schema
+
+_WHERE = {
+    "FULL": "text",
+    "NotationProblem": "types",
+    "REFERENCE": "shapes",
+    "Schema": "schema",
+    "TypeTable": "types",
+    "collect_types": "table",
+    "node_from_schema": "written",
+    "parameter_schema": "nodes",
+    "parameters_schema": "nodes",
+    "response_schema": "nodes",
+    "type_text": "text",
+    "without_reference": "shapes",
+}
 
 __all__ = [
+    "FULL",
+    "REFERENCE",
     "NotationProblem",
     "Schema",
     "TypeTable",
@@ -36,4 +64,14 @@ __all__ = [
     "parameters_schema",
     "response_schema",
     "type_text",
+    "without_reference",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'neuraxis.notation' has no attribute {name!r}")
+    module = importlib.import_module(f"neuraxis.notation.{where}")
+    value = globals()[name] = getattr(module, name)
+    return value

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.notation.walk import Node, as_node, child, kinds, resolved
 from neuraxis.sentences import path_text, quote
@@ -21,8 +22,8 @@ from neuraxis.specs import Json
 
 Fits = Callable[[Mapping[str, Json], Any], bool]
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
-_NUMBER = re.compile(
+_INTEGER = pattern(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
+_NUMBER = pattern(
     r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,100})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII
 )
 _LONGEST_JSON = 1_000_000

@@ -14,12 +14,15 @@ from neuraxis.marks import (
     FILE_USES,
     FILE_WORD,
     FLAGS,
+    RAW_KEY,
+    RAW_WORD,
     TRUSTED_KEY,
     TRUSTED_WORD,
 )
 from neuraxis.messages import Path
-from neuraxis.notation.shapes import nullable
+from neuraxis.notation.shapes import nullable, or_reference
 from neuraxis.notation.text import LIMITS
+from neuraxis.notation.trees import place_below
 from neuraxis.notation.types import (
     DEEPEST,
     NotationProblem,
@@ -38,10 +41,14 @@ from neuraxis.notation.values import (
 from neuraxis.sentences import nearest, type_name
 from neuraxis.specs import Json
 
+_MOST_LEVELS = 200
+"""Levels of lists and mappings of a file; types may have fewer (`DEEPEST`)."""
+
 _NODE_KEYS = frozenset(
     {"type", "description", "enum", "required", "optional", "asset_ref_acceptable"}
     | {"example", "examples", "default", "nullable", "items", "item_enum", "format"}
     | {"title", "deprecated", *LIMITS, *SNAKE, *FLAGS, FILE_WORD, TRUSTED_WORD}
+    | {RAW_WORD}
 )
 
 
@@ -57,7 +64,7 @@ def parameter_schema(
     node with `required: false`: the whole `param` may then be missing.
     """
     reading = _reading(types, problems)
-    if node is None:
+    if node is None or _too_deep(node, reading):
         return _no_fields()
     given = _mapping(node, (), reading)
     if given is None:
@@ -80,7 +87,7 @@ def parameters_schema(
 ) -> dict[str, Json]:
     """The schema of a v1 `parameters:` list of named fields (rule K1)."""
     reading = _reading(types, problems)
-    if nodes is None:
+    if nodes is None or _too_deep(nodes, reading):
         return _no_fields()
     return _with_definitions(_listed(nodes, (), reading), reading)
 
@@ -93,7 +100,7 @@ def response_schema(
 ) -> dict[str, Json] | None:
     """The schema of a `response:`, v1 list or v2 node; None: nothing is declared."""
     reading = _reading(types, problems, response=True)
-    if node is None:
+    if node is None or _too_deep(node, reading):
         return None
     if isinstance(node, list):
         return _with_definitions(_listed(cast("Json", node), (), reading), reading)
@@ -152,6 +159,14 @@ def _reading(
 # --- nodes ---------------------------------------------------------------------
 
 
+def _too_deep(tree: Json, reading: Reading) -> bool:
+    """A tree that only a machine could have written is told, and not read."""
+    place = place_below(tree, _MOST_LEVELS)
+    if place is not None:
+        reading.error(place, f"nested deeper than {_MOST_LEVELS} levels")
+    return place is not None
+
+
 def _no_fields() -> dict[str, Json]:
     return {"type": "object", "properties": {}, "additionalProperties": False}
 
@@ -193,6 +208,13 @@ def _node(
             value = json_value(node[key], (*path, key), reading)
             schema[target] = [value] if key == "example" else value
             check_value(key, value, schema, (*path, key), reading)
+    return _marked(node, schema, path, reading)
+
+
+def _marked(
+    node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
+) -> dict[str, Json]:
+    """What the node says of references, trust and files."""
     if _flag(node, "asset_ref_acceptable", path, reading) is True:
         schema["x-asset-ref"] = True
     for word, mark in FLAGS.items():
@@ -206,6 +228,13 @@ def _node(
     elif use is not None:
         words = ", ".join(FILE_USES)
         reading.error((*path, FILE_WORD), f"{FILE_WORD}: expected one of {words}")
+    if _flag(node, RAW_WORD, path, reading) is False:
+        if schema.get("x-asset-ref") is True:
+            return or_reference(schema, RAW_KEY)
+        reading.error(
+            (*path, RAW_WORD),
+            f"{RAW_WORD}: false needs asset_ref_acceptable: true beside it",
+        )
     return schema
 
 

@@ -6,9 +6,9 @@ Schemas of the parts flow in, the schema of the whole flows out: pure data.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
 from typing import cast
 
+from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 Parts = list[dict[str, Json]]
@@ -95,6 +95,39 @@ def union_of(arms: list[dict[str, Json]]) -> dict[str, Json]:
     if all(set(arm) == {"type"} for arm in unique):
         return {"type": list(dict.fromkeys(k for arm in unique for k in kinds_of(arm)))}
     return {"anyOf": unique}
+
+
+REFERENCE: dict[str, Json] = {
+    "type": "object",
+    "description": "a reference to an asset",
+    "properties": {
+        "asset_id": {"type": "string"},
+        "field_path": {"type": "array", "items": {"type": ["string", "integer"]}},
+    },
+    "required": ["asset_id"],
+    "additionalProperties": False,
+}
+"""What a reference is as JSON."""
+
+_BESIDE = ("description", "examples", "default", "title")
+
+
+def or_reference(schema: dict[str, Json], mark: str) -> dict[str, Json]:
+    """The schema, marked, of what a command takes that wants references as they are."""
+    beside: dict[str, Json] = {mark: True}
+    value: dict[str, Json] = {}
+    for key, item in schema.items():
+        is_mark = key.startswith("x-") and key != "x-type"
+        (beside if key in _BESIDE or is_mark else value)[key] = item
+    beside.pop("x-asset-ref", None)
+    return {"anyOf": [value, dict(REFERENCE)], **beside} if value else beside
+
+
+def without_reference(schema: Mapping[str, Json], mark: str) -> Mapping[str, Json]:
+    """What `or_reference` was given, but for the mark of a reference."""
+    rest = {key: schema[key] for key in schema if key not in (mark, "anyOf")}
+    arms: Json = schema.get("anyOf")
+    return {**cast("list[dict[str, Json]]", arms)[0], **rest} if arms else rest
 
 
 def kinds_of(schema: Mapping[str, Json]) -> list[str]:

@@ -1,14 +1,17 @@
 """A JSON Schema said in the words of the notation.
 
-A schema flows in; a short text, for an error or a listing, flows out.
+A schema flows in; a text of one line flows out: short, for an error or a listing, in
+full, for the model that is to write such a value, or exactly, for a manifest.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from neuraxis.later import dataclass, pattern
 from neuraxis.specs import Json
 
 SIMPLE = {
@@ -49,24 +52,38 @@ LIMITS = (
 )
 """Keywords that a node of the notation may carry as they are (ours)."""
 
+_NUMBER = pattern(r"-?\d+(?:\.\d+)?")
 _LONG = {"int": "integer", "float": "number", "bool": "boolean", "List": "list"}
-_SHOWN = 12
 
 
-def type_text(schema: Json) -> str:
-    """A short text: `integer`, `List[int]`, `one of "a", "b"`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How much of a type is written. `exact`: as a node of the notation reads it."""
+
+    members: int
+    """Values of an enum and fields of an object; how many more there are is said."""
+    characters: int
+    lists: int
+    """Levels of types in each other that are written."""
+    objects: int
+    exact: bool = False
+
+
+SHORT = Form(members=12, characters=40, lists=4, objects=2)
+FULL = Form(members=100, characters=400, lists=12, objects=6)
+NODE = Form(members=1 << 30, characters=1 << 30, lists=32, objects=0, exact=True)
+
+
+def type_text(schema: Json, form: Form = SHORT) -> str:
+    """A text: `integer`, `List[int]`, `one of "a", "b"`; short, for an error."""
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Json]", schema)
         if "enum" in node or "const" in node:
             members = [m for m in members_of(node) if m is not None] or [None]
-            shown = [_literal(member) for member in members[:_SHOWN]]
-            more = len(members) - len(shown)
-            tail = f" and {more} more" if more > 0 else ""
             null = " or null" if None in members_of(node) and members != [None] else ""
-            return (
-                ("one of " if len(members) > 1 else "") + ", ".join(shown) + tail + null
-            )
-    text = line(schema)
+            one = "one of " if len(members) > 1 else ""
+            return f"{one}{', '.join(_literals(members, form))}{null}"
+    text = line(schema, form)
     if text.startswith("{"):
         return f"object {text}"
     return _LONG.get(text, text)
@@ -77,41 +94,75 @@ def members_of(node: Mapping[str, Json]) -> list[Json]:
     return list(node["enum"]) if "enum" in node else [node["const"]]
 
 
-def _literal(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 40 else text[:39] + "…"
+def _literals(members: list[Json], form: Form) -> list[str]:
+    shown = [_literal(member, form) for member in members[: form.members]]
+    more = len(members) - len(shown)
+    if more > 0:
+        shown[-1] += f" and {more} more"
+    return shown
 
 
-def line(schema: Json, depth: int = 0, named: bool = False) -> str:
-    """The type on one line. `named`: objects as plain `Dict`, as a node says them."""
+def is_sayable(value: Json) -> bool:
+    """Whether the notation can say the value in `Literal[…]`."""
+    if isinstance(value, float):
+        return _NUMBER.fullmatch(repr(value)) is not None
+    return value is None or isinstance(value, str | int)
+
+
+def _literal(value: Json, form: Form) -> str:
+    if form.exact and isinstance(value, str):
+        return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "…"
+    return text if len(text) <= form.characters else text[: form.characters - 1] + "…"
+
+
+def line(schema: Json, form: Form, depth: int = 0) -> str:
+    """The type on one line; with `NODE` objects are plain `Dict`."""
     if schema is False:
         return "nothing"
     if not isinstance(schema, Mapping) or not schema:
         return "Any"
+    if depth > form.lists:
+        return _too_deep(cast("Mapping[str, Json]", schema), form)
     node = cast("Mapping[str, Json]", schema)
     if "$ref" in node:
         return str(node["$ref"]).rsplit("/", 1)[-1]
     if "x-type" in node:
         return str(node["x-type"])
     if "enum" in node or "const" in node:
-        return f"Literal[{', '.join(_literal(m) for m in members_of(node)[:_SHOWN])}]"
+        members = members_of(node)
+        if form.exact and not all(map(is_sayable, members)):
+            return "Any"
+        return f"Literal[{', '.join(_literals(members, form))}]"
     arms = node.get("anyOf") or node.get("oneOf")
     if isinstance(arms, list):
-        texts = [line(arm, depth + 1, named) for arm in cast("list[Json]", arms)]
-        return _union(texts)
+        return _union([line(arm, form, depth + 1) for arm in cast("list[Json]", arms)])
     kinds = node.get("type")
     if isinstance(kinds, list):
         texts = [
-            _one(str(kind), node, depth, named) for kind in cast("list[Json]", kinds)
+            _one(str(kind), node, form, depth) for kind in cast("list[Json]", kinds)
         ]
         return _union(texts)
     if isinstance(kinds, str):
-        return _one(kinds, node, depth, named)
+        return _one(kinds, node, form, depth)
     if "properties" in node:
-        return _one("object", node, depth, named)
+        return _one("object", node, form, depth)
     if "items" in node or "prefixItems" in node:
-        return _one("array", node, depth, named)
+        return _one("array", node, form, depth)
     return "Any"
+
+
+def _too_deep(node: Mapping[str, Json], form: Form) -> str:
+    """The type without what is in it."""
+    kind = node.get("type")
+    if form.exact or not isinstance(kind, str):
+        return "Any"
+    return (
+        "{…}" if kind == "object" and "properties" in node else SIMPLE.get(kind, kind)
+    )
 
 
 def _union(texts: list[str]) -> str:
@@ -122,43 +173,41 @@ def _union(texts: list[str]) -> str:
     return unique[0] if len(unique) == 1 else f"Union[{', '.join(unique)}]"
 
 
-def _one(kind: str, node: Mapping[str, Json], depth: int, named: bool) -> str:
+def _one(kind: str, node: Mapping[str, Json], form: Form, depth: int) -> str:
     if kind == "string":
         return FORMATS.get(str(node.get("format", "")), "string")
     if kind == "array":
-        return _list(node, depth, named)
+        return _list(node, form, depth)
     if kind == "object":
-        return _object(node, depth, named)
+        return _object(node, form, depth)
     return SIMPLE.get(kind, kind)
 
 
-def _list(node: Mapping[str, Json], depth: int, named: bool) -> str:
-    if depth > 4:
-        return "List"
+def _list(node: Mapping[str, Json], form: Form, depth: int) -> str:
     prefix: Json = node.get("prefixItems")
     if isinstance(prefix, list) and prefix and node.get("items") is False:
-        texts = [line(item, depth + 1, named) for item in cast("list[Json]", prefix)]
-        return f"Tuple[{', '.join(texts)}]"
+        items = cast("list[Json]", prefix)
+        return f"Tuple[{', '.join(line(item, form, depth + 1) for item in items)}]"
     item: Json = node.get("items")
     outer = "Set" if node.get("uniqueItems") is True else "List"
     if isinstance(item, Mapping) and item:
-        return f"{outer}[{line(cast('Json', item), depth + 1, named)}]"
+        return f"{outer}[{line(cast('Json', item), form, depth + 1)}]"
     return outer
 
 
-def _object(node: Mapping[str, Json], depth: int, named: bool) -> str:
+def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
     properties: Json = node.get("properties")
-    if isinstance(properties, Mapping) and not named:
-        if depth > 2:
+    if isinstance(properties, Mapping) and not form.exact:
+        if depth > form.objects:
             return "{…}"
         fields = cast("Mapping[str, Json]", properties)
         required: Any = node.get("required") or ()
         shown = [
-            f"{name}{'' if name in required else '?'}: {line(field, depth + 1)}"
-            for name, field in list(fields.items())[:_SHOWN]
+            f"{name}{'' if name in required else '?'}: {line(field, form, depth + 1)}"
+            for name, field in list(fields.items())[: form.members]
         ]
-        return "{" + ", ".join(shown + ["…"] * (len(fields) > _SHOWN)) + "}"
+        return "{" + ", ".join(shown + ["…"] * (len(fields) > form.members)) + "}"
     value: Json = node.get("additionalProperties")
     if isinstance(value, Mapping) and value and not properties:
-        return f"Dict[str, {line(cast('Json', value), depth + 1, named)}]"
+        return f"Dict[str, {line(cast('Json', value), form, depth + 1)}]"
     return "Dict"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.notation.shapes import MAKERS, is_key, literal_of, union_of
 from neuraxis.sentences import nearest
@@ -51,10 +52,14 @@ BUILTIN_NAMES = (
     *("str", "integer", "number", "double", "boolean", "array", "object", "Mapping"),
 )
 _PREFIXES = ("typing.", "collections.abc.", "builtins.", "typing_extensions.")
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""\s*(?:(?P<name>[^\W\d][\w.\-]*)|(?P<number>[+-]?\d+(?:\.\d+)?)"""
     r"""|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<mark>\.\.\.|[\[\],|]))"""
 )
+
+
+LONGEST = 500
+"""Characters of a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +92,18 @@ class Reading:
 
     def error(self, path: Path, message: str) -> None:
         """Note a mistake that must stop the load."""
-        self.problems.append(NotationProblem(path=path, message=message))
+        self.problems.append(NotationProblem(path=path, message=_bounded(message)))
 
     def warn(self, path: Path, message: str) -> None:
         """Note a mistake that need not."""
-        problem = NotationProblem(path=path, message=message, severity="warning")
-        self.problems.append(problem)
+        self.problems.append(
+            NotationProblem(path=path, message=_bounded(message), severity="warning")
+        )
+
+
+def _bounded(message: str) -> str:
+    """A message may quote what was written, which may be long."""
+    return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
 
 
 def builtin(name: str) -> str | None:

@@ -7,6 +7,7 @@ Values of YAML that are no JSON become text, with a warning.
 from __future__ import annotations
 
 import datetime
+import json
 import math
 from collections.abc import Mapping
 from typing import Any, cast
@@ -97,7 +98,8 @@ def _with_enum(
     if None in members:
         schema = nullable(schema)
     kinds = set(kinds_of(schema)) - {"null"}
-    values: list[Json] = []
+    checker = Schema(_bare(schema))
+    values: dict[str, Json] = {}
     for index, member in enumerate(cast("list[Json]", members)):
         at = (*path, index)
         value = json_value(member, at, reading)
@@ -105,17 +107,17 @@ def _with_enum(
             # YAML made a number or a truth value of a word (rule A15).
             value = str(value).lower() if isinstance(value, bool) else str(value)
             reading.warn(at, f"enum: {member!r} is no text in YAML; put it in quotes")
-        elif not Schema(_bare(schema)).valid(value):
-            coerced, _ = Schema(_bare(schema)).coerce(value)
-            if not Schema(_bare(schema)).valid(coerced):
+        elif not checker.valid(value):
+            coerced, _ = checker.coerce(value)
+            if not checker.valid(coerced):
                 expected = type_text(schema)
                 reading.error(at, f"enum: {member!r} is not of the type {expected}")
                 continue
             reading.warn(at, f"enum: {member!r} is read as {coerced!r}")
             value = coerced
-        if not any(value == v and type(value) is type(v) for v in values):
-            values.append(value)
-    return {**schema, "enum": values} if values else schema
+        # by its JSON: 1, 1.0 and true are three values, which Python takes for one
+        values.setdefault(json.dumps(value, sort_keys=True), value)
+    return {**schema, "enum": list(values.values())} if values else schema
 
 
 def _bare(schema: Mapping[str, Json]) -> dict[str, Json]:
@@ -162,7 +164,9 @@ def json_value(value: Any, path: Path, reading: Reading) -> Json:
             str(key): json_value(item, (*path, str(key)), reading)
             for key, item in cast("Mapping[Any, Json]", value).items()
         }
-    if value is None or isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return str(value)  # of no class of its own, which a validator refuses
+    if value is None or isinstance(value, int | float):
         return value
     reading.error(path, f"{type_name(value)} is no JSON value")
     return None

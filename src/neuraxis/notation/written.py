@@ -8,16 +8,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.marks import FILE_KEY, FILE_WORD, FLAGS, TRUSTED_KEY, TRUSTED_WORD
-from neuraxis.notation.text import FORMATS, LIMITS, line, members_of
+from neuraxis.marks import (
+    FILE_KEY,
+    FILE_WORD,
+    FLAGS,
+    RAW_KEY,
+    RAW_WORD,
+    TRUSTED_KEY,
+    TRUSTED_WORD,
+)
+from neuraxis.notation.shapes import without_reference
+from neuraxis.notation.text import (
+    FORMATS,
+    LIMITS,
+    NODE,
+    is_sayable,
+    line,
+    members_of,
+)
+from neuraxis.notation.trees import is_deeper
+from neuraxis.notation.types import DEEPEST
 from neuraxis.specs import Json
+
+_DEEPEST = 2 * DEEPEST
+"""Levels of JSON: a field of an object is two below the object."""
 
 _KEPT = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum"}
     | {"const", "anyOf", "oneOf", "prefixItems", "$ref", "$defs", "x-type", "not"}
     | {"description", "default", "examples", "format", "x-asset-ref", "$schema"}
     | {"title", "x-optional", *LIMITS, *FLAGS.values(), FILE_KEY}
-    | {TRUSTED_KEY}
+    | {TRUSTED_KEY, RAW_KEY}
 )
 
 
@@ -34,6 +55,9 @@ def node_from_schema(
         root = cast("Mapping[str, Json]", schema)
     definitions: Mapping[str, Json] = root.get("$defs") or {}
     writer = _Writer(definitions=definitions, flag=flag, loss=lost, written=set())
+    if is_deeper(schema, _DEEPEST):
+        lost.append(f"root: what is nested deeper than {_DEEPEST} levels")
+        return {"type": "Any"}
     return writer.node(schema, "")
 
 
@@ -63,6 +87,9 @@ class _Writer:
         given = cast("Mapping[str, Json]", schema)
         self.loss += [f"{where or 'root'}: {key}" for key in given if key not in _KEPT]
         node: dict[str, Json] = {"type": None}
+        if given.get(RAW_KEY) is True:
+            given = {**without_reference(given, RAW_KEY), "x-asset-ref": True}
+            node[RAW_WORD] = False
         inner, nullable = _without_null(given)
         node["type"] = self.type(inner, where, node)
         if nullable:
@@ -99,7 +126,9 @@ class _Writer:
                 node[key] = given[key]
         if "enum" in given or "const" in given:
             node["enum"] = [m for m in members_of(given) if m is not None]
-            return line({"type": given.get("type", _enum_type(members_of(given)))}, 0)
+            return line(
+                {"type": given.get("type", _enum_type(members_of(given)))}, NODE
+            )
         items: Json = given.get("items")
         if given.get("type") == "array" and isinstance(items, Mapping) and items:
             return self.items(cast("Mapping[str, Json]", items), where, node, given)
@@ -109,6 +138,8 @@ class _Writer:
 
     def text(self, given: Mapping[str, Json], where: str) -> str:
         """A type that fits one line; what does not fit is lost."""
+        if is_deeper(given, DEEPEST):
+            self.loss.append(f"{where or 'root'}: what is nested deeper in the type")
         arms: Json = given.get("anyOf") or given.get("oneOf") or ()
         parts = [*cast("list[Json]", arms), *(given.get("prefixItems") or ())]
         for key in ("items", "additionalProperties"):
@@ -121,6 +152,8 @@ class _Writer:
                     self.loss.append(f"{where or 'root'}: fields of an object inside")
                 if "$ref" in inside:
                     self.reference(str(inside["$ref"]), where)
+                if not all(map(is_sayable, inside.get("enum", ()))):
+                    self.loss.append(f"{where or 'root'}: enum inside")
                 self.loss += [
                     f"{where or 'root'}: {key} inside"
                     for key in (*LIMITS, "format")
@@ -128,7 +161,7 @@ class _Writer:
                     and key != "uniqueItems"
                     and inside[key] not in FORMATS
                 ]
-        return line(given, 0, named=True)
+        return line(given, NODE)
 
     def items(
         self,
@@ -147,7 +180,7 @@ class _Writer:
             plain = {k: v for k, v in inner.items() if k not in extra}
             if "enum" in extra and "type" not in plain:
                 plain["type"] = _enum_type(extra["enum"])
-            return line({**given, "items": _with_null(plain, nullable)}, 0, named=True)
+            return line({**given, "items": _with_null(plain, nullable)}, NODE)
         return self.text(given, where)
 
     def fields(self, given: Mapping[str, Json], where: str) -> dict[str, Json]:

@@ -1,0 +1,97 @@
+"""Values, types, paths and names as every message quotes them: short and on one line.
+
+Any value flows in, the words for it flow out; `sentences` makes the messages of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from neuraxis.messages import Path
+
+QUOTED = 60
+"""Characters of a value that an error quotes."""
+
+MOST_NAME = 120
+"""Characters of a name that are quoted, and compared with those there are."""
+
+
+def quote(value: Any) -> str:
+    """A short, one-line quotation of a JSON value, or the type of anything else."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return f"<{type_name(value)}>"
+    return text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
+
+
+def named(name: str) -> str:
+    """A name as a model wrote it: that is any text, so a long one is cut."""
+    return json.dumps(name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…")
+
+
+def type_name(value: Any) -> str:
+    """JSON's name of the value's type, or the qualified class name."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            cls: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+            return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def path_text(path: Path, root: str = "") -> str:
+    """`boxes[1].x`; a key that is no plain word stands in brackets and quotes."""
+    text = root
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.replace("_", "a").replace("-", "a").isalnum():
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text
+
+
+def nearest(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The names closest to `name`, best first; case and punctuation count little."""
+    import difflib  # for mistakes only
+
+    known = list(dict.fromkeys(names))
+    folded: dict[str, list[str]] = {}
+    for item in known:
+        folded.setdefault(_fold(item), []).append(item)
+    close = difflib.get_close_matches(
+        _fold(name[:MOST_NAME]), folded, n=most, cutoff=0.6
+    )
+    return tuple(item for key in close for item in folded[key])[:most]
+
+
+def _fold(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """The first names and how many more there are; `none` where there are none."""
+    shown = ", ".join(names[:most])
+    rest = len(names) - most
+    return f"{shown} and {rest} more" if rest > 0 else shown or "none"
+
+
+def did_you_mean(candidates: Sequence[str]) -> str:
+    """A question with a space before it, or nothing."""
+    return f" Did you mean {' or '.join(candidates)}?" if candidates else ""
