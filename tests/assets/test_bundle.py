@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import os
 import random
 import uuid
 from pathlib import Path
@@ -136,3 +137,45 @@ def test_a_value_that_holds_itself_is_refused(tmp_path: Path) -> None:
     loop.append(loop)
     with pytest.raises(CannotBeSaved, match="nested deeper"):
         save(loop, tmp_path / "a.nxb")
+
+
+def test_B60_numbers_of_numpy_are_kept_beside_arrays(tmp_path: Path) -> None:
+    """A mean beside a picture is no reason to lose both; types stay as they were."""
+    numpy = pytest.importorskip("numpy")
+    given = {
+        "mean": numpy.float64(1.5),
+        "count": numpy.int16(-3),
+        "flag": numpy.bool_(True),
+        "name": numpy.str_("é"),
+        "none": numpy.str_(""),
+        "when": numpy.datetime64("2020-01-02"),
+        "all": numpy.arange(3),
+    }
+    save(given, tmp_path / "a.nxb")
+    loaded = load(tmp_path / "a.nxb")
+    numpy.testing.assert_array_equal(loaded.pop("all"), given.pop("all"))
+    assert loaded == given
+    assert [type(value) for value in loaded.values()] == [
+        type(value) for value in given.values()
+    ]
+    hidden = numpy.ma.masked_array([1, 2], mask=[True, False])
+    with pytest.raises(CannotBeSaved, match="MaskedArray"):
+        save(hidden, tmp_path / "b.nxb")
+
+
+def test_what_could_not_be_read_again_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A header beyond the reader's limit."""
+    monkeypatch.setattr("neuraxis.assets.bundle.HEADER_BYTES", 1_000)
+    with pytest.raises(CannotBeSaved, match="too many parts"):
+        save(list(range(1_000)), tmp_path / "a.nxb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_rest_of_a_killed_process_is_in_nobodys_way(tmp_path: Path) -> None:
+    """In a container every process may have the same number."""
+    (tmp_path / f".a.nxb.{os.getpid()}.part").write_bytes(b"half")
+    save([1], tmp_path / "a.nxb")
+    assert load(tmp_path / "a.nxb") == [1]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.nxb"]

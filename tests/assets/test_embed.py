@@ -18,7 +18,7 @@ from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.assets.store import AssetStore
 from neuraxis.cli.run import run
 from neuraxis.errors import ConfigError
-from neuraxis.references import AssetRef, parse_embedded
+from neuraxis.references import AssetRef, format_url, parse_embedded
 from neuraxis.testing import ScriptedModel
 
 
@@ -234,3 +234,40 @@ def test_B61_attach_on_the_command_line(tmp_path: Path) -> None:
     assert "the note and the note\n" == result.output
     missing = CliRunner().invoke(run, ["go", *options, "--attach", "none.txt"])
     assert isinstance(missing.exception, ConfigError)
+
+
+def test_B61_a_file_without_size_is_read_up_to_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device says that it is empty, and never ends."""
+    monkeypatch.setattr("neuraxis.assets.attachments.MOST_BYTES", 1_000)
+    (tmp_path / "fits").write_bytes(b"a" * 1_000)
+    assert read_attachment(tmp_path / "fits") == "a" * 1_000
+    endless = [tmp_path / "larger"]
+    endless[0].write_bytes(b"a" * 1_001)
+    if Path("/dev/zero").exists():
+        endless.append(Path("/dev/zero"))
+    for path in endless:
+        with pytest.raises(ConfigError, match="at most 1000 bytes"):
+            read_attachment(path)
+
+
+def test_B62_two_objects_have_two_files() -> None:
+    """Also where their paths differ in what no file name has, or behind its end."""
+    saved: dict[str, bytes] = {}
+
+    def save(name: str, data: bytes) -> str:
+        assert name not in saved
+        saved[name] = data
+        return name
+
+    store = AssetStore()
+    keys = ["x y", "x_y", "x/y", "é", "è", "k" * 90 + "1", "k" * 90 + "2", "a-b"]
+    value = {key: key + "." * 30_000 for key in keys} | {"a": {"b": "." * 30_000}}
+    store.keep("a1", "c", {**value, "odd": object()})
+    refs = [("content", "response", key) for key in keys]
+    refs.append(("content", "response", "a", "b"))
+    urls = [format_url(AssetRef(asset_id="a1", field_path=path)) for path in refs]
+    embed(" ".join(f"<|{url}|>" for url in urls), store, save)
+    assert len(saved) == len(urls)
+    assert all(len(name) < 120 and name.isascii() for name in saved)

@@ -205,6 +205,16 @@ def test_searxng(tmp_path: Path) -> None:
     assert ["/search?q=green+tea+%26+more&format=json"] == asked
 
 
+def test_a_server_that_a_project_names_is_reached_as_any_other(tmp_path: Path) -> None:
+    """A project's file may come from anybody: it opens no address of the inside."""
+    with serving({}, []) as server:
+        url = Setting(value=f"http://{server}", source="file", of_project=True)
+        settings = Settings(values={"search.url": url})
+        context = Context(workspace=tmp_path, settings=settings)
+        with pytest.raises(CommandError, match="search with searxng failed"):
+            plugin.search("tea", context)
+
+
 def test_google(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key comes from the environment; the number asked for is bounded."""
     monkeypatch.setenv("MY_KEY", "s3cret")

@@ -1,7 +1,6 @@
 """The command line as its user meets it: a process, its output, its exit code."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from cli_process import neuraxis
 
 HELLO = """\
 - |
@@ -21,21 +22,6 @@ HELLO = """\
   <!-- RESPONSE_END -->
 - "It printed: hello world!"
 """
-
-
-def neuraxis(
-    *arguments: str, cwd: Path, stdin: str | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "neuraxis", *arguments],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "NO_COLOR": "1", **env},
-    )
 
 
 @pytest.fixture

@@ -4,9 +4,12 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,3 +135,36 @@ def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
         journal.append("s", big, durable=True)
     journal._held.clear()  # type: ignore[attr-defined]
     journal.close()
+
+
+def test_a_new_file_may_be_begun_by_several_at_once(tmp_path: Path) -> None:
+    """The first two runs of a person may be started in the same moment."""
+    for turn in range(12):
+        path = tmp_path / f"{turn}.db"
+        start = threading.Barrier(8)
+
+        def begin(name: str, path: Path = path, start: Any = start) -> None:
+            start.wait()
+            journal = open_journal(path)
+            journal.append(name, SAID, durable=True)
+            journal.close()
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(begin, "abcdefgh"))
+        journal = open_journal(path)
+        assert sorted(info.session for info in journal.sessions()) == list("abcdefgh")
+        journal.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
+def test_what_was_said_is_for_its_owner_only(tmp_path: Path) -> None:
+    """The file and what SQLite puts beside it; the mode of an older one is kept."""
+    journal = open_journal(tmp_path / "journal.db")
+    journal.append("s", SAID, durable=True)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert set(modes) >= {"journal.db", "journal.db-wal"}
+    assert set(modes.values()) == {0o600}
+    journal.close()
+    (tmp_path / "journal.db").chmod(0o640)
+    open_journal(tmp_path / "journal.db").close()
+    assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o640

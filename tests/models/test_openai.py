@@ -586,7 +586,14 @@ async def test_retry_after_as_a_date(ask: Ask) -> None:
     assert 15 < sleeps[0] <= 20
 
 
-@pytest.mark.parametrize("text", ["soon", "-5", "nan", "1e9", "Mon, 99 Foo 2026"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("soon", "-5", "nan", "1e9", "Mon, 99 Foo 2026"),
+        "Wed, 21 Oct 2015 07:28:00 +99999999999999999999",
+        "Wed, 21 Oct 99999999999999999999 07:28:00 GMT",
+    ],
+)
 async def test_retry_after_that_is_nonsense(text: str, ask: Ask) -> None:
     """It is as if it were not there."""
     sleeps = Sleeps()

@@ -154,6 +154,27 @@ def test_a_workspace_cannot_name_a_variable(tmp_path: Path) -> None:
         named_endpoint("m", settings)
 
 
+def test_a_workspace_cannot_name_a_models_server_by_its_url(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The key that the user has for a model of that name stays here."""
+    monkeypatch.setenv("MY_KEY", KEY)
+    own = user_dir("config") / "neuraxis.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        '[models.m]\nkey_env = "MY_KEY"\nbase_url = "https://mine.example/v1"\n',
+        encoding="utf-8",
+    )
+    settings = workspace(tmp_path, 'model = "https://evil.example/v1#m"\n')
+    endpoint = url_endpoint("https://evil.example/v1", "m", settings)
+    assert (endpoint.key_env, endpoint.key()) == ("", "")
+    assert "workspace" in endpoint.keyless_because
+    mine = url_endpoint("https://mine.example/v1", "m", settings)
+    assert mine.key() == KEY
+    same = workspace(tmp_path, 'model = "https://mine.example/v1#m"\n')
+    assert url_endpoint("https://mine.example/v1", "m", same).key() == KEY
+
+
 def test_a_workspace_may_name_a_server_without_key(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -26,16 +26,16 @@ def read_attachment(path: Path) -> Any:
         ConfigError: it is not there, too large, or broken.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(
-                f"{path} has {path.stat().st_size} bytes; at most {MOST_BYTES} can be "
-                "attached"
-            )
-        data = path.read_bytes()
+        with path.open("rb") as file:  # a pipe or a device says no size
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be attached: {error.strerror or error}"
         ) from error
+    if len(data) > MOST_BYTES:
+        raise ConfigError(
+            f"{path} is too large: at most {MOST_BYTES} bytes can be attached"
+        )
     ending = path.suffix.casefold()
     try:
         if ending in _PICTURES:

@@ -20,7 +20,7 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from neuraxis.errors import StorageError
+from neuraxis.later import dataclass
 
 MAGIC = b"NXBUNDL1"
 ALIGN = 64
@@ -85,9 +86,12 @@ def save(value: Any, path: Path) -> int:
     writer = _Writer()
     tree = _tree(value, writer, 0)
     header = json.dumps({"tree": tree, "parts": writer.parts}).encode()
+    if len(header) > HEADER_BYTES:
+        raise CannotBeSaved("it has too many parts: a table or an array would fit")
     start = -(-(_HEAD.size + len(header)) // ALIGN) * ALIGN
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        beside.unlink(missing_ok=True)  # of a process that was killed
         with beside.open("xb") as file:
             file.write(_HEAD.pack(MAGIC, len(header)))
             file.write(header)
@@ -151,15 +155,8 @@ def _native(value: Any, writer: _Writer) -> list[Any]:
     """Arrays, tables and pictures, found by the module of their class."""
     cls = cast("type[Any]", type(value))
     package = cls.__module__.partition(".")[0]
-    if package == "numpy" and cls.__name__ == "ndarray":
-        if value.dtype.kind not in _ARRAY_KINDS:
-            raise CannotBeSaved(f"an array of {value.dtype} holds Python objects")
-        numpy = _library("numpy")
-        plain = numpy.ascontiguousarray(value)
-        raw = plain.view("u1").reshape(-1) if plain.size else b""
-        if value.dtype.kind in "mM" and plain.size:
-            raw = plain.view("i8").view("u1").reshape(-1)
-        return writer.add("array", raw, dtype=value.dtype.str, shape=list(value.shape))
+    if package == "numpy" and hasattr(value, "dtype"):
+        return _numpy_tree(value, writer)
     if package in ("pandas", "polars", "pyarrow"):
         return _table_tree(value, package, cls.__name__, writer)
     if package == "PIL":
@@ -168,6 +165,22 @@ def _native(value: Any, writer: _Writer) -> list[Any]:
             "image", image.tobytes(), mode=image.mode, size=list(image.size)
         )
     raise CannotBeSaved(f"a {cls.__module__}.{cls.__qualname__} has no form in a file")
+
+
+def _numpy_tree(value: Any, writer: _Writer) -> list[Any]:
+    numpy, dtype = _library("numpy"), value.dtype
+    if dtype.kind not in _ARRAY_KINDS:
+        raise CannotBeSaved(f"an array of {dtype} holds Python objects")
+    if isinstance(value, numpy.generic):
+        alone = numpy.asarray(value)
+        return writer.add("number", alone.tobytes(), dtype=alone.dtype.str)
+    if type(value) is not numpy.ndarray:  # its mask, or its matrix rules, would go
+        raise CannotBeSaved(f"a {type(value).__qualname__} has no form in a file")
+    plain = numpy.ascontiguousarray(value)
+    raw = plain.view("u1").reshape(-1) if plain.size else b""
+    if dtype.kind in "mM" and plain.size:
+        raw = plain.view("i8").view("u1").reshape(-1)
+    return writer.add("array", raw, dtype=dtype.str, shape=list(value.shape))
 
 
 def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[Any]:
@@ -271,11 +284,23 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
             raise ValueError(f"unknown tag {tag!r}")
 
 
-def _read_array(part: Mapping[str, Any], data: memoryview) -> Any:
-    numpy = _library("numpy")
-    dtype = numpy.dtype(str(part["dtype"]))
+def _dtype(part: Mapping[str, Any]) -> Any:
+    dtype = _library("numpy").dtype(str(part["dtype"]))
     if dtype.kind not in _ARRAY_KINDS or dtype.hasobject:
         raise ValueError(f"an array of {dtype} is refused")
+    return dtype
+
+
+def _read_number(part: Mapping[str, Any], data: memoryview) -> Any:
+    """One value of numpy, such as a mean or a count."""
+    dtype = _dtype(part)
+    if len(data) != dtype.itemsize:
+        raise ValueError("a number does not fit its bytes")
+    return _library("numpy").frombuffer(data, dtype)[0]
+
+
+def _read_array(part: Mapping[str, Any], data: memoryview) -> Any:
+    numpy, dtype = _library("numpy"), _dtype(part)
     shape = tuple(int(size) for size in part["shape"])
     if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(
         data
@@ -317,6 +342,7 @@ def _read_bytes(part: Mapping[str, Any], data: memoryview) -> bytes:
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any], memoryview], Any]] = {
     "array": _read_array,
+    "number": _read_number,
     "table": _read_table,
     "image": _read_image,
     "text": _read_text,

@@ -25,11 +25,15 @@ FIRST_ITEMS = 3
 TEXT = 80
 """Characters of a long text that are shown."""
 _MORE = "…"
+_LARGE = 1e300
 
 
 def said_size(said: Json) -> int:
     """Bytes of a JSON value's text, roughly: characters of it as ASCII."""
-    return len(said) if isinstance(said, str) else len(json.dumps(said))
+    if isinstance(said, str):
+        return len(said)
+    small = isinstance(said, bool | int | float) and -_LARGE < said < _LARGE
+    return 8 if small else len(json.dumps(said))
 
 
 def size_of(value: Any) -> int:
@@ -95,8 +99,10 @@ def describe(value: Any) -> Json:
     match value:
         case None | bool() | int() | float():
             # NaN and infinity have no JSON; so large a number has no use here
-            plain = value is None or isinstance(value, bool) or abs(value) < 1e300
-            return value if plain else repr(value)[:TEXT]
+            plain = value is None or isinstance(value, bool) or abs(value) < _LARGE
+            if plain or isinstance(value, float):
+                return value if plain else repr(value)[:TEXT]
+            return f"an integer of {cast('int', value).bit_length()} bits"
         case str():
             if len(value) <= TEXT:
                 return value

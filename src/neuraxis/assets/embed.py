@@ -7,15 +7,17 @@ never read for references again. A reference that leads nowhere stays as it was 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.sayable import sayable
 from neuraxis.assets.store import AssetStore, ReferenceLost
-from neuraxis.references import AssetRef, parse_embedded
+from neuraxis.references import AssetRef, format_url, parse_embedded
 
 ROWS = 20
 COLUMNS = 12
@@ -87,11 +89,13 @@ def _name(ref: AssetRef, ending: str) -> str:
     """A file's name from the reference: the same object has the same file."""
     path = ref.field_path
     parts = [ref.asset_id, *(path[2:] if path[:2] == ("content", "response") else path)]
-    plain = "-".join(
-        "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in str(one))
-        for one in parts
-    )
-    return f"shown/{plain[:80]}.{ending}"
+    exact = "-".join(map(str, parts))
+    plain = re.sub(r"[^0-9A-Za-z-]", "_", exact)[:80]
+    if plain != exact or any("-" in str(part) for part in parts):
+        # another object must not have the same file
+        digest = hashlib.sha256(format_url(ref).encode("utf-8", "surrogatepass"))
+        plain += f"-{digest.hexdigest()[:8]}"
+    return f"shown/{plain}.{ending}"
 
 
 def _text(value: str, ref: AssetRef, save: Save) -> str:

@@ -17,7 +17,6 @@ import contextlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,9 +33,11 @@ from neuraxis.assets.describe import (
 )
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.errors import StorageError
+from neuraxis.later import dataclass
 from neuraxis.messages import CallError
 from neuraxis.record import record
 from neuraxis.references import AssetRef, WalkError, walk
+from neuraxis.short import is_short
 from neuraxis.specs import Json
 
 INLINE_BYTES = 16_000
@@ -45,6 +46,7 @@ MEMORY_BYTES = 1 << 30
 """Objects above this sum leave the memory, where they are saved."""
 SAID_KEPT = 1000
 """Answers that were said inline and can still be referred to."""
+_WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,9 @@ class AssetStore:
         self._assets: OrderedDict[str, _Asset] = OrderedDict()
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._held = 0
+        # what is told of them in each round, until one comes or goes
+        self._ids: tuple[str, ...] | None = ()
+        self._told: str | None = ""
 
     def keep(self, asset_id: str, command: str, value: Any) -> Kept:
         """Keep a command's answer under its call's id.
@@ -104,31 +109,22 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        said: Json = value
+        if is_short(value):
+            self.keep_said(asset_id, command, value)
+            return Kept(stored=False, value=value)
         size: int | None = None
-        # a flat, short mapping is told at a glance; this is on the way of every call
-        can_be_said = False
-        if type(value) is dict:
-            flat = cast("dict[Any, Any]", value)
-            can_be_said = len(flat) <= 16
-            for key, item in flat.items():
-                short = type(item) is int or type(item) is bool or item is None
-                if type(key) is not str or not (
-                    short or (type(item) is str and len(item) <= 500)
-                ):
-                    can_be_said = False
-                    break
-        if not can_be_said:
-            value = consumed(value)
-            can_be_said, said = sayable(value)
-            if can_be_said:
-                size = 8 if isinstance(said, bool | int | float) else said_size(said)
+        value = consumed(value)
+        can_be_said, said = sayable(value)
+        if can_be_said:
+            try:
+                size = said_size(said)
+            except ValueError:  # an integer of thousands of digits has no text
+                can_be_said = False
+            else:
                 most = self._inline_bytes
                 can_be_said = most is None or size <= most
         if can_be_said:
-            self._said[asset_id] = {"content": {"command": command, "response": value}}
-            if len(self._said) > SAID_KEPT:
-                self._said.popitem(last=False)
+            self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=said)
         if size is None:
             size = size_of(value)
@@ -141,23 +137,32 @@ class AssetStore:
             bytes=size,
         )
         self._assets[asset_id] = asset
+        self._ids = self._told = None
         self._held += size
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
             self._make_room()
         return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
+    def keep_said(self, asset_id: str, command: str, value: Any) -> None:
+        """Keep an answer that is said as it is, so that it can be referred to."""
+        self._said[asset_id] = {"content": {"command": command, "response": value}}
+        if len(self._said) > SAID_KEPT:
+            self._said.popitem(last=False)
+
     def aside(self) -> AssetStore:
         """A store that knows what is in memory here and keeps what is new to itself."""
         aside = AssetStore(inline_bytes=self._inline_bytes)
         aside._assets = self._assets.copy()
         aside._said = self._said.copy()
+        aside._ids = aside._told = None
         return aside
 
     def forget(self, asset_id: str) -> None:
         """Let go of a result that does not count; its file stays, unreferred to."""
         self._said.pop(asset_id, None)
         asset = self._assets.pop(asset_id, None)
+        self._ids = self._told = None
         if asset is not None and asset.root is not None:
             self._held -= asset.bytes
 
@@ -176,6 +181,7 @@ class AssetStore:
             bytes=size_of(value),
         )
         self._assets[asset_id] = asset
+        self._ids = self._told = None
         self._held += asset.bytes
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
@@ -190,6 +196,7 @@ class AssetStore:
         self._assets[asset_id] = _Asset(
             root=None, meta=meta, line=meta, bytes=size, saved=True
         )
+        self._ids = self._told = None
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
         # sessions without a folder do not pay for it
@@ -230,7 +237,16 @@ class AssetStore:
     @property
     def ids(self) -> Sequence[str]:
         """The ids of the kept assets (not of the answers that were said)."""
-        return tuple(self._assets)
+        if self._ids is None:
+            self._ids = tuple(self._assets)
+        return self._ids
+
+    @property
+    def told(self) -> str:
+        """What the model is told of them in each round; empty: there are none."""
+        if self._told is None:
+            self._told = sentences.asset_list(self.meta()) if self._assets else ""
+        return self._told
 
     def listing(self) -> list[dict[str, Json]]:
         """All kept assets, the oldest first: id, where it is from, what it is, size."""
@@ -300,7 +316,7 @@ class AssetStore:
         while waiting:
             asset = waiting.pop()
             for form in (asset.meta, asset.line) if whole else (asset.line,):
-                cost = len(json.dumps(form, ensure_ascii=False)) + 2
+                cost = len(_WRITTEN(form)) + 2
                 if cost <= left - 60:
                     told.append(form)
                     left -= cost

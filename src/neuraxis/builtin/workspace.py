@@ -29,26 +29,36 @@ def write(context: Context, file_path: str, data: bytes) -> str:
     Raises:
         CommandError: the path, the place or the amount is not allowed.
     """
-    usual = files.Quota()
-    quota = files.Quota(
-        file_bytes=number(context, "files.file_bytes", usual.file_bytes),
-        total_bytes=number(context, "files.total_bytes", usual.total_bytes),
-        files=number(context, "files.files", usual.files),
-    )
     try:
-        written = files.write_bytes(context.workspace, file_path, data, quota=quota)
+        written = files.write_bytes(
+            context.workspace, file_path, data, quota=quota(context)
+        )
     except files.FileRefused as error:
         raise CommandError(str(error)) from None
     context.wrote(written)
     return written
 
 
+def quota(context: Context) -> files.Quota:
+    """The limits of the settings `files.file_bytes`, `.total_bytes` and `.files`."""
+    usual = files.Quota()
+    return files.Quota(
+        file_bytes=number(context, "files.file_bytes", usual.file_bytes),
+        total_bytes=number(context, "files.total_bytes", usual.total_bytes),
+        files=number(context, "files.files", usual.files),
+    )
+
+
 def number(context: Context, key: str, usual: int) -> int:
-    """A setting that is a whole number."""
+    """A setting that is a whole number.
+
+    Raises:
+        CommandError: it is none.
+    """
     given = context.settings.get(key, usual)
     try:
         return int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last: TOML has `inf`
         raise CommandError(
             f"The setting {key} must be a whole number, not {given!r}."
         ) from None

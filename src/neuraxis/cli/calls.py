@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,16 @@ def call(
             found = session.registry.find(None, target)
         if isinstance(found, CallError):
             raise ConfigError(found.message)
-        arguments = _arguments([*_pairs(params), *_options(context.args)])
+        known = found.spec.parameter_names
+        arguments = _arguments([*_pairs(params), *_options(context.args, known)])
         named = Call(
             id="a1",
             plugin=found.plugin.name,
             command=found.spec.name,
             arguments=arguments,
         )
+        import asyncio  # slow to import
+
         result = asyncio.run(session.call(named))
     if as_json:
         from neuraxis.answers import result_json
@@ -90,7 +93,8 @@ def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _options(words: list[str]) -> list[tuple[str, str]]:
+def _options(words: list[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """Names as they are typed, or with _ for - where there is no such parameter."""
     pairs: list[tuple[str, str]] = []
     rest = iter(words)
     for word in rest:
@@ -102,7 +106,7 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
             if following is None:
                 raise ConfigError(f"--{name}: expected a value behind it")
             value = following
-        pairs.append((name.replace("-", "_"), value))
+        pairs.append((name if name in known else name.replace("-", "_"), value))
     return pairs
 
 
@@ -113,7 +117,7 @@ def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
         if value.startswith("@") and len(value) > 1:
             try:
                 value = Path(value[1:]).read_text(encoding="utf-8")
-            except OSError as error:
+            except (OSError, UnicodeDecodeError) as error:
                 raise ConfigError(f"--{name}: {error}") from error
         arguments[name] = value
     return arguments

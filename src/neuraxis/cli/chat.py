@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import Any
@@ -35,7 +36,8 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
     with open_session(choices, session_id, None, quiet=False) as session:
         if sys.stdin.isatty():
             # line editing and history of the terminal, where Python has them
-            importlib.import_module("readline")
+            with contextlib.suppress(ImportError):  # Windows
+                importlib.import_module("readline")
 
             click.echo(f"{session.model.name}, /help for help", err=True)
         while True:

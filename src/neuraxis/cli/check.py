@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import platform
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,6 +13,7 @@ import click
 from neuraxis import __version__
 from neuraxis.cli.options import Choices, journal_path, settings_of
 from neuraxis.errors import NeuraxisError
+from neuraxis.later import dataclass
 from neuraxis.settings import Settings
 
 
@@ -41,7 +40,7 @@ def doctor(as_json: bool) -> int:
         _openai(settings),
         _journal(settings),
         _search(settings),
-        *_sandbox(),
+        *_sandbox(settings),
     ]
     if as_json:
         rows = [
@@ -63,7 +62,7 @@ def doctor(as_json: bool) -> int:
 
 
 def _python() -> Finding:
-    detail = f"neuraxis {__version__}, Python {platform.python_version()}, "
+    detail = f"neuraxis {__version__}, Python {sys.version.split()[0]}, "
     return Finding(what="runtime", state="ok", detail=detail + sys.platform)
 
 
@@ -132,8 +131,11 @@ def _search(settings: Settings) -> Finding:
     return Finding(what="GOOGLE", state="missing", detail=detail)
 
 
-def _sandbox() -> list[Finding]:
-    from neuraxis.sandbox.process import probe
+def _sandbox(settings: Settings) -> list[Finding]:
+    from neuraxis.sandbox.process import probe, probe_wasi
+
+    asked = settings.get("sandbox.mode") == "wasi"
+    wasm = str(settings.get("sandbox.wasm") or "")
 
     return [
         Finding(
@@ -141,5 +143,5 @@ def _sandbox() -> list[Finding]:
             state="ok" if found.works else "missing",
             detail=found.detail,
         )
-        for found in probe()
+        for found in (*probe(), probe_wasi(wasm, compile_now=asked))
     ]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
+_BESIDE = ("success", "sandbox")
+"""Fields of an answer that are told otherwise: by the mark before it, by `doctor`."""
 _LINES = 12
 """Lines of a command's output that are shown; the rest is in the journal."""
 
@@ -190,7 +192,7 @@ def said(value: Json) -> str:
     """What a person reads of an answer: its text if it has one, else its JSON."""
     if isinstance(value, dict) and value:
         fields = cast("dict[str, Json]", value)
-        rest = {key: item for key, item in fields.items() if key != "success"}
+        rest = {key: item for key, item in fields.items() if key not in _BESIDE}
         if len(rest) == 1:
             (only,) = rest.values()
             return only if isinstance(only, str) else short(only, 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -58,6 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
     With NEURAXIS_TRACEBACK=1 an error that this package did not foresee is shown
     whole, for a bug report.
     """
+    _take_all_characters()
     try:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
     except click.ClickException as error:
@@ -83,6 +85,16 @@ def main(arguments: list[str] | None = None) -> None:
         )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _take_all_characters() -> None:
+    """What the locale's encoding lacks is written as an escape: no text ends a run.
+
+    In JSON a half of a character, which no encoding has, is then what JSON writes.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def exit_code(error: NeuraxisError) -> int:

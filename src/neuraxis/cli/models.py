@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from typing import Any
@@ -43,6 +42,8 @@ def ls(as_json: bool) -> int:
 @click.option("--base-url", help="Of an OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
     """Ask the model NAME for one word and say how long it took."""
+    import asyncio  # slow to import
+
     from neuraxis.cli.terminal import inert
     from neuraxis.messages import Message, Prompt
     from neuraxis.models import complete, find_model

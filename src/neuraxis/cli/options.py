@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from neuraxis.errors import ConfigError
+from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:

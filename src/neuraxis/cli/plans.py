@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -44,10 +43,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
 
     A parameter without a value is taken to fit. Exit code 1: something is wrong.
     """
-    saved = _read(file)
-    params = saved.values(_pairs(given), samples=True)
-    with _session(options) as session:
-        built = session.check(saved.calls, params)
+    _, built = _checked(file, given, options)
     if not _told(built):
         return 1
     click.echo(f"{file}: {len(built.steps)} steps, nothing wrong")
@@ -64,10 +60,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     from neuraxis.cli.terminal import inert
     from neuraxis.plan_drawing import as_text, drawn
 
-    saved = _read(file)
-    params = saved.values(_pairs(given), samples=True)
-    with _session(options) as session:
-        built = session.check(saved.calls, params)
+    saved, built = _checked(file, given, options)
     if not _told(built):
         return 1
     if saved.description:
@@ -103,6 +96,8 @@ def run(
     Prints what the last step answered. Exit codes: 0 all steps done, 1 a step failed
     or the plan is wrong, 2 wrong option, file or parameter, 3 time limit.
     """
+    import asyncio  # slow to import
+
     from neuraxis.cli.live import Live
     from neuraxis.runtime import Budget
 
@@ -132,7 +127,9 @@ def run(
 
 
 async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
-    async with asyncio.timeout(seconds):
+    from asyncio import timeout
+
+    async with timeout(seconds):
         results += await asked
 
 
@@ -164,6 +161,16 @@ def _read(file: Path) -> SavedPlan:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: the plan cannot be read: {error}") from error
     return read_plan(text, str(file))
+
+
+def _checked(
+    file: Path, given: Sequence[str], options: Mapping[str, Any]
+) -> tuple[SavedPlan, Plan]:
+    """The plan in the file, checked; a parameter without a value is taken to fit."""
+    saved = _read(file)
+    params = saved.values(_pairs(given), samples=True)
+    with _session(options) as session:
+        return saved, session.check(saved.calls, params)
 
 
 def _session(options: Mapping[str, Any]) -> Session:

@@ -93,6 +93,7 @@ def show(name: str, source: tuple[str, ...]) -> int:
 @click.option("--json", "as_json", is_flag=True)
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
+    from neuraxis.errors import ManifestProblem
     from neuraxis.plugins.loader import load_plugin
 
     problems: list[Any] = []
@@ -108,6 +109,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
             continue
         except ConfigError as error:
             failed += 1
+            problems.append(ManifestProblem(file=given, line=0, message=str(error)))
             if not as_json:
                 _say(f"{given}: {error}", err=True)
             continue

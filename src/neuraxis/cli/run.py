@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import json
 import signal
 import sys
@@ -146,6 +146,8 @@ def ask(
 
 
 def _drive(session: Session, request: str, watch: Any) -> Answer:
+    import asyncio  # slow to import
+
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
 
     async def go() -> None:
@@ -153,11 +155,13 @@ def _drive(session: Session, request: str, watch: Any) -> Answer:
         loop = asyncio.get_running_loop()
         if task is not None:
             # cancelling tells the running commands, which end their children
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+            with contextlib.suppress(NotImplementedError):  # Windows
+                loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             answers.append(await session.drive(request, watch))
         finally:
-            loop.remove_signal_handler(signal.SIGTERM)
+            with contextlib.suppress(NotImplementedError):
+                loop.remove_signal_handler(signal.SIGTERM)
             await session.model.close()
 
     try:

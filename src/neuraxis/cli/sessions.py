@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
 import click
@@ -24,6 +23,8 @@ def _journal(path: str | None) -> Any:
 
 
 def _when(seconds: float) -> str:
+    from datetime import datetime
+
     return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
 
 
@@ -71,11 +72,9 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 
     opened = _journal(journal)
     try:
-        fitting = [
-            info.session
-            for info in opened.sessions()
-            if info.session.startswith(session)
-        ]
+        known = [info.session for info in opened.sessions()]
+        fitting = [own for own in known if own == session]
+        fitting = fitting or [own for own in known if own.startswith(session)]
         if len(fitting) != 1:
             what = "no session begins" if not fitting else "several sessions begin"
             raise ConfigError(

@@ -6,11 +6,11 @@ Events flow in through `append` in the order they happened; `read` gives them ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from neuraxis.events import Event, Unknown
+from neuraxis.later import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

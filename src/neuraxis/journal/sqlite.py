@@ -24,8 +24,13 @@ from neuraxis.specs import Json
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
 
+_BUSY = 10.0
+"""Seconds to wait for another process that writes."""
+
+_ENCODER = json.JSONEncoder(default=str)
+
 _TABLES = """
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE events (
     session TEXT NOT NULL,
     seq INTEGER NOT NULL,
     at REAL NOT NULL,
@@ -50,8 +55,11 @@ class SqliteJournal:
         self._next: dict[str, int] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                # what was said is the person's own; what SQLite adds is made likewise
+                path.touch(mode=0o600)
             self._db = sqlite3.connect(
-                path, check_same_thread=False, isolation_level=None, timeout=10
+                path, check_same_thread=False, isolation_level=None, timeout=_BUSY
             )
             try:
                 self._open()
@@ -66,28 +74,63 @@ class SqliteJournal:
 
     def _open(self) -> None:
         db = self._db
-        found = db.execute("PRAGMA application_id").fetchone()[0]
-        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if self._is_new():
+            # All of it or nothing, and once: another process may begin the same file,
+            # and one that is killed here must not leave a database that is no journal.
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                if self._is_new():
+                    db.execute(_TABLES)
+                    db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+                    db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        self._use_wal()
+        db.execute("PRAGMA synchronous=FULL")
+
+    def _is_new(self) -> bool:
+        """Whether the file is empty.
+
+        Raises:
+            StorageError: it is no journal, or one of a later version.
+        """
+        # one statement: two would see the file before and after another's beginning
+        found, version, tables = self._db.execute(
+            "SELECT (SELECT application_id FROM pragma_application_id), "
+            "(SELECT user_version FROM pragma_user_version), "
+            "(SELECT count(*) FROM sqlite_master)"
+        ).fetchone()
         if found not in (0, _APPLICATION_ID) or (found == 0 and tables):
             raise StorageError(f"{self.path} is a database, but not a journal")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA_VERSION:
             raise StorageError(
                 f"the journal {self.path} was written by a later version "
                 f"(format {version}, this one reads up to {SCHEMA_VERSION})"
             )
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
-        if not tables:
-            db.executescript(_TABLES)
-            db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        return not tables
+
+    def _use_wal(self) -> None:
+        """Switch to WAL; SQLite does not wait for a lock here, so it is asked again."""
+        ends = time.monotonic() + _BUSY
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                locked = "locked" in str(error) or "busy" in str(error)
+                if not locked or time.monotonic() > ends:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Keep the event; `durable`: it and all before it are on disk on return."""
         written = to_json(event)
         # what a plugin answered may hold lone surrogates; JSON escapes keep them
-        body = json.dumps(written, default=str)
+        body = _ENCODER.encode(written)
         with self._lock:
             seq = self._next.get(session)
             if seq is None:

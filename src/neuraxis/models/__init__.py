@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol, cast
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Completion, Prompt
-from neuraxis.models.joining import Closable, Joiner
+from neuraxis.models.joining import Joiner
 from neuraxis.sentences import nearest
 from neuraxis.settings import Settings
 
@@ -126,9 +125,14 @@ async def complete(
         ModelError: the model could not be asked, or its stream broke off.
     """
     joined = Joiner()
-    async with aclosing(Closable(model.stream(prompt))) as chunks:
+    chunks = model.stream(prompt)
+    try:
         async for chunk in chunks:
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
+    finally:
+        close = getattr(chunks, "aclose", None)  # an async generator has it
+        if close is not None:
+            await close()
     return joined.completion(model.name)

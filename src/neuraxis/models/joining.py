@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from neuraxis.errors import ModelBroken
-from neuraxis.messages import Chunk, Completion, FinishReason, NativeCall, Usage
+from neuraxis.messages import (
+    NOTHING_USED,
+    Chunk,
+    Completion,
+    FinishReason,
+    NativeCall,
+    Usage,
+)
 
 
 class Joiner:
@@ -60,17 +67,20 @@ class Joiner:
                 "known whether the reply is whole"
             )
         return Completion(
-            text=self.text,
-            tool_calls=tuple(
-                NativeCall(
-                    id=parts.id or f"call_{index}",
-                    name=parts.name,
-                    arguments="".join(parts.arguments),
-                )
-                for index, parts in sorted(self._calls.items())
-            ),
+            text="".join(self._text),
+            tool_calls=self._whole_calls() if self._calls else (),
             finish_reason=self._finish,
-            usage=self.usage or Usage(),
+            usage=self.usage or NOTHING_USED,
+        )
+
+    def _whole_calls(self) -> tuple[NativeCall, ...]:
+        return tuple(
+            NativeCall(
+                id=parts.id or f"call_{index}",
+                name=parts.name,
+                arguments="".join(parts.arguments),
+            )
+            for index, parts in sorted(self._calls.items())
         )
 
 

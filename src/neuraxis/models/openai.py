@@ -28,6 +28,8 @@ from neuraxis.models.openai_http import (
     send,
 )
 from neuraxis.models.openai_request import (
+    Constant,
+    constant_of,
     encoded,
     refused_part,
     request_body,
@@ -96,6 +98,7 @@ class OpenAIModel:
         self._now = now
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._known: Constant | None = None
         # Parts of the request that this server refuses; None: not known yet.
         self._refuses: tuple[str, ...] | None = None
 
@@ -111,6 +114,7 @@ class OpenAIModel:
         key = self._endpoint.key()
         client = self._open()
         body = request_body(prompt, self._model, self._options)
+        constant = self._constant(prompt)
         left_out = list(self._refuses or ())
         for part in left_out:
             body = without(body, part)
@@ -118,8 +122,9 @@ class OpenAIModel:
         attempt = 0
         while True:
             given = False
+            content = encoded(body, constant)
             try:
-                async with aclosing(self._attempt(client, body, key)) as chunks:
+                async with aclosing(self._attempt(client, content, key)) as chunks:
                     async for chunk in chunks:
                         given = True
                         yield chunk
@@ -173,8 +178,16 @@ class OpenAIModel:
             wait = max(wait, failure.after)
         return wait if elapsed + wait <= options.retry_seconds else None
 
+    def _constant(self, prompt: Prompt) -> Constant | None:
+        """What is the same in the next request, written once; None: it is changed."""
+        if self._options.extra.keys() & {"messages", "tools"}:
+            return None
+        if self._known is None or not self._known.is_of(prompt):
+            self._known = constant_of(prompt)
+        return self._known
+
     async def _attempt(
-        self, client: httpx2.AsyncClient, body: dict[str, Json], key: str
+        self, client: httpx2.AsyncClient, content: bytes, key: str
     ) -> AsyncGenerator[Chunk, None]:
         headers = {
             "content-type": "application/json",
@@ -185,7 +198,7 @@ class OpenAIModel:
         if key:
             headers["authorization"] = f"Bearer {key}"
         request = client.build_request(
-            "POST", chat_url(self._endpoint.url), content=encoded(body), headers=headers
+            "POST", chat_url(self._endpoint.url), content=content, headers=headers
         )
         response = await send(client, request, self._endpoint, self._options)
         try:

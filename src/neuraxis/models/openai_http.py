@@ -213,7 +213,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             return float(text) / unit
     try:
         when = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+    except (ValueError, OverflowError):  # a date beyond the calendar
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

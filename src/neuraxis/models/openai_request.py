@@ -1,13 +1,50 @@
-"""A prompt and the options flow in, the body of a request flows out."""
+"""A prompt and the options flow in, the body of a request and its bytes flow out.
+
+The constant part of a prompt is written as JSON once: a thousand tools are half a
+megabyte, in every request of a session.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from operator import is_ as _is
 
 from neuraxis.messages import Message, Prompt
 from neuraxis.models.openai_settings import Options
+from neuraxis.record import record
 from neuraxis.specs import Json
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """The part of a prompt that each request repeats, and what it is as JSON."""
+
+    messages: tuple[Message, ...]
+    native_tools: tuple[Mapping[str, Json], ...]
+    head: bytes
+    """The messages, with commas between."""
+    tools: bytes
+
+    def is_of(self, prompt: Prompt) -> bool:
+        """Whether this very part stands in the prompt."""
+        return (
+            self.native_tools is prompt.native_tools
+            and len(self.messages) == prompt.constant
+            and all(map(_is, self.messages, prompt.messages))
+        )
+
+
+def constant_of(prompt: Prompt) -> Constant:
+    """The constant part, written."""
+    native = bool(prompt.native_tools)
+    messages = tuple(prompt.messages[: prompt.constant])
+    return Constant(
+        messages=messages,
+        native_tools=prompt.native_tools,
+        head=b",".join([_json(_message(message, native)) for message in messages]),
+        tools=_json(prompt.native_tools),
+    )
 
 
 def request_body(prompt: Prompt, name: str, options: Options) -> dict[str, Json]:
@@ -22,7 +59,7 @@ def request_body(prompt: Prompt, name: str, options: Options) -> dict[str, Json]
     if prompt.stop:
         body["stop"] = list(prompt.stop)
     if native:
-        body["tools"] = [dict(tool) for tool in prompt.native_tools]
+        body["tools"] = prompt.native_tools
     for key in ("temperature", "top_p", "max_tokens", "seed"):
         value = getattr(options, key)
         if value is not None:
@@ -56,9 +93,34 @@ def _message(message: Message, native: bool) -> dict[str, Json]:
     return {"role": role, "content": message.content}
 
 
-def encoded(body: Mapping[str, Json]) -> bytes:
-    """The body as UTF-8; half a surrogate pair, which has no UTF-8, becomes `?`."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
+    """The body as UTF-8; half a surrogate pair, which has no UTF-8, becomes `?`.
+
+    `constant` stands in it, and need not be written again.
+    """
+    if constant is None:
+        return _json(body)
+    parts: list[bytes] = []  # joined once: each copy of a long text would be felt
+    mark = b"{"
+    for key, value in body.items():
+        parts += [mark, _json(key), b":"]
+        mark = b","
+        if key == "messages":
+            count = len(constant.messages)
+            head = [constant.head] if count else []
+            said = [*head, *[_json(message) for message in value[count:]]]
+            parts.append(b"[")
+            for index, message in enumerate(said):
+                parts += [b",", message] if index else [message]
+            parts.append(b"]")
+        else:
+            parts.append(constant.tools if key == "tools" else _json(value))
+    return b"".join([*parts, b"}"])
+
+
+def _json(value: Json) -> bytes:
+    # a tool's definition may be any mapping
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
     return text.encode("utf-8", "replace")
 
 

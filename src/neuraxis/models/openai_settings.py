@@ -11,11 +11,11 @@ import ipaddress
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import PurePath
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from dataclasses import field
+from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
 
 from neuraxis.errors import ConfigError, ModelUnavailable
+from neuraxis.later import dataclass
 from neuraxis.sentences import nearest, quote
 from neuraxis.settings import FILE_NAME, Settings, user_dir
 from neuraxis.specs import Json
@@ -95,6 +95,12 @@ class Endpoint:
         return key
 
 
+_PROJECTS = (
+    "its address stands in a workspace's settings, which may not choose where a key is "
+    "sent; put openai.base_url in your own settings or in the environment"
+)
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine."""
     name = host.lower().rstrip(".")
@@ -143,7 +149,7 @@ def named_endpoint(name: str, settings: Settings) -> Endpoint:
     for key in (f"models.{name}.base_url", "openai.base_url"):
         if found := settings.get(key):
             url = base_url(_string(found, key), key)
-            trusted = _trusted(settings, key)
+            trusted = not settings.is_of_project(key)
             break
     else:
         url = base_url(environ_url, URL_ENV) if environ_url else DEFAULT_URL
@@ -151,9 +157,7 @@ def named_endpoint(name: str, settings: Settings) -> Endpoint:
     if not trusted:
         return Endpoint(
             url=url,
-            keyless_because="its address stands in a workspace's settings, which may "
-            "not choose where a key is sent; put openai.base_url in your own settings "
-            "or in the environment",
+            keyless_because=_PROJECTS,
         )
     key_env = _key_env(settings, f"models.{name}.key_env", "openai.key_env") or KEY_ENV
     return Endpoint(url=url, key_env=key_env)
@@ -165,6 +169,11 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
     The general key goes there only if it is the server of `openai:` too.
     """
     base = base_url(url, "the model's URL")
+    if _is_projects_choice(base, settings):
+        own = named_endpoint(name, settings)
+        if own.key_env and _origin(own.url) == _origin(base):
+            return Endpoint(url=base, key_env=own.key_env)
+        return Endpoint(url=base, keyless_because=_PROJECTS)
     if found := _key_env(settings, f"models.{name}.key_env"):
         return Endpoint(url=base, key_env=found)
     general = named_endpoint(name, settings)
@@ -177,12 +186,23 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
     )
 
 
+def _is_projects_choice(base: str, settings: Settings) -> bool:
+    """Whether a project's file names that server in its `model`."""
+    model = settings.get("model")
+    if not settings.is_of_project("model") or not isinstance(model, str):
+        return False
+    try:
+        return _origin(base_url(urldefrag(model)[0], "model")) == _origin(base)
+    except ConfigError:
+        return False
+
+
 def _key_env(settings: Settings, *keys: str) -> str:
     for key in keys:
         found = settings.get(key)
         if not found:
             continue
-        if not _trusted(settings, key):
+        if settings.is_of_project(key):
             raise ConfigError(
                 f"{settings.values[key].source}: {key}: a workspace's settings may not "
                 "name the variable whose value is sent to a server. Set it in "
@@ -190,12 +210,6 @@ def _key_env(settings: Settings, *keys: str) -> str:
             )
         return _string(found, key)
     return ""
-
-
-def _trusted(settings: Settings, key: str) -> bool:
-    source = settings.values[key].source
-    own = str(user_dir("config") / FILE_NAME)
-    return source == own or PurePath(source).name != FILE_NAME
 
 
 def _origin(url: str) -> tuple[str, str, int]:

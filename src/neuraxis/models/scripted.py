@@ -16,11 +16,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
-
-import yaml
 
 from neuraxis.errors import (
     ConfigError,
@@ -30,6 +27,7 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from neuraxis.later import dataclass
 from neuraxis.messages import (
     Chunk,
     FinishReason,
@@ -207,11 +205,14 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    import yaml  # slow to import, and needed for files only
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         tree: Json = (
             json.loads(text)
             if path.suffix == ".json"
-            else yaml.load(text, Loader=_LOADER)  # a SafeLoader
+            else yaml.load(text, Loader=loader)  # a SafeLoader
         )
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"{path}: not a script: {error}") from error
@@ -224,8 +225,7 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
     )
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_KEYS = tuple(ScriptedReply.__dataclass_fields__)
+_KEYS = tuple(ScriptedReply.__annotations__)
 
 
 def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:

@@ -6,7 +6,7 @@ of a multibyte character is a line end in UTF-8) and decoded one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from neuraxis.later import dataclass
 
 MOST_BYTES = 16 * 1024 * 1024
 """Size of one event; a server that never ends a line must not fill the memory."""

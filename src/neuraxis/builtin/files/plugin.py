@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from neuraxis.builtin.workspace import quota
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import files
@@ -14,7 +15,7 @@ def write_file(file_path: str, contents: str, context: Context) -> dict[str, Jso
     """Write a file; a refusal is `success: false`, as rule C12 wants it."""
     try:
         written = files.write_text(
-            context.workspace, file_path, contents, quota=_quota(context)
+            context.workspace, file_path, contents, quota=quota(context)
         )
     except files.FileRefused as error:
         return {"success": False, "error": str(error)}
@@ -55,23 +56,3 @@ def list_files(
     if found.more:
         listed["more"] = True
     return listed
-
-
-def _quota(context: Context) -> files.Quota:
-    """The limits of the settings `files.file_bytes`, `.total_bytes` and `.files`."""
-    usual = files.Quota()
-    return files.Quota(
-        file_bytes=_number(context, "files.file_bytes", usual.file_bytes),
-        total_bytes=_number(context, "files.total_bytes", usual.total_bytes),
-        files=_number(context, "files.files", usual.files),
-    )
-
-
-def _number(context: Context, key: str, usual: int) -> int:
-    given = context.settings.get(key, usual)
-    try:
-        return int(given)
-    except (TypeError, ValueError):
-        raise CommandError(
-            f"The setting {key} must be a whole number, not {given!r}."
-        ) from None

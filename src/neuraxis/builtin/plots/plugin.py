@@ -6,7 +6,8 @@ the process, and two commands at once would draw into each other's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from neuraxis.builtin.extras import needed
@@ -21,29 +22,27 @@ _Names = str | list[str]
 
 
 def plot_line(
-    table: Any,
-    x: str,
-    y: _Names,
-    title: str = "",
-    width: int = 800,
-    height: int = 500,
+    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
 ) -> Any:
     """Lines of one or more columns over another."""
-    frame, names = _columns(table, x, y)
-    figure, axes = _figure(width, height, title)
-    across = frame[x].to_list()
-    for name in names:
-        axes.plot(across, _numbers(frame, name), label=_plain(name))
-    return _picture(figure, axes, x, names)
+    return _over(table, x, y, (width, height, title), lambda axes: axes.plot)
+
+
+def plot_scatter(
+    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
+) -> Any:
+    """A point for each row."""
+    return _over(
+        table,
+        x,
+        y,
+        (width, height, title),
+        lambda axes: partial(axes.scatter, s=12),
+    )
 
 
 def plot_bar(
-    table: Any,
-    x: str,
-    y: _Names,
-    title: str = "",
-    width: int = 800,
-    height: int = 500,
+    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
 ) -> Any:
     """A bar for each row; side by side for several columns."""
     frame, names = _columns(table, x, y, MOST_BARS)
@@ -65,23 +64,6 @@ def plot_bar(
     return _picture(figure, axes, x, names)
 
 
-def plot_scatter(
-    table: Any,
-    x: str,
-    y: _Names,
-    title: str = "",
-    width: int = 800,
-    height: int = 500,
-) -> Any:
-    """A point for each row."""
-    frame, names = _columns(table, x, y)
-    figure, axes = _figure(width, height, title)
-    across = frame[x].to_list()
-    for name in names:
-        axes.scatter(across, _numbers(frame, name), s=12, label=_plain(name))
-    return _picture(figure, axes, x, names)
-
-
 def plot_histogram(
     table: Any,
     column: str,
@@ -97,13 +79,29 @@ def plot_histogram(
     figure, axes = _figure(width, height, title)
     with told():
         values = frame[column].drop_nulls().drop_nans()
-        values = (
-            values.filter(values.is_finite()) if values.dtype.is_float() else (values)
-        )
+        if values.dtype.is_float():
+            values = values.filter(values.is_finite())
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
     axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
     return _picture(figure, axes, column, ["count"])
+
+
+def _over(
+    table: Any,
+    x: str,
+    y: _Names,
+    shape: tuple[int, int, str],
+    pen: Callable[[Any], Callable[..., object]],
+) -> Any:
+    """The columns `y`, each drawn over `x` by what `pen` takes of the axes."""
+    frame, names = _columns(table, x, y)
+    figure, axes = _figure(*shape)
+    across = frame[x].to_list()
+    draw = pen(axes)
+    for name in names:
+        draw(across, _numbers(frame, name), label=_plain(name))
+    return _picture(figure, axes, x, names)
 
 
 def _columns(

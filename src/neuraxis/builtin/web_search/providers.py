@@ -91,7 +91,7 @@ def _ask(
         answer = requests.fetch(
             f"{base}?{urlencode(asked)}",
             limits=_LIMITS,
-            allowed_hosts=(*context.allowed_hosts, *_server(base, name)),
+            allowed_hosts=(*context.allowed_hosts, *_server(base, name, context)),
             accept="application/json",
             cancelled=context.cancelled,
         )
@@ -118,9 +118,9 @@ def _ask(
     return cast("dict[str, Json]", tree)
 
 
-def _server(base: str, name: str) -> tuple[str, ...]:
+def _server(base: str, name: str, context: Context) -> tuple[str, ...]:
     """The person's own server is allowed by naming it, wherever it stands."""
-    if name != "searxng":
+    if name != "searxng" or context.settings.is_of_project("search.url"):
         return ()
     try:
         parts = urlsplit(base)

@@ -1,0 +1,117 @@
+"""The command line where its surroundings are odd: encodings, systems, files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_process import neuraxis
+from neuraxis import Session
+from neuraxis.cli.run import ask
+from neuraxis.testing import ScriptedModel
+
+ODD = '''\
+from neuraxis import command
+
+
+@command(effects="read")
+def odd() -> str:
+    """Half of a character, and one that few encodings have."""
+    return "\\ud800 ✓"
+'''
+SCRIPT = """\
+- '<!-- RESPONSE_START -->[{"tool": "odd"}]<!-- RESPONSE_END -->'
+- "Done ✓"
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
+    (tmp_path / "s.yaml").write_text(SCRIPT, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_no_character_ends_a_run(odd: Path, encoding: str) -> None:
+    """What the terminal's encoding lacks is an escape; JSON stays JSON."""
+    given = ("-p", "odd.py", "-m", "scripted:s.yaml", "--journal", "memory", "go")
+    plain = neuraxis("run", *given, cwd=odd, PYTHONIOENCODING=encoding)
+    assert plain.returncode == 0, plain.stderr
+    assert "Done" in plain.stdout
+    told = neuraxis("run", "--json", *given, cwd=odd, PYTHONIOENCODING=encoding)
+    assert told.returncode == 0, told.stderr
+    events = [json.loads(line) for line in told.stdout.splitlines()]
+    (finished,) = [event for event in events if event["type"] == "call_finished"]
+    assert finished["status"] == "done"
+    called = neuraxis("call", "-p", "odd.py", "odd", cwd=odd, PYTHONIOENCODING=encoding)
+    assert called.returncode == 0, called.stderr
+    assert "\\ud800" in called.stdout
+
+
+def test_a_system_without_signal_handlers_runs_as_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Windows' loop refuses them."""
+
+    def refuse(*_: Any) -> None:
+        raise NotImplementedError
+
+    loop = asyncio.SelectorEventLoop
+    monkeypatch.setattr(loop, "add_signal_handler", refuse)
+    monkeypatch.setattr(loop, "remove_signal_handler", refuse)
+    with Session(model=ScriptedModel(["Hello."]), workspace=tmp_path) as session:
+        assert ask(session, "hi", quiet=True).text == "Hello."
+
+
+def test_a_session_is_shown_by_its_whole_id(odd: Path) -> None:
+    """Also where the id of another one begins with it."""
+    from neuraxis.events import SessionFinished
+    from neuraxis.journal import open_journal
+
+    journal = open_journal(odd / "j.db")
+    for name in ("abc", "abcd"):
+        event = SessionFinished(outcome="answered", text=f"of {name}")
+        journal.append(name, event, durable=True)
+    journal.close()
+    shown = neuraxis("sessions", "show", "abc", "--journal", "j.db", cwd=odd)
+    assert "of abc" in shown.stdout, shown.stderr
+    assert "of abcd" not in shown.stdout
+    both = neuraxis("sessions", "show", "ab", "--journal", "j.db", cwd=odd)
+    assert (both.returncode, "several sessions" in both.stderr) == (2, True)
+
+
+def test_plugins_check_tells_as_json_what_is_not_there(tmp_path: Path) -> None:
+    """Every failure has its row."""
+    done = neuraxis("plugins", "check", "--json", "nowhere", cwd=tmp_path)
+    assert done.returncode == 1
+    (row,) = json.loads(done.stdout)
+    assert "no such folder" in row["message"]
+    assert row["file"] == "nowhere"
+
+
+def test_call_takes_names_with_dashes_and_refuses_bytes(tmp_path: Path) -> None:
+    """A parameter may be called `user-id`; a file that is no text is told."""
+    folder = tmp_path / "dashed"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(
+        "name: dashed\ninfo: {description: d}\ncommands:\n  - command_name: go\n"
+        "    description: d\n    effects: none\n    parameter:\n      type:\n"
+        "        user-id: {type: string, description: d}\n"
+        "        to_whom: {type: string, description: d}\n",
+        encoding="utf-8",
+    )
+    (folder / "plugin.py").write_text(
+        "def go(user_id, to_whom):\n    return user_id + to_whom\n", encoding="utf-8"
+    )
+    (tmp_path / "raw").write_bytes(b"\xff\xfe\x00")
+    given = ("call", "-p", "dashed", "dashed.go", "--to-whom", "b", "--user-id")
+    done = neuraxis(*given, "a", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "ab\n"), done.stderr
+    wrong = neuraxis(*given, "@raw", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "neuraxis: --user-id" in wrong.stderr

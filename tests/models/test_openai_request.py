@@ -1,0 +1,132 @@
+"""The bytes of a request: the same as json writes, the constant part written once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+
+from cpu_time import within
+from models.http_server import answer, hello, serving
+from neuraxis.messages import Message, NativeCall, Prompt
+from neuraxis.models.openai import OpenAIModel
+from neuraxis.models.openai_request import constant_of, encoded, request_body, without
+from neuraxis.models.openai_settings import Options
+from neuraxis.specs import Json
+
+SYSTEM = Message(role="system", content='You are "kind".\n\x00 é \U0001f600 \ud800')
+ASKED = Message(role="user", content="hello")
+CALLED = Message(
+    role="assistant",
+    content="",
+    tool_calls=(NativeCall(id="a", name="add", arguments='{"x": 1}'),),
+)
+TOLD = Message(role="tool", content="2", tool_call_id="a")
+
+
+def tools(count: int) -> tuple[Mapping[str, Json], ...]:
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": f"tool_{number}",
+                "description": "Adds é two numbers.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {name: {"type": "integer"} for name in "abcdef"},
+                },
+            },
+        }
+        for number in range(count)
+    )
+
+
+def plainly(body: Mapping[str, Json]) -> bytes:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("native", [(), tools(3)])
+@pytest.mark.parametrize("constant", [0, 1, 2])
+@pytest.mark.parametrize("extra", [{}, {"seed": 3, "x": {"y": "é"}}])
+def test_the_bytes_are_those_of_the_whole(
+    native: tuple[Mapping[str, Json], ...], constant: int, extra: dict[str, Json]
+) -> None:
+    """Whatever is constant in it."""
+    prompt = Prompt(
+        messages=(SYSTEM, SYSTEM, ASKED, CALLED, TOLD),
+        constant=constant,
+        stop=("end",),
+        native_tools=native,
+    )
+    body = request_body(prompt, "m", Options(max_tokens=9, extra=extra))
+    known = constant_of(prompt)
+    assert plainly(body) == encoded(body) == encoded(body, known)
+    fewer = without(without(body, "stream_options"), "max_tokens")
+    assert plainly(fewer) == encoded(fewer, known)
+    alone = Prompt(messages=prompt.messages[:constant], constant=constant)
+    body = request_body(alone, "m", Options())
+    assert plainly(body) == encoded(body, constant_of(alone))
+
+
+def test_the_constant_part_is_told_by_what_it_is() -> None:
+    """Another message, another number of them, other tools: written again."""
+    listed = tools(2)
+    prompt = Prompt(messages=(SYSTEM, ASKED), constant=1, native_tools=listed)
+    known = constant_of(prompt)
+    assert known.is_of(prompt)
+    assert known.is_of(
+        Prompt(messages=(SYSTEM, TOLD, ASKED), constant=1, native_tools=listed)
+    )
+    for messages, constant, native in (
+        ((ASKED, ASKED), 1, listed),
+        ((SYSTEM, ASKED), 0, listed),
+        ((SYSTEM, ASKED), 2, listed),
+        ((), 0, listed),
+        ((SYSTEM, ASKED), 1, tools(2)),
+        ((SYSTEM, ASKED), 1, ()),
+    ):
+        other = Prompt(messages=messages, constant=constant, native_tools=native)
+        assert not known.is_of(other)
+
+
+def test_a_thousand_tools_are_not_written_again() -> None:
+    """Half a megabyte, there in a tenth of a millisecond: copied, not encoded."""
+    prompt = Prompt(messages=(SYSTEM, ASKED), constant=1, native_tools=tools(1000))
+    known, options = constant_of(prompt), Options()
+
+    def again() -> bytes:
+        assert known.is_of(prompt)
+        return encoded(request_body(prompt, "m", options), known)
+
+    assert len(within(0.0001, again, attempts=40)) > 200_000
+
+
+def test_a_definition_may_be_any_mapping() -> None:
+    """As long as JSON can say it."""
+    seen = MappingProxyType({"type": "function", "function": MappingProxyType({})})
+    prompt = Prompt(messages=(ASKED,), native_tools=(seen,))
+    body = request_body(prompt, "m", Options())
+    for sent in (encoded(body), encoded(body, constant_of(prompt))):
+        assert [{"type": "function", "function": {}}] == json.loads(sent)["tools"]
+
+
+@pytest.mark.parametrize("extra", [{}, {"tools": []}, {"messages": [{"role": "user"}]}])
+async def test_what_is_sent_from_turn_to_turn(extra: dict[str, Json]) -> None:
+    """A session's next prompt, another session's, and what settings put there."""
+    prompts = [
+        Prompt(messages=(SYSTEM, *more), constant=1, native_tools=native)
+        for native in (tools(2), tools(1), ())
+        for more in ((ASKED,), (ASKED, CALLED, TOLD))
+    ]
+    options = Options(extra=extra)
+    async with serving() as server:
+        url = server.answers(answer(hello(), content_type="text/event-stream"))
+        model = OpenAIModel("m", server=url, options=options)
+        for prompt in (*prompts, *reversed(prompts)):
+            assert [chunk async for chunk in model.stream(prompt)]
+        await model.close()
+        expected = [json.loads(plainly(request_body(p, "m", options))) for p in prompts]
+        assert [*expected, *reversed(expected)] == [r.body for r in server.requests]
