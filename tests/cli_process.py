@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def neuraxis(
-    *arguments: str, cwd: Path, **env: str
+    *arguments: str, cwd: Path, stdin: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run it with nothing on standard input."""
+    """Run it with that text on standard input."""
     return subprocess.run(
         [sys.executable, "-m", "neuraxis", *arguments],
         cwd=cwd,
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=60,

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from benchmark_file import benchmark
+
 
 @pytest.fixture(scope="module")
 def chains() -> ModuleType:
-    path = Path(__file__).parents[1] / "benchmarks" / "chains.py"
-    spec = importlib.util.spec_from_file_location("benchmark_chains", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("chains")
 
 
 FORMS = ("intents", "envelope_v2", "envelope_v2 with asset URLs", "native")

@@ -18,7 +18,7 @@ EVERY = [
     events.CallProgress(id="a1", message="half", fraction=0.5),
     CallFinished(id="a1", plugin="p", command="c", tool="T", status="done", value=1),
     events.AssetStored(id="a1", kind="numpy.ndarray", meta={"a": 1}, bytes=3),
-    events.ApprovalAsked(id="a1", call={}, reason="r"),
+    events.ApprovalAsked(id="a1", call={}, reason="r", plan=({"id": "a1"},)),
     events.ApprovalAnswered(id="a1", allowed=True),
     events.BudgetReached(what="calls", limit=1, used=1),
     events.SessionFinished(outcome="answered", text="t", files=("a.txt",)),

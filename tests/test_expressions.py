@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cpu_time import within
 from neuraxis.expressions import MOST_BROKEN, Malformed, Parsed, split
 from neuraxis.filters import FILTERS, Filter, Slice, apply
 from neuraxis.references import (
@@ -488,10 +489,12 @@ def test_C21_no_payload_reaches_anything(text: str) -> None:
     """No code runs, nothing opens, no attribute is asked for, nothing is changed."""
     Trap.asked.clear()
     value = {"text": "a", "urls": ["u1", "u2"], "trap": Trap()}
+    for _ in range(10):
+        run(text, value)  # data classes of ours are completed when they are used
     started = time.thread_time()
     with watched() as done:
         found = run(text, value)
-    assert time.thread_time() - started < 0.3
+    assert time.thread_time() - started < 0.1  # they take less than a millisecond
     assert done == []
     assert Trap.asked == []
     assert {key: value[key] for key in ("text", "urls")} == {
@@ -533,6 +536,10 @@ DOS = [
     ("{{ search" + " | replace('a', 'aaaaaaaaaaaaaaaa')" * 50 + " }}", "a" * 100),
     ("{{ search" + " | replace('a', 'aa')" * 90 + " }}", "a"),
     ("{{ search" + "[::-1]" * 300 + " }}", [0] * 10_000),
+    ("{{ search" + "[::-1]" * 300 + " }}", "x" * 5_000_000),
+    ("{{ search" + "[::-1]" * 300 + " }}", [0] * 2_000_000),
+    ("{{ search | topython }}", ["\x00" * 1_000] * 1_000),
+    ("{{ search | topython }}", DEEP),
     ("{{ search[" + "9" * 1900 + "] }}", [1]),
     ("{{ search[-" + "9" * 17 + ":" + "9" * 18 + "] | join }}", ["a"] * 10),
     ("{{ search[::" + "9" * 18 + "] | join }}", ["a"] * 10),
@@ -574,15 +581,9 @@ DOS = [
 )
 def test_D6_every_payload_ends_soon(text: str, value: Any) -> None:
     """Time is bounded, whatever is written and whatever a result holds."""
-    took = 1.0
-    found = None
-    for _ in range(3):  # the best of three: other work on the machine does not count
-        started = time.thread_time()
-        found = run(text, value)
-        took = min(took, time.thread_time() - started)
+    limit = 0.1 if len(text) < 50_000 else 0.4
+    found = within(limit, lambda: run(text, value))
     assert len(str(found)) < 2 * MOST_TEXT + len(text)
-    # the promise is 100 ms on a machine of its own; shared ones run at a third of that
-    assert took < (0.3 if len(text) < 50_000 else 1.2)
 
 
 def test_limits_are_told() -> None:
@@ -615,6 +616,7 @@ def test_a_large_value_passes_whole() -> None:
     """The limits are for text that is made, not for values that go through."""
     page = "x" * 5_000_000
     assert page is run("{{ search.page }}", {"page": page})
+    assert page[1:] == run("{{ search.page[1:] }}", {"page": page})
 
 
 @given(

@@ -358,9 +358,20 @@ def test_C20_text_is_made_where_text_is_wanted() -> None:
     assert around == '<["é", null, true]|x|1.5>'
 
 
+def test_C20_a_value_as_python_writes_it() -> None:
+    """For a program that is written: a literal that reads as the same value."""
+    result = {"u": ["it's", None, True, {"k": 1.5}], "s": "a\n", "t": (1, 2)}
+    told = value_of("x = {{ search.u | topython }}", result)
+    assert told == "x = [\"it's\", None, True, {'k': 1.5}]"
+    assert value_of("{{ search.s | topython }}", result) == r"'a\n'"
+    assert value_of("{{ search.t | topython }}", result) == "[1, 2]"
+
+
 def test_C20_what_json_cannot_hold_has_no_text() -> None:
     """The class is named, the object is not written out."""
     for value in (Trap(), b"raw", float("nan"), {1, 2}, {"k": object()}):
+        with pytest.raises(ReferenceFailure):
+            value_of("{{ search.x | topython }}", {"x": value})
         with pytest.raises(ReferenceFailure) as raised:
             value_of("a {{ search.x }}", {"x": value})
         assert "JSON can hold" in raised.value.problem.expected

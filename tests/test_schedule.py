@@ -414,29 +414,46 @@ async def test_a_broken_journal_stops_the_whole_plan() -> None:
     assert world.running == 0
 
 
-async def test_a_person_is_asked_in_order_and_only_about_what_will_run() -> None:
-    """A step that needs a yes does not overlap: one question at a time."""
+@pytest.mark.parametrize("yes", [True, False])
+async def test_a_person_is_asked_once_for_a_plan(yes: bool) -> None:
+    """Steps that need a yes do not overlap: one question for all of them."""
     asked: list[str] = []
-    at_once = 0
 
     async def approve(event: Any) -> bool:
-        nonlocal at_once
-        at_once += 1
-        assert at_once == 1
         asked.append(event.id)
         await asyncio.sleep(0)
-        at_once -= 1
-        return event.id != "a1"
+        return yes
 
     rules = [Rule(verdict="ask", target="world.read")]
     policy = Policy(rules=rules, default="allow")
     world = World()
     plan = planned([call(n, "read") for n in range(4)], registry(world))
-    watched = runtime(policy=policy, approve=approve)
-    results = await run_plan(plan, watched)
-    assert asked == ["a0", "a1"]
+    results = await run_plan(plan, runtime(policy=policy, approve=approve))
+    assert asked == ["a0"]
     statuses = [result.status for result in results]
-    assert statuses == ["done", "failed", "skipped", "skipped"]
+    assert statuses == (["done"] * 4 if yes else ["failed", *["skipped"] * 3])
+
+
+async def test_a_person_is_asked_only_about_what_will_run() -> None:
+    """The items of a loop are asked about together, where its turn comes."""
+    asked: list[Any] = []
+
+    async def approve(event: Any) -> bool:
+        asked.append(event)
+        return not asked[1:]
+
+    rules = [Rule(verdict="ask", target="world.read")]
+    policy = Policy(rules=rules, default="allow")
+    world = World()
+    looped = replace(call(1, "read", saw="{{ item }}"), for_each=["x", "y", "z"])
+    steps = [call(0, "once"), looped, call(2, "once", fails=1), call(3, "read")]
+    plan = planned(steps, registry(world))
+    results = await run_plan(plan, runtime(policy=policy, approve=approve))
+    assert ["a1.0"] == [event.id for event in asked]
+    assert "4 calls of this plan need a yes" == asked[0].reason
+    assert ["x", "y", "z"] == asked[0].plan[0]["for_each"]
+    statuses = [result.status for result in results]
+    assert statuses == ["done", "done", "failed", "skipped"]
 
 
 def test_the_time_limit_of_one_command_does_not_stop_the_others() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from pathlib import Path
@@ -577,3 +578,30 @@ def test_a_model_that_fails_at_plans_is_asked_for_single_calls() -> None:
     ]
     assert "one call only" not in told[0].lower()
     assert "one call only" in told[1].lower().replace("\n", " ")
+
+
+@command(name="leaves", effects="none", blocking=False)
+def leaves() -> str:
+    """A script's way to end."""
+    sys.exit(3)
+
+
+@command(name="leaves", effects="none")
+async def leaves_async() -> str:
+    """The same in a coroutine."""
+    await asyncio.sleep(0)
+    sys.exit(3)
+
+
+@pytest.mark.parametrize("leaving", [leaves, leaves_async])
+async def test_a_command_that_ends_the_process_is_a_failed_call(leaving: Any) -> None:
+    """`sys.exit` in a plugin ends its call, and neither the run nor the process."""
+    text = '<!-- RESPONSE_START -->\n[{"tool": "leaves"}]\n<!-- RESPONSE_END -->'
+    session = Session(model=ScriptedModel([text, "It left."]), plugins=[leaving])
+    answer = await session.run("go")
+    session.close()
+    assert answer.text == "It left."
+    assert [call.status for call in answer.calls] == ["failed"]
+    error = answer.calls[0].error
+    assert error is not None
+    assert "SystemExit" in error.message

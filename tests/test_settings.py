@@ -59,3 +59,62 @@ def test_a_projects_file_may_not_loosen_what_holds_it_back(tmp_path: Path) -> No
         load(tmp_path, _environ(tmp_path))
     environ = _environ(tmp_path, NEURAXIS_SANDBOX__MODE="bubblewrap")
     assert load(None, environ).get("sandbox.mode") == "bubblewrap"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[search]\nkey_env = "AWS_SECRET_ACCESS_KEY"\n',
+        '[search]\ngoogle_url = "https://evil.example"\n',
+        '"search.key_env" = "X"\n',
+    ],
+)
+def test_a_projects_file_may_not_choose_what_key_is_sent_where(
+    tmp_path: Path, text: str
+) -> None:
+    """Or any secret of the environment could be sent to anybody."""
+    (tmp_path / "neuraxis.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="may not be set in a project's file"):
+        load(tmp_path, _environ(tmp_path))
+
+
+@pytest.mark.parametrize("key", ["workspace", "search.folder"])
+@pytest.mark.parametrize("value", ["/", "..", "~", "a/../../b", "link", "a\0b"])
+def test_a_projects_file_stays_in_the_project(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    """Commands write to the workspace, and documents are told to the model."""
+    project = tmp_path / "project"
+    (project / "inside").mkdir(parents=True)
+    (project / "link").symlink_to(tmp_path)
+    file = project / "neuraxis.toml"
+    text = value.replace("\0", "\\u0000")
+    file.write_text(f'"{key}" = "{text}"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"{key}: expected a folder inside"):
+        load(project, _environ(tmp_path))
+    file.write_text(f'"{key}" = "inside/new"\n', encoding="utf-8")
+    settings = load(project, _environ(tmp_path))
+    assert settings.get(key) == "inside/new"
+    assert settings.is_of_project(key)
+    name = f"NEURAXIS_{key.upper().replace('.', '__')}"
+    settings = load(project, _environ(tmp_path, **{name: "/"}))
+    assert not settings.is_of_project(key)
+
+
+def test_the_users_own_file_is_no_projects_file(tmp_path: Path) -> None:
+    """Also where they stand in the folder it is in."""
+    environ = _environ(tmp_path)
+    config = user_dir("config", environ)
+    config.mkdir(parents=True)
+    file = config / "neuraxis.toml"
+    file.write_text('[sandbox]\nmode = "docker"\n', encoding="utf-8")
+    settings = load(config, environ)
+    assert settings.get("sandbox.mode") == "docker"
+    assert not settings.is_of_project("sandbox.mode")
+
+
+def test_a_file_without_end_is_told(tmp_path: Path) -> None:
+    """Thousands of brackets in each other are no settings and no traceback."""
+    (tmp_path / "neuraxis.toml").write_text(f"a = {'[' * 50_000}", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"neuraxis\.toml"):
+        load(tmp_path, _environ(tmp_path))

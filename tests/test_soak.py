@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from benchmark_file import benchmark
+
 
 @pytest.fixture(scope="module")
 def soak() -> ModuleType:
-    """The benchmark, loaded from its file."""
-    path = Path(__file__).parents[1] / "benchmarks" / "soak.py"
-    spec = importlib.util.spec_from_file_location("_neuraxis_soak", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("soak")
 
 
 def test_random_plans_leave_nothing_behind(soak: ModuleType) -> None:

@@ -77,7 +77,8 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"module 'neuraxis' has no attribute {name!r}")
-    return getattr(importlib.import_module(where), name)
+    value = globals()[name] = getattr(importlib.import_module(where), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from neuraxis import sentences
+from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Result, Usage
 from neuraxis.specs import Json
 

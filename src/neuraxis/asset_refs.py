@@ -7,21 +7,21 @@ to a person (rule B62). A reference stands for an object; it is no address to fe
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
+from neuraxis.later import pattern
 from neuraxis.messages import Path
+from neuraxis.record import record
 from neuraxis.specs import Json
 
 SCHEME = "asset://"
 LONGEST_EMBEDDED = 2_000
-_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+_INDEX = pattern(r"0|[1-9][0-9]{0,17}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AssetRef:
     """An asset, or the place `field_path` in it, from the asset's root."""
 

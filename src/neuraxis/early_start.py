@@ -19,7 +19,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from neuraxis.approvals import Approvals
@@ -29,6 +29,7 @@ from neuraxis.dialects.early import EarlyReader, ReadsEarly
 from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
 from neuraxis.fan_out import is_asked_about, run_one
+from neuraxis.later import dataclass
 from neuraxis.messages import Call, Chunk, Result
 from neuraxis.plan import Plan, Step
 from neuraxis.plugins.context import Context
@@ -120,15 +121,15 @@ class EarlyStarts:
         self._begun: dict[str, _Begun] = {}
         self._apart: Runtime | None = None
 
-    async def __aenter__(self) -> EarlyStarts:
-        return self
+    @property
+    def busy(self) -> bool:
+        """Whether steps were begun in this reply: they must be thrown away."""
+        return bool(self._begun)
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._throw_away()
-
-    async def begin(self) -> None:
+    def begin(self) -> None:
         """A new reply is asked for."""
-        await self._throw_away()
+        if self._reader is not None:
+            self._forget()
         self._off = not self._on
 
     def see(self, chunk: Chunk) -> None:
@@ -139,6 +140,9 @@ class EarlyStarts:
         """
         if self._off or not (chunk.text or chunk.tool_calls):
             return
+        if chunk.finish_reason is not None:
+            self.stop()  # it is the last one, and the reply is whole
+            return
         self._waiting.append(chunk)
         if self._look_again is None and (len(self._waiting) > 1 or self._reader):
             loop = asyncio.get_running_loop()
@@ -147,7 +151,8 @@ class EarlyStarts:
     def stop(self) -> None:
         """The stream has ended: nothing more is early."""
         self._off = True
-        self._waiting.clear()
+        if self._waiting:
+            self._waiting = []
         if self._look_again is not None:
             self._look_again.cancel()
             self._look_again = None
@@ -300,7 +305,7 @@ class EarlyStarts:
         apart = self._apart
         return self._runtime.assets if apart is None else apart.assets
 
-    async def _throw_away(self) -> None:
+    async def throw_away(self) -> None:
         """End what was begun and not taken, and forget the reply."""
         self.stop()
         tasks = [begun.task for begun in self._begun.values() if begun.task]
@@ -311,6 +316,9 @@ class EarlyStarts:
             for task in tasks:
                 if not task.cancelled():
                     task.exception()  # looked at: nobody is to be told
+        self._forget()
+
+    def _forget(self) -> None:
         self._reader = self._apart = None
         self._calls, self._begun = [], {}
 

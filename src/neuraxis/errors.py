@@ -17,7 +17,7 @@ NeuraxisError
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from neuraxis.later import dataclass
 
 
 class NeuraxisError(Exception):

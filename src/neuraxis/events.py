@@ -147,7 +147,7 @@ class AssetStored:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ApprovalAsked:
-    """A person is asked whether a call may run."""
+    """A person is asked whether a call may run, or a plan: then `call` names none."""
 
     id: str
     call: Json
@@ -156,6 +156,9 @@ class ApprovalAsked:
     """Of the exact call; the answer is for no other."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     """Where each argument came from, in words."""
+    plan: tuple[Json, ...] = ()
+    """Every call of the plan in its order, as `call`, with its `id`, `origins`, the
+    `reason` it is asked about for, or `later`: why it will be asked about by itself."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -241,9 +244,9 @@ class Unknown:
 def to_json(event: Event) -> dict[str, Json]:
     """`{"type": …, "v": 1, …fields}`; tuples become lists."""
     written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
-    for item in fields(event):
-        value: Any = getattr(event, item.name)
-        written[item.name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+    for name in event.__slots__:
+        value: Any = getattr(event, name)
+        written[name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
     return written
 
 

@@ -7,7 +7,6 @@ Whatever a command does ends in a `Result`: this module holds the package's only
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +14,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.describe import size_of
 from neuraxis.assets.sayable import consumed, sayable
-from neuraxis.assets.store import Kept, ReferenceLost
-from neuraxis.deciding import Refused, decide, shown
+from neuraxis.assets.store import Kept
+from neuraxis.deciding import Refused, decide
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra, StorageError
 from neuraxis.events import (
@@ -28,28 +26,18 @@ from neuraxis.events import (
     CallStarted,
 )
 from neuraxis.labels import Label
-from neuraxis.messages import Call, CallError, Path, Result
-from neuraxis.paths import RESPONSE
+from neuraxis.messages import Call, CallError, Result
 from neuraxis.plan import Step, is_left_out
-from neuraxis.plan_references import ITEM
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import DEFAULT
-from neuraxis.references import (
-    AssetRef,
-    ReferenceFailure,
-    WalkError,
-    evaluate,
-    fill,
-    format_url,
-    walk,
-)
+from neuraxis.questions import shown
+from neuraxis.resolving import resolve_arguments, same_key
 from neuraxis.runtime import Linked, Runtime
+from neuraxis.short import is_short
 from neuraxis.specs import Json
 
 _CHANGING = frozenset({"idempotent", "once"})
-_LARGE = 10_000
-"""Bytes of arguments that are compared by their references, not written out."""
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see below
@@ -58,7 +46,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
     This is on the way of every call, so the common way stands here in one piece: a
     call without references, allowed, in its budget, with an answer that can be said.
     """
-    call, command = step.call, cast("Command", step.command)
+    call = step.call
+    command: Command = step.command  # pyright: ignore[reportAssignmentType] - as found
     spec, plugin = command.spec, command.plugin.name
     started = time.perf_counter()
     try:
@@ -67,9 +56,10 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
         code = command.run or _no_code
         if step.bindings or step.asset_refs:
             arguments = resolve_arguments(step, runtime)
-            key = _same(tool, arguments, step)
+            key = same_key(tool, arguments, step)
         else:
-            key = f"{tool} {arguments!r}"
+            read = call.read
+            key = read[1] if read and read[0] is arguments else f"{tool} {arguments!r}"
             code = command.exact or code
         usage, budget = runtime.usage, runtime.budget
         usage.steps += 1
@@ -89,7 +79,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             ):
                 label = origins.own.get(tool)  # known and empty: nothing to keep
                 if label is None or label:
-                    label = origins.answers_plainly(tool, call.id, spec)
+                    label = origins.answers_plainly(tool, call.id, spec, arguments)
             else:
                 label = await decide(step, arguments, runtime)
             runtime.emit(
@@ -112,33 +102,37 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 code,
                 *_passed(call, command, passed, label, runtime)
                 if command.context_name or command.bare
-                else ((), cast("dict[str, Any]", passed), None),
+                else ((), passed, None),  # pyright: ignore[reportArgumentType]
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,
             )
             if runtime.secrets.active:
                 value = runtime.secrets.scrub(value)
-            kept = (
-                runtime.assets.keep(call.id, spec.name, value)
-                if step.item is None
-                else Kept(stored=False, value=consumed(value))
-            )
-            response = command.response
-            fits = response is None or (
-                not kept.stored and response.valid_json(kept.value)
-            )
-            plain = fits and not kept.stored and spec.failure_field is None
+            kept = None
+            if step.item is not None:
+                kept = Kept(stored=False, value=consumed(value))
+            elif is_short(value):
+                runtime.assets.keep_said(call.id, spec.name, value)
+            else:
+                kept = runtime.assets.keep(call.id, spec.name, value)
+                value = kept.value
             result = Result(
                 call=call,
                 status="done",
                 plugin=plugin,
                 command=spec.name,
-                value=kept.value,
-                stored=kept.stored,
+                value=value if kept is None else kept.value,
+                stored=kept is not None and kept.stored,
                 seconds=time.perf_counter() - started,
             )
-            if not plain:
+            response = command.response
+            if (
+                result.stored
+                or spec.failure_field is not None
+                or (response is not None and not response.valid_json(result.value))
+            ):
+                kept = kept or Kept(stored=False, value=value)
                 result = _looked_at(result, kept, command, runtime)
             if seen is None and spec.effects.kind in _CHANGING:
                 usage.seen.clear()  # earlier calls may answer differently now
@@ -163,7 +157,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
         result = _failure(call, command, error, started, runtime, told)
     except StorageError:
         raise  # the journal or the assets cannot be written: nothing more is run
-    except Exception as raised:  # noqa: BLE001 - foreign code may raise anything
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - foreign code may raise anything, also `sys.exit`
         first = next(iter(str(raised).splitlines()), "")
         error = sentences.crashed(call.target, type(raised).__name__, first)
         result = _failure(call, command, error, started, runtime, raised)
@@ -186,85 +180,11 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
     return result
 
 
-def resolve_arguments(step: Step, runtime: Runtime) -> Json:
-    """The arguments with the objects in the places of the references (B42, C20).
-
-    Raises:
-        Refused: a reference leads nowhere, or to what the command does not take.
-    """
-    command, target = step.command, step.call.target
-    schema = command.parameters
-    replaced: dict[Path, Any] = {}
-
-    def resolve(ref: AssetRef) -> Any:
-        if step.item is not None and ref.asset_id == ITEM:
-            return step.item.value
-        return runtime.assets.resolve(ref)
-
-    try:
-        for binding in step.bindings:
-            replaced[binding.path] = evaluate(
-                binding.template,
-                resolve,
-                schema.wants_text(binding.path),
-                path=binding.path,
-            )
-        for path, ref in step.asset_refs:
-            replaced[path] = runtime.assets.resolve(ref)
-    except ReferenceLost as lost:
-        raise Refused(lost.error) from None
-    except ReferenceFailure as failure:
-        raise Refused(sentences.reference_not_found(target, failure.message)) from None
-    arguments = fill(step.arguments, replaced)
-    if schema.valid(arguments):
-        return arguments  # all of it JSON that fits
-    for path, value in replaced.items():
-        problem = schema.accepts_native(path, value)
-        if problem is not None:
-            where = sentences.path_text(path, target)
-            got = problem.got + _that_fits(step, path, value)
-            raise Refused(sentences.invalid_asset_type(where, problem.expected, got))
-    problems = schema.problems(arguments, holes=tuple(replaced))
-    if problems:
-        raise Refused(
-            sentences.invalid_param(target, problems, command.spec.parameter_names)
-        )
-    return arguments
-
-
-def _that_fits(step: Step, path: Path, value: Any) -> str:
-    """For a reference to a whole asset: that to its answer, where it fits (B54)."""
-    ref = next((ref for place, ref in step.asset_refs if place == path), None)
-    for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):
-        try:
-            inside = walk(value, tail)
-        except WalkError:
-            continue
-        if ref and step.command.parameters.accepts_native(path, inside) is None:
-            longer = AssetRef(asset_id=ref.asset_id, field_path=ref.field_path + tail)
-            return f" (did you mean {format_url(longer)}?)"
-    return ""
-
-
 def _exhausted(tool: str, runtime: Runtime) -> CallError:
     budget = runtime.budget
     if runtime.usage.steps > budget.steps:
         return sentences.budget_exhausted("calls in one run", budget.steps)
     return sentences.budget_exhausted(f"calls of {tool}", budget.steps_per_tool)
-
-
-def _same(tool: str, arguments: Json, step: Step) -> str:
-    """What two calls with the same resolved arguments have in common."""
-    if size_of(arguments) > _LARGE:
-        # what is stored never changes, so the same references mean the same values
-        refs = [binding.template.refs for binding in step.bindings]
-        item = None if step.item is None else (step.item.part_of, step.item.index)
-        return f"{tool} {step.arguments!r} {refs!r} {item}"
-    try:
-        return f"{tool} {json.dumps(arguments)}"
-    except (TypeError, ValueError):
-        # a native object: never the same as another
-        return f"{tool} {id(arguments)} {time.perf_counter_ns()}"
 
 
 def _again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:

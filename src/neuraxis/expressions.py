@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from neuraxis.filters import ALIASES, FILTERS, Filter, Operation, Slice
+from neuraxis.later import dataclass, pattern
 from neuraxis.paths import MISSING
+from neuraxis.record import record
 from neuraxis.sentences import quote
 from neuraxis.specs import Json
 
@@ -37,7 +39,7 @@ RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "nul
 """Names that no step may have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Parsed:
     """One expression: `index` is the n of `results[n]`, `text` what stood there."""
 
@@ -60,28 +62,20 @@ class Malformed:
 Piece = str | Parsed | Malformed
 
 # Compiled once, at import: a call never compiles a pattern.
-_START = re.compile(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
-_ESCAPE = re.compile(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
-_ROOT = re.compile(r"\{\{[\s(]*([^\W\d]\w*(?:-\w+)*)")
-_RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
-_SPACE = re.compile(r"\s*")
-_WORD = re.compile(r"[^\W\d]\w*")
-_FIELD = re.compile(r"\w+")
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_STRING = re.compile(
-    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL
-)
-_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_START = pattern(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
+_ESCAPE = pattern(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
+_ROOT = pattern(r"\{\{[\s(]*([^\W\d]\w*(?:-\w+)*)")
+_RESULTS = pattern(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
+_NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
+_SPACE = pattern(r"\s*")
+_WORD = pattern(r"[^\W\d]\w*")
+_FIELD = pattern(r"\w+")
+_NUMBER = pattern(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_STRING = pattern(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
+_ESCAPED = pattern(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/": "/"}
-_CONSTANTS: dict[str, Json] = {
-    "true": True,
-    "True": True,
-    "false": False,
-    "False": False,
-    "none": None,
-    "None": None,
-    "null": None,
-}
+_CONSTANTS: dict[str, Json] = {"none": None, "None": None, "null": None}
+_CONSTANTS.update({"true": True, "True": True, "false": False, "False": False})
 
 
 def split(text: str, names: Container[str]) -> list[Piece]:
@@ -91,6 +85,11 @@ def split(text: str, names: Container[str]) -> list[Piece]:
         text: what the model wrote.
         names: the names of the plan's steps, which are roots too.
     """
+    whole = _whole(text) if len(text) <= 200 else None
+    if whole is not None and (
+        whole.index is not None or whole.root in PREVIOUS or whole.root in names
+    ):
+        return [whole]
     pieces: list[Piece] = []
     literal = ""
     done = at = 0
@@ -117,6 +116,18 @@ def split(text: str, names: Container[str]) -> list[Piece]:
     if literal or not pieces:
         pieces.append(literal)
     return pieces
+
+
+@lru_cache(maxsize=512)
+def _whole(text: str) -> Parsed | None:
+    """The one expression that the text is, which models write again and again."""
+    if not text.endswith("}}"):
+        return None
+    root = _RESULTS.match(text) or _ROOT.match(text)
+    if root is None or root[1] == "results" or "-" in root[1][1:]:
+        return None
+    piece, end = _read(text, 0, root)
+    return piece if end == len(text) and isinstance(piece, Parsed) else None
 
 
 def _root(text: str, start: int, names: Container[str]) -> re.Match[str] | None:
@@ -153,7 +164,7 @@ def _read(text: str, start: int, root: re.Match[str]) -> tuple[Parsed | Malforme
             ),
             max(reader.at, start + 2),
         )
-    index = None if root.re is _ROOT else int(root[1])
+    index = int(root[1]) if root[1][0] in _NUMBERED else None
     return (
         Parsed(
             text=text[start + 2 : reader.at - 2].strip(),
@@ -186,7 +197,7 @@ class _Reader:
         self.text = text
         self.at = root.end()
         self.end = min(len(text), start + 2 + MOST_CHARACTERS + 2)
-        begin = root.start(1) if root.re is _ROOT else root.end()
+        begin = root.end() if root[1][0] in _NUMBERED else root.start(1)
         self.depth = text.count("(", start, begin)
 
     def whole(self) -> list[Operation]:

@@ -15,14 +15,16 @@ from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.assets.store import ReferenceLost
+from neuraxis.deciding import Refused
 from neuraxis.errors import MissingExtra
 from neuraxis.events import AssetStored, CallStarted
-from neuraxis.execute import Refused, finished, resolve_arguments, run_step
+from neuraxis.execute import finished, run_step
 from neuraxis.messages import CallError, Result
 from neuraxis.overlap import run_overlapping
 from neuraxis.plan import Item, Loop, Plan, Step, waits_for
 from neuraxis.plan_loops import wrong_items
 from neuraxis.references import ReferenceFailure
+from neuraxis.resolving import resolve_arguments
 from neuraxis.runtime import Runtime
 
 PAUSES = (0.2, 1.0)

@@ -1,21 +1,29 @@
 """A value of a result and a filter's arguments flow in; the filtered value flows out.
 
 The filters of the `{{ … }}` grammar: a closed table of pure functions over JSON values.
-Each asks its `Budget` (20,000 elements touched, 1 MiB of text made) before the work is
-done and not after. `apply` runs the operations of an expression one after another.
+Each asks its `Budget` (20,000 elements touched, 1 MiB of text made, 10 million elements
+copied by slices) before the work is done and not after. `apply` runs the operations of
+an expression one after another.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
+from neuraxis.later import dataclass
 from neuraxis.paths import MISSING, available, child, keys_of
 from neuraxis.sentences import quote, type_name
 from neuraxis.specs import Json
-from neuraxis.texts import Budget, ReferenceFailure, as_text, failure, to_json
+from neuraxis.texts import (
+    Budget,
+    ReferenceFailure,
+    as_text,
+    failure,
+    to_json,
+    to_python,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,10 @@ def _tojson(value: Any, arguments: Arguments, budget: Budget) -> str:
     if indent is not None and not (type(indent) is int and 0 <= indent <= 8):
         raise failure("an indent of 0 to 8", quote(indent))
     return to_json(value, budget, indent)
+
+
+def _topython(value: Any, arguments: Arguments, budget: Budget) -> str:
+    return to_python(value, budget)
 
 
 def _length(value: Any, arguments: Arguments, budget: Budget) -> int:
@@ -212,6 +224,7 @@ FILTERS: Mapping[str, FilterSpec] = {
     "round": FilterSpec(run=_round, parameters=("precision",), defaults=(0,)),
     "string": FilterSpec(run=_text),
     "tojson": FilterSpec(run=_tojson, parameters=("indent",), defaults=(None,)),
+    "topython": FilterSpec(run=_topython),
     "trim": FilterSpec(run=_changed("trim", str.strip)),
     "upper": FilterSpec(run=_changed("upper", str.upper)),
 }
@@ -243,7 +256,7 @@ def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
             if value is MISSING:
                 missing = failure(f"an element for {operation.name}", available(before))
         elif missing is None:
-            found = _take(value, operation)
+            found = _take(value, operation, budget)
             if found is MISSING:
                 missing = failure(
                     _wanted(operation), available(value), _candidates(value, operation)
@@ -254,12 +267,14 @@ def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
     return value
 
 
-def _take(value: Any, operation: str | int | Slice) -> Any:
+def _take(value: Any, operation: str | int | Slice, budget: Budget) -> Any:
     if isinstance(operation, Slice):
         if not isinstance(value, (list, tuple, str)):
             return MISSING
         items = cast("Sequence[Any]", value)
-        return items[operation.start : operation.stop : operation.step]
+        part = slice(operation.start, operation.stop, operation.step)
+        budget.spend_copied(len(range(*part.indices(len(items)))))
+        return items[part]
     if isinstance(operation, int) and operation < 0:
         if not isinstance(value, (list, tuple)):
             return MISSING

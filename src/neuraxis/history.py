@@ -7,7 +7,6 @@ it is not run again, and the model is asked to look before it repeats it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from neuraxis import sentences
 from neuraxis.dialects import Dialect
@@ -20,6 +19,7 @@ from neuraxis.events import (
     ModelFinished,
     Unknown,
 )
+from neuraxis.later import dataclass
 from neuraxis.messages import Call, Message, Result
 from neuraxis.specs import Json
 

@@ -7,14 +7,14 @@ writes no call, when a limit is reached, or when it keeps writing what cannot be
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from neuraxis import sentences
 from neuraxis.answers import Answer
-from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.early_start import EarlyStarts
+from neuraxis.engines import TimeLimitReached
+from neuraxis.engines.waiting import within
 from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
@@ -27,19 +27,21 @@ from neuraxis.events import (
     SessionFinished,
 )
 from neuraxis.messages import (
+    NOTHING_USED,
     Call,
     CallError,
     Chunk,
     Completion,
     Message,
+    NativeCall,
+    Prompt,
     Reply,
     Result,
 )
-from neuraxis.models import complete
+from neuraxis.models import Model, complete
 from neuraxis.parts import Parts, State, runtime_of
-from neuraxis.plan import Plan, build
-from neuraxis.runtime import Runtime
-from neuraxis.sandbox.files import FileRefused, write_bytes
+from neuraxis.plan import Plan, Step, build
+from neuraxis.runtime import Runtime, Stopped
 from neuraxis.schedule import run_plan
 from neuraxis.specs import Json
 from neuraxis.standing import left_of, with_standing
@@ -58,9 +60,21 @@ class _Stop(Exception):
 
 
 async def converse(
-    text: str, parts: Parts, history: list[Message], emit: Callable[[Event], None]
+    text: str,
+    parts: Parts,
+    history: list[Message],
+    emit: Callable[[Event], None],
+    *,
+    live: bool = True,
 ) -> Answer:
     """Answer one request. `history` grows by what was said, also when it fails.
+
+    Args:
+        text: what the person says.
+        parts: the session's own.
+        history: what was said so far.
+        emit: sees every event as it happens.
+        live: whether anybody watches: else the pieces of a reply are not told.
 
     Raises:
         StorageError: the journal could not be written.
@@ -68,7 +82,7 @@ async def converse(
     """
     started = time.perf_counter()
     state = State()
-    cancelled = threading.Event()
+    cancelled = Stopped()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
     parts.origins.said(text)
@@ -81,14 +95,19 @@ async def converse(
         plan=lambda calls: plan_of(calls, parts),
         next_id=parts.next_id,
     )
+    turns = _turns(parts, history, state, runtime, early, emit, live)
     try:
-        async with asyncio.timeout(parts.budget.seconds), early:
-            await _turns(parts, history, state, runtime, early, emit)
+        try:
+            await within(parts.budget.seconds, turns)
+        finally:
+            early.stop()
+            if early.busy:
+                await early.throw_away()
     except _Stop as stop:
         outcome, error = stop.outcome, stop.error
     except ModelError as failed:
         outcome, error = "failed", str(failed)
-    except TimeoutError:
+    except TimeLimitReached:
         cancelled.set()
         seconds = parts.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
@@ -139,7 +158,7 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, State(), emit, threading.Event())
+    runtime = runtime_of(parts, State(), emit, Stopped())
     return await run_plan(plan, runtime)
 
 
@@ -162,12 +181,19 @@ async def _turns(
     runtime: Runtime,
     early: EarlyStarts,
     emit: Callable[[Event], None],
+    live: bool,
 ) -> None:
-    for turn in range(1, parts.budget.model_calls + 1):
-        await early.begin()
-        steps = runtime.usage.steps
-        completion = await _ask(parts, history, turn, early, emit, steps, state.started)
-        state.usage += completion.usage
+    limit = parts.budget.model_calls
+    for turn in range(1, limit + 1):
+        if early.busy:
+            await early.throw_away()
+        early.begin()
+        seconds = time.perf_counter() - state.started
+        left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
+        prompt = parts.prompt(with_standing(history, parts.assets, left))
+        completion = await _ask(parts.model, prompt, turn, early, emit, live)
+        if completion.usage is not NOTHING_USED:
+            state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
         history.append(
             Message(
@@ -201,55 +227,58 @@ async def _turns(
         if parts.raise_failures:
             _raise_first(results)
         _tell(parts, history, results, emit)
-    limit = parts.budget.model_calls
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
 
 async def _ask(
-    parts: Parts,
-    history: Sequence[Message],
+    model: Model,
+    prompt: Prompt,
     turn: int,
     early: EarlyStarts,
     emit: Callable[[Event], None],
-    used: int,
-    begun: float,
+    live: bool,
 ) -> Completion:
-    emit(ModelStarted(turn=turn, model=parts.model.name))
+    emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
 
     def on_chunk(chunk: Chunk) -> None:
-        if chunk.text or chunk.reasoning:
+        if live and (chunk.text or chunk.reasoning):
             emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
         if chunk.note:
             notes.append(chunk.note)
         early.see(chunk)
 
-    left = left_of(parts.budget, used, turn, time.perf_counter() - begun)
-    prompt = parts.prompt(with_standing(history, parts.assets, left))
-    completion = await complete(parts.model, prompt, on_chunk)
+    completion = await complete(model, prompt, on_chunk)
     early.stop()
+    usage, calls = completion.usage, completion.tool_calls
     emit(
         ModelFinished(
             text=completion.text,
             finish_reason=completion.finish_reason,
-            input_tokens=completion.usage.input_tokens,
-            output_tokens=completion.usage.output_tokens,
-            cached_tokens=completion.usage.cached_tokens,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
             seconds=time.perf_counter() - started,
-            tool_calls=tuple(
-                {"id": call.id, "name": call.name, "arguments": call.arguments}
-                for call in completion.tool_calls
-            ),
+            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
             notes=tuple(notes),
         )
     )
     return completion
 
 
+def _native(call: NativeCall) -> Json:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
 def _readable(text: str, parts: Parts, state: State) -> str:
     """What is said to a person, with the objects it refers to put in (rule B62)."""
+    if "<|" not in text:
+        return text
+    # few answers hold objects, and a first run should not wait for this
+    from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.sandbox.files import FileRefused, write_bytes
 
     def save(name: str, data: bytes) -> str:
         try:
@@ -259,7 +288,7 @@ def _readable(text: str, parts: Parts, state: State) -> str:
         state.files.append(written)
         return written
 
-    return embed(text, parts.assets, save) if "<|" in text else text
+    return embed(text, parts.assets, save)
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
@@ -283,24 +312,24 @@ def _unread(reply: Reply) -> PlanChecked:
 
 def _checked(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
-        steps=tuple(
-            {
-                "id": step.call.id,
-                "tool": step.call.target,
-                "arguments": step.call.arguments,
-                "name": step.call.name,
-                "depends": sorted(step.depends),
-                **(
-                    {}
-                    if step.call.for_each is None
-                    else {"for_each": step.call.for_each}
-                ),
-            }
-            for step in plan.steps
-        ),
-        problems=tuple(sentences.error_json(error) for error in plan.problems),
+        steps=tuple([_told(step) for step in plan.steps]),
+        problems=tuple([sentences.error_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
+
+
+def _told(step: Step) -> Json:
+    call = step.call
+    told: dict[str, Json] = {
+        "id": call.id,
+        "tool": call.target,
+        "arguments": call.arguments,
+        "name": call.name,
+        "depends": list[Json](sorted(step.depends)) if step.depends else [],
+    }
+    if call.for_each is not None:
+        told["for_each"] = call.for_each
+    return told
 
 
 def _tell(
@@ -310,7 +339,7 @@ def _tell(
     emit: Callable[[Event], None],
 ) -> None:
     """Put the results where the model reads them, in one message (rule C25)."""
-    parts.origins.told(result.call.id for result in results)
+    parts.origins.told([result.call.id for result in results])
     for message in parts.dialect.answer(results):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))

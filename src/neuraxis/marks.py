@@ -9,9 +9,9 @@ here, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -29,6 +29,10 @@ FILE_WORD, FILE_KEY = "names_file", "x-names-file"
 TRUSTED_WORD, TRUSTED_KEY = "trusted", "x-trusted"
 """Of a response's field: made by the system that answers, not by whoever wrote the
 contents: ids, account numbers, verified senders."""
+
+RAW_WORD, RAW_KEY = "resolve", "x-raw-ref"
+"""`resolve: false` beside `asset_ref_acceptable: true`: the command gets the reference
+itself and not the object (rule B43)."""
 
 ANY = "*"
 """Stands for any index or key in the place of a mark."""

@@ -95,6 +95,10 @@ class Call:
     """A list, or a reference to one: the call is made for each `{{ item }}` of it."""
     max_items: int | None = None
     """How many items `for_each` may have; None: `plan.MOST_ITEMS`."""
+    read: tuple[Json, str] | None = field(default=None, compare=False, repr=False)
+    """The arguments and the text they were read from, where that is flawless JSON with
+    nothing to resolve or coerce: they are checked the short way. It speaks for these
+    very arguments only: for others than its first member it is as good as None."""
 
     @property
     def target(self) -> str:
@@ -221,7 +225,8 @@ class Prompt:
     without reading the text: `write(calls)` gives the calls in the session's dialect.
     """
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
+    """To be read like a tuple; a slice of it is one."""
     constant: int = 0
     stop: tuple[str, ...] = ()
     plugins: tuple[PluginSpec, ...] = ()

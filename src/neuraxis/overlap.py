@@ -11,12 +11,13 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from neuraxis import sentences
 from neuraxis.events import ApprovalAsked, CallFinished, Event
 from neuraxis.execute import finished
+from neuraxis.later import dataclass
 from neuraxis.messages import Result
 from neuraxis.plan import Step
 from neuraxis.runtime import Approve, Runtime

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from neuraxis.approvals import Approvals
@@ -16,6 +16,7 @@ from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines import Engine
 from neuraxis.events import Event
+from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.origins import Origins

@@ -59,7 +59,7 @@ def child(value: Any, part: str | int) -> Any:
     An integer is the index of a sequence, and a key where a mapping has it as one;
     digits are the index of a sequence, since a URL cannot tell 0 from "0".
     """
-    if isinstance(value, Mapping):
+    if value.__class__ is dict or isinstance(value, Mapping):
         keyed = cast("Mapping[Any, Any]", value)
         if isinstance(part, int):
             text = str(part)

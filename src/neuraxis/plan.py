@@ -15,6 +15,7 @@ from neuraxis import sentences
 from neuraxis.expressions import RESERVED
 from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.notation import Schema
+from neuraxis.plan_links import read_link
 from neuraxis.plan_loops import Item, Loop, read_loop
 from neuraxis.plan_references import Found, Reading, Work
 from neuraxis.record import record
@@ -112,7 +113,12 @@ def build(
         # The common way, kept short: one call that is right as it is.
         call = calls[0]
         only = find(call.plugin, call.command)
-        if not isinstance(only, CallError) and _is_right(call, only):
+        read = call.read
+        if not isinstance(only, CallError) and (
+            only.parameters.valid_json(call.arguments)
+            if read is not None and read[0] is call.arguments
+            else _is_right(call, only)
+        ):
             step = Step(call=call, command=only, arguments=call.arguments)
             return Plan(steps=(step,))
     if len(calls) > most_steps:
@@ -209,6 +215,15 @@ def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
     schema, arguments = found.parameters, call.arguments
     if call.for_each is None and _is_right(call, found):
         return Step(call=call, command=found, arguments=arguments)
+    if call.for_each is None and (link := read_link(here, call, found, work)):
+        bindings, depends = link
+        return Step(
+            call=call,
+            command=found,
+            arguments=arguments,
+            bindings=bindings,
+            depends=depends,
+        )
     places = find_places(arguments)
     before = len(work.errors)
     notes: tuple[str, ...] = ()
@@ -269,7 +284,9 @@ def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
 
 def _is_right(call: Call, found: Found) -> bool:
     """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
-    arguments = call.arguments
+    arguments, read = call.arguments, call.read
+    if read is not None and read[0] is arguments:
+        return found.parameters.valid_json(arguments)
     if type(arguments) is not dict:
         return False
     waiting: list[Any] = [arguments]

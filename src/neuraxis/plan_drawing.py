@@ -8,11 +8,10 @@ waits for an effect.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from neuraxis.later import dataclass, pattern
 from neuraxis.plan import Plan, waits_for
 
 _MARKS = {"done": "✓", "failed": "✗", "skipped": "–"}
@@ -23,7 +22,7 @@ _COLOURS = {
     "": ("#f4f6f8", "#4a5568"),
 }
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _EDGE = 220, 58, 70, 18, 20
-_UNFIT = re.compile(
+_UNFIT = pattern(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff"
     "\ud800-\udfff]"
 )

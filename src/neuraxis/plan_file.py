@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast, get_args
 
 from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.later import dataclass
 from neuraxis.messages import Call, Path
 from neuraxis.notation import Schema
 from neuraxis.plan import OnError

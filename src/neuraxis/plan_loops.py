@@ -7,10 +7,10 @@ for the item. The list is written in the call, or a reference leads to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.later import dataclass
 from neuraxis.messages import Path, Problem
 from neuraxis.notation import Schema
 from neuraxis.plan_references import ITEM, Reading

@@ -7,10 +7,12 @@ Each becomes a binding (`{{ … }}`), an asset reference, plain data, or a probl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from neuraxis import declared, sentences
+from neuraxis.later import dataclass
+from neuraxis.marks import RAW_KEY
 from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.notation import Schema
 from neuraxis.references import (
@@ -22,6 +24,7 @@ from neuraxis.references import (
     Template,
     evaluate,
     fill,
+    format_object,
     parse_reference,
     read_template,
     reference_fault,
@@ -169,7 +172,7 @@ class Reading:
                         )
                     continue
                 self._note_foreign(path, value)
-            self._asset(path, value)
+            self._asset(path, value, written)
         return fill(arguments, written)
 
     def _note_foreign(self, path: Path, text: str) -> None:
@@ -248,9 +251,10 @@ class Reading:
                 return None
         return Template(parts=tuple(parts))
 
-    def _asset(self, path: Path, value: Json) -> None:
+    def _asset(self, path: Path, value: Json, written: dict[Path, Json]) -> None:
         ref = parse_reference(value)
-        takes = self.schema.takes_reference(path)
+        is_raw = (self.schema.at(path) or {}).get(RAW_KEY) is True
+        takes = is_raw or self.schema.takes_reference(path)
         if ref is None:
             fault = reference_fault(value) if takes else ""
             if fault:
@@ -286,7 +290,10 @@ class Reading:
         else:
             if place is not None:
                 self.depends.add(ref.asset_id)
-            self.asset_refs.append((path, ref))
+            if is_raw:  # the command wants the reference itself (rule B43)
+                written[path] = format_object(ref)
+            else:
+                self.asset_refs.append((path, ref))
 
     def _declares_id(self, path: Path) -> bool:
         node = self.schema.at(path) or {}

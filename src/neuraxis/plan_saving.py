@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import yaml
 
 from neuraxis.errors import NeuraxisError
 from neuraxis.expressions import Malformed, split
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Result
 from neuraxis.plan_file import VERSION
 from neuraxis.plan_references import ITEM, PARAMS
@@ -23,7 +24,7 @@ from neuraxis.references import AssetRef, find_asset_refs, find_places
 from neuraxis.references import fill as filled
 from neuraxis.specs import Json
 
-_RESULTS = re.compile(r"results\s*\[\s*-?[0-9]+\s*\]")
+_RESULTS = pattern(r"results\s*\[\s*-?[0-9]+\s*\]")
 _BRACES = "{{ '{{' }}"
 
 

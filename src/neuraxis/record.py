@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
-    from dataclasses import dataclass
+    from neuraxis.later import dataclass
 
     def record(**options):
         """`dataclass(**options)`, not frozen, with a hash."""

@@ -9,7 +9,7 @@ code, and a value that was filled in is never read for references again (rule C2
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from neuraxis.asset_refs import (
@@ -26,6 +26,7 @@ from neuraxis.expressions import PREVIOUS, Malformed, Parsed, split
 from neuraxis.filters import Operation, apply
 from neuraxis.messages import Path, Problem
 from neuraxis.paths import RESPONSE, WalkError, suggest_path, walk
+from neuraxis.record import record
 from neuraxis.sentences import nearest, type_name
 from neuraxis.specs import Json
 from neuraxis.texts import Budget, ReferenceFailure, as_text, failure
@@ -61,7 +62,7 @@ MOST_PROBLEMS = 50
 """Problems with the references of one call that are told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Expression:
     """A parsed expression whose root is known: `step` is the call it refers to."""
 
@@ -72,6 +73,8 @@ class Expression:
     @property
     def ref(self) -> AssetRef:
         """The place in the step's asset, as far as keys and indices say it."""
+        if not self.operations:
+            return AssetRef(asset_id=self.step, field_path=RESPONSE)
         path: list[str | int] = []
         for operation in self.operations:
             if isinstance(operation, str) or (
@@ -83,7 +86,7 @@ class Expression:
         return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Template:
     """A text with expressions in it, or one expression alone (`whole`)."""
 
@@ -97,10 +100,10 @@ class Template:
     @property
     def refs(self) -> tuple[AssetRef, ...]:
         """Every place that it takes a value from, in order."""
-        return tuple(part.ref for part in self.parts if isinstance(part, Expression))
+        return tuple([part.ref for part in self.parts if isinstance(part, Expression)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Binding:
     """A template and where in the arguments it stands."""
 
@@ -108,7 +111,7 @@ class Binding:
     template: Template
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Scope:
     """What an expression of one step may name.
 

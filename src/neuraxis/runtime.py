@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
 from neuraxis.events import ApprovalAsked, Event
+from neuraxis.later import dataclass
 from neuraxis.messages import Result
 from neuraxis.origins import Origins
 from neuraxis.plan import OnError
 from neuraxis.policy import Policy
+from neuraxis.record import record
 from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings
 
@@ -47,7 +49,7 @@ class Usage:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Everything a plan is run with."""
 
@@ -74,6 +76,37 @@ class Runtime:
         default_factory=dict[str, asyncio.Semaphore]
     )
     """What holds back the commands that say how many calls may run at once."""
+
+
+class Stopped(threading.Event):
+    """Whether a run was stopped; what waiting for it takes is made when one waits."""
+
+    def __init__(self) -> None:
+        self._is_set = False  # and nothing of Event's own: this is cheap
+        self._heard: threading.Event | None = None
+
+    def is_set(self) -> bool:
+        """Whether the run was stopped."""
+        return self._is_set
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run is stopped."""
+        with _MAKING:
+            heard = self._heard = self._heard or threading.Event()
+        # `set` says so first and looks then who waits: one of the two sees the other
+        return self._is_set or heard.wait(timeout)
+
+    def set(self) -> None:
+        """Stop the run."""
+        self._is_set = True
+        if self._heard is not None:
+            self._heard.set()
+
+    def clear(self) -> None:
+        """A run that was stopped stays so."""
+
+
+_MAKING = threading.Lock()
 
 
 class Unheard(threading.Event):

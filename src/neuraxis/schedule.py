@@ -32,7 +32,10 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         plain = step.loop is None and runtime.on_error != "retry"
         if plain and step.command.spec.concurrency is None:
             return [await run_step(step, runtime)]  # the common way, kept short
-        return [await run_one(step, runtime)]
+    if runtime.approve is not None:
+        runtime.approvals.begin(steps)  # a person may be asked for several at once
+    if len(steps) == 1:
+        return [await run_one(steps[0], runtime)]
     if _may_reach_a_limit(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))

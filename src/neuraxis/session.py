@@ -6,8 +6,7 @@ parts do with each other is in `loop.py`.
 
 from __future__ import annotations
 
-import asyncio
-import secrets
+import os
 from collections.abc import (
     Iterable,
     Mapping,
@@ -39,6 +38,7 @@ from neuraxis.loop import converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
 from neuraxis.origins import Origins
+from neuraxis.own_loop import OwnLoop
 from neuraxis.parts import Parts
 from neuraxis.plan import OnError, Plan
 from neuraxis.plugins.loader import load_plugin
@@ -47,6 +47,7 @@ from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
 from neuraxis.run import Run, Watch
 from neuraxis.runtime import Approve, Budget
+from neuraxis.said import Said
 from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
@@ -153,13 +154,15 @@ class Session:
             inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.history: list[Message] = []
-        self.origins = Origins()
+        self.origins = Origins(wary=(policy or DEFAULT).undeclared == "foreign")
         self.approvals = Approvals(yes_to=tuple(yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
         self._constant: Prompt | None = None
+        self._loop = OwnLoop()
+        self._busy = False
         self._watch: Watch | None = None
         self._parts = Parts(
             model=self.model,
@@ -214,17 +217,11 @@ class Session:
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request from code that is not async; `watch` sees each event."""
-        # asyncio writes what its main task returned as a text that it throws away
-        # (in looking up the handler of Ctrl-C): seconds, where that is a large object
-        answers: list[Answer] = []
-        asyncio.run(self._run_and_close(text, watch, answers))
-        return answers[0]
+        return self._loop.run(self._run_and_close(text, watch))
 
-    async def _run_and_close(
-        self, text: str, watch: Watch | None, answers: list[Answer]
-    ) -> None:
+    async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
         try:
-            answers.append(await self.drive(text, watch))
+            return await self.drive(text, watch)
         finally:
             await self.model.close()  # its connections belong to this loop
 
@@ -235,18 +232,20 @@ class Session:
             StorageError: the journal could not be written.
             ConfigError: the session is already answering a request.
         """
-        if self._watch is not None:
+        if self._busy:
             raise ConfigError(
                 f"session {self.id} is already answering a request; wait for it, or "
                 "make another session"
             )
-        self._watch = watch or _nobody
+        self._busy, self._watch = True, watch
         try:
             if not self._announced:
                 self._announce()
-            return await converse(text, self._parts, self.history, self._emit)
+            return await converse(
+                text, self._parts, self.history, self._emit, live=watch is not None
+            )
         finally:
-            self._watch = None
+            self._busy, self._watch = False, None
 
     def attach(self, value: Any, description: str = "") -> str:
         """Keep an object that the person gives; its id, for references (rule B61).
@@ -302,13 +301,13 @@ class Session:
         parts = self._parts
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        self._watch = watch or _nobody
+        self._busy, self._watch = True, watch
         try:
             if not self._announced:
                 self._announce()
             return await run_calls(calls, parts, self._emit, params)
         finally:
-            self._watch = None
+            self._busy, self._watch = False, None
 
     def _announce(self) -> None:
         self._announced = True
@@ -324,7 +323,7 @@ class Session:
         )
 
     def _emit(self, event: Event) -> None:
-        kind = type(event)
+        kind = event.__class__
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
             # outcome is told as unknown, which is never wrong
@@ -338,8 +337,9 @@ class Session:
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """What the model is sent: the constant part, then `messages`."""
-        if self._constant is None:
-            specs, names = self.registry.specs, self.registry.tool_names
+        specs = self.registry.specs
+        if self._constant is None or self._constant.plugins is not specs:
+            names = self.registry.tool_names
             self._constant = Prompt(
                 messages=(
                     Message(role="system", content=self.dialect.prompt(specs, names)),
@@ -352,8 +352,11 @@ class Session:
                 native_tools=self.dialect.native_tools(specs, names),
             )
         constant = self._constant
+        before = tuple(constant.messages)
         return Prompt(
-            messages=(*constant.messages, *messages),
+            messages=messages.after(before)
+            if isinstance(messages, Said)
+            else Said(messages, before=before),
             constant=1,
             stop=constant.stop,
             plugins=constant.plugins,
@@ -363,7 +366,8 @@ class Session:
         )
 
     def close(self) -> None:
-        """Let go of the journal's file and of idle threads."""
+        """Let go of the journal's file, of idle threads and of `run_sync`'s loop."""
+        self._loop.close()
         self._engine.close()
         self.journal.close()
 
@@ -386,10 +390,6 @@ def _outside(source: Any, workspace: Path) -> Any:
     return source
 
 
-def _nobody(event: Event) -> None:
-    """Watches nothing."""
-
-
 def new_id() -> str:
     """A session's id: 128 bits, so that it cannot be guessed."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

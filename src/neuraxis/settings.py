@@ -9,13 +9,13 @@ environment variable that holds one (`openai.key_env = "OPENAI_API_KEY"`).
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import ConfigError
+from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
@@ -23,6 +23,10 @@ FILE_NAME = "neuraxis.toml"
 GUARDS = ("sandbox", "policy", "secrets", "allow_hosts")
 """What a project's file may not set: it may come from anybody, or be written by a
 script, and these hold back what such a one may do."""
+GUARDED = ("search.key_env", "search.google_url")
+"""Nor these: which variable's value is sent, and where to."""
+INSIDE = ("workspace", "search.folder")
+"""Folders that a project's file may only set to one of the project's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,8 @@ class Setting:
 
     value: Json
     source: str
+    of_project: bool = False
+    """Whether it stands in a project's file, which may come from anybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,11 @@ class Settings:
         """The value of a dotted key, or `default`."""
         found = self.values.get(key)
         return default if found is None else found.value
+
+    def is_of_project(self, key: str) -> bool:
+        """Whether the value of a dotted key stands in a project's file."""
+        found = self.values.get(key)
+        return found is not None and found.of_project
 
     def section(self, prefix: str) -> dict[str, Json]:
         """All values below `prefix.`, with the prefix taken off."""
@@ -95,17 +106,21 @@ def load(
             what it may not.
     """
     env = os.environ if environ is None else environ
-    found = _read(user_dir("config", env) / FILE_NAME)
-    if project is not None:
+    users = user_dir("config", env) / FILE_NAME
+    found = _read(users)
+    if project is not None and not _is_same(project / FILE_NAME, users):
         file = project / FILE_NAME
-        own = _read(file)
-        for key in own:
-            if key.partition(".")[0] in GUARDS:
+        own = _read(file, of_project=True)
+        for key, setting in own.items():
+            if key in GUARDED or key.partition(".")[0] in GUARDS:
                 raise ConfigError(
                     f"{file}: {key} may not be set in a project's file, since it holds "
-                    "back what the project may do; set it in "
-                    f"{user_dir('config', env) / FILE_NAME} or by an environment "
-                    f"variable NEURAXIS_{key.upper().replace('.', '__')}"
+                    f"back what the project may do; {_elsewhere(key, users)}"
+                )
+            if key in INSIDE and not _is_inside(setting.value, project):
+                raise ConfigError(
+                    f"{file}: {key}: expected a folder inside of {project}, got "
+                    f"{setting.value!r}; for another one {_elsewhere(key, users)}"
                 )
         found.update(own)
     for name, text in env.items():
@@ -117,27 +132,57 @@ def load(
     return Settings(values=found)
 
 
-def _read(file: Path) -> dict[str, Setting]:
+def _elsewhere(key: str, users: Path) -> str:
+    variable = f"NEURAXIS_{key.upper().replace('.', '__')}"
+    return f"set it in {users} or by an environment variable {variable}"
+
+
+def _is_same(file: Path, users: Path) -> bool:
+    """Whether the project's file is the user's own: they stand in its folder."""
+    try:
+        return file.samefile(users)
+    except OSError:
+        return False
+
+
+def _is_inside(value: Json, project: Path) -> bool:
+    """Whether a folder, links followed, is the project's or one in it."""
+    if not isinstance(value, str) or value.startswith("~"):
+        return False
+    try:
+        return (project / value).resolve().is_relative_to(project.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
     try:
         text = file.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
+    import tomllib  # most folders have no such file
+
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{file}: nested too deep for settings") from None
     flat: dict[str, Setting] = {}
-    _flatten(tree, "", str(file), flat)
+    plain = Setting(value=None, source=str(file), of_project=of_project)
+    _flatten(tree, "", plain, flat)
     return flat
 
 
 def _flatten(
-    tree: Mapping[str, Json], prefix: str, source: str, into: dict[str, Setting]
+    tree: Mapping[str, Json], prefix: str, plain: Setting, into: dict[str, Setting]
 ) -> None:
     for key, value in tree.items():
         if isinstance(value, dict):
-            _flatten(cast("dict[str, Json]", value), f"{prefix}{key}.", source, into)
+            _flatten(cast("dict[str, Json]", value), f"{prefix}{key}.", plain, into)
         else:
-            into[prefix + key] = Setting(value=value, source=source)
+            into[prefix + key] = Setting(
+                value=value, source=plain.source, of_project=plain.of_project
+            )

@@ -13,6 +13,7 @@ from neuraxis import sentences
 from neuraxis.assets.store import AssetStore
 from neuraxis.messages import Message
 from neuraxis.runtime import Budget
+from neuraxis.said import Said
 
 TIGHT = 0.25
 """Below this part of a limit the model is told what is left."""
@@ -42,12 +43,12 @@ def with_standing(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
     """The history with the AssetMeta list (rule B55) and what is left behind it."""
-    told = [sentences.asset_list(assets.meta())] if assets.ids else []
-    if left:
-        told.append(left)
-    if not told:
+    told = assets.told
+    if not told and not left:
         return history
-    text, last = "\n\n".join(told), history[-1]
+    text = f"{told}\n\n{left}" if told and left else told or left
+    last = history[-1]
     if last.role != "user":
-        return [*history, Message(role="user", content=text)]
-    return [*history[:-1], replace(last, content=f"{last.content}\n\n{text}")]
+        return Said(history, behind=(Message(role="user", content=text),))
+    longer = replace(last, content=f"{last.content}\n\n{text}")
+    return Said(history, count=len(history) - 1, behind=(longer,))

@@ -17,6 +17,8 @@ from neuraxis.specs import Json
 
 MOST_STEPS = 20_000
 MOST_TEXT = 1 << 20
+MOST_COPIED = 10_000_000
+"""Elements or characters that slices may copy: large values pass, a few times."""
 MOST_NESTED = 200
 _UNDER_WAY = (-1, -1)
 
@@ -37,11 +39,20 @@ class ReferenceFailure(NeuraxisError):
 class Budget:
     """What one template may still cost."""
 
-    __slots__ = ("steps", "text")
+    __slots__ = ("copied", "steps", "text")
 
     def __init__(self, steps: int = MOST_STEPS, text: int = MOST_TEXT) -> None:
+        self.copied = MOST_COPIED
         self.steps = steps
         self.text = text
+
+    def spend_copied(self, count: int) -> None:
+        """Count what a slice copies before it does."""
+        self.copied -= count
+        if self.copied < 0:
+            raise failure(
+                f"slices of at most {MOST_COPIED:,} elements in one reference", "more"
+            )
 
     def spend_steps(self, count: int) -> None:
         """Count elements before they are touched."""
@@ -97,6 +108,14 @@ def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
         raise failure(
             "a value that JSON can hold, to make text of it", type_name(value)
         ) from None
+    budget.spend_text(len(text))
+    return text
+
+
+def to_python(value: Any, budget: Budget) -> str:
+    """The value as Python writes it, for a program (rule C20): `['a', True, None]`."""
+    # what JSON can hold and nothing else: `repr` of a plugin's class may be anything
+    text = repr(json.loads(to_json(value, budget)))
     budget.spend_text(len(text))
     return text
 

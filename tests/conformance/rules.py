@@ -29,8 +29,6 @@ It is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it
 _TAIL = """## Parts of a rule that are not there yet
 
 - B4: no tool search hides commands, so no error says how to load a hidden one.
-- B43: a command cannot ask for the raw reference instead of the object.
-- C20: the Python form of a value (`['a', 'b']`) in a text; JSON is written.
 - C25: giving back only the last or the named results of a chain.
 - D2: from and to MCP, from OpenAPI.
 - D12: a session inside a command has its own policy, budget, approvals and origins;

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from benchmark_file import benchmark
 from neuraxis.dialects import DIALECTS
 
 
 @pytest.fixture(scope="module")
 def multi_turn() -> ModuleType:
-    """The benchmark, loaded from its file."""
-    path = Path(__file__).parents[2] / "benchmarks" / "multi_turn.py"
-    spec = importlib.util.spec_from_file_location("_neuraxis_multi_turn", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("multi_turn")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -287,6 +287,48 @@ def test_B42_B43_the_command_gets_the_object(dialect: str, written: Any) -> None
     assert GIVEN[0] is lamps.made[0]
 
 
+NOTES = """
+name: notes
+info: {title: Notes, description: Keeps addresses.}
+commands:
+  - command_name: keep
+    description: Keep where an object is.
+    parameter:
+      type:
+        what:
+          type: %s.Bulb
+          asset_ref_acceptable: true
+          resolve: false
+          description: the object
+"""
+KEEP = "def keep(what):\n    return {'kept': what}\n"
+
+
+@pytest.mark.parametrize("written", REFERENCES, ids=["object", "url"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_B43_a_command_may_ask_for_the_reference_itself(
+    dialect: str, written: Any, tmp_path: Path
+) -> None:
+    """It gets the same object form, whichever form was written; nothing is read."""
+    plug = folder(tmp_path, "notes", NOTES % __name__, KEEP)
+    tools = {("Lamps", "make"): "make", ("notes", "keep"): "keep"}
+    make = Call(id="a1", plugin="Lamps", command="make", arguments={"watts": 40})
+    keep = Call(id="a2", plugin="notes", command="keep", arguments={"what": written})
+    replies = [reply_in(dialect, [item], tools) for item in (make, keep)]
+    said = talk([*replies, "ok"], [Lamps(), plug], dialect)
+    path = ["content", "response", "bulb"]
+    assert said.values[1] == {"kept": {"asset_id": "a1", "field_path": path}}
+
+
+def test_B43_a_raw_reference_is_checked_like_any_other(tmp_path: Path) -> None:
+    """It must name what there is, and a value of another type is refused."""
+    plug = folder(tmp_path, "notes", NOTES % __name__, KEEP)
+    unknown = call_text("notes", "keep", {"what": {"asset_id": "zz"}})
+    assert talk([unknown, "ok"], [Lamps(), plug]).codes == ["asset_not_found"]
+    wrong = call_text("notes", "keep", {"what": 5})
+    assert talk([wrong, "ok"], [Lamps(), plug]).codes == ["invalid_param"]
+
+
 def test_B42_the_wrong_type_behind_a_reference_is_told() -> None:
     """With what was expected and what is there."""
     text = call_text("Lamps", "look", {"bulb": "asset://a1/content/response/label"})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import CoroutineType
 from typing import Any
 
 from neuraxis.engines import TimeLimitReached
 from neuraxis.engines.threads import Threads
+from neuraxis.engines.waiting import Begun
 
 
 class InProcess:
@@ -30,18 +32,28 @@ class InProcess:
         seconds: float | None = None,
     ) -> Any:
         """The command's value; see `Engine.run`."""
-        if is_async:
-            awaited = function(*positional, **arguments)
-        elif not blocking:
+        if not is_async and not blocking:
             return function(*positional, **arguments)
-        else:
-            awaited = self._threads.run(partial(function, *positional, **arguments))
-        limit = asyncio.timeout(seconds)
+        until = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        limit: asyncio.Timeout | None = None
+        awaited: Awaitable[Any]
         try:
+            if is_async:
+                awaited = function(*positional, **arguments)
+                if awaited.__class__ is CoroutineType:
+                    # A timer costs more than many a command that never waits.
+                    begun: Any = awaited
+                    try:
+                        awaited = Begun(begun, begun.send(None))
+                    except StopIteration as ended:
+                        return ended.value
+            else:
+                awaited = self._threads.run(partial(function, *positional, **arguments))
+            limit = asyncio.timeout_at(until)
             async with limit:
                 return await awaited
         except TimeoutError:
-            if not limit.expired():
+            if limit is None or not limit.expired():
                 raise  # the command's own
             if cancelled is not None:
                 cancelled.set()

@@ -88,6 +88,11 @@ def _settle(
         return
     if error is None:
         future.set_result(value)
+    elif isinstance(error, SystemExit):
+        # written as a script: its end is a failed call, and not that of the session
+        ended = RuntimeError(f"the command called sys.exit({error.code!r})")
+        ended.__cause__ = error
+        future.set_exception(ended)
     elif isinstance(error, StopIteration):
         # a future refuses StopIteration; a command that leaks one has a bug
         future.set_exception(RuntimeError("the command raised StopIteration"))
