@@ -397,7 +397,8 @@ def test_the_settings_choose_it(home: Path, tmp_path: Path) -> None:
         return plugin.run("s.py", Context(workspace=tmp_path, settings=settings))
 
     (tmp_path / "s.py").write_text("import sys; print(sys.platform)", encoding="utf-8")
-    assert answer(mode="wasi", seconds="20") == {"success": True, "output": "wasi\n"}
+    said = {"success": True, "output": "wasi\n", "sandbox": "wasi"}
+    assert answer(mode="wasi", seconds="20") == said
     refused = answer(mode="wasi", wasm="/nowhere.wasm")
     assert "/nowhere.wasm cannot be read" in str(refused["error"])
 
