@@ -14,8 +14,6 @@ class Ordinary:
     expected: str
     files: dict[str, str] = field(default_factory=dict[str, str])
     args: tuple[str, ...] = ()
-    needs_semaphores: bool = False
-    """Shared semaphores live in /dev/shm, which Landlock does not grant."""
     no_wasi: bool = False
     """WASI has no threads, processes, sockets, time zones, nor a library for TLS."""
 
@@ -59,7 +57,32 @@ ORDINARY: list[Ordinary] = [
         "if __name__ == '__main__':\n"
         "    with Pool(3) as p: print(sum(p.map(square, range(100))))",
         expected="328350",
-        needs_semaphores=True,
+    ),
+    Ordinary(
+        name="shared between processes",
+        no_wasi=True,
+        script="import multiprocessing as m\n"
+        "def add(total, lock, queue):\n"
+        "    for _ in range(200):\n"
+        "        with lock: total.value += 1\n"
+        "    queue.put(1)\n"
+        "if __name__ == '__main__':\n"
+        "    total, lock, queue = m.Value('i', 0, lock=False), m.Lock(), m.Queue()\n"
+        "    all = [m.Process(target=add, args=(total, lock, queue)) for _ in '123']\n"
+        "    for each in all: each.start()\n"
+        "    ended = sum(queue.get(timeout=20) for _ in all)\n"
+        "    for each in all: each.join()\n"
+        "    print(ended, total.value)",
+        expected="3 600",
+    ),
+    Ordinary(
+        name="process executor",
+        no_wasi=True,
+        script="from concurrent.futures import ProcessPoolExecutor\n"
+        "def square(n): return n * n\n"
+        "if __name__ == '__main__':\n"
+        "    with ProcessPoolExecutor(2) as p: print(sum(p.map(square, range(9))))",
+        expected="204",
     ),
     Ordinary(
         name="subprocess",

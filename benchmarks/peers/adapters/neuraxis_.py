@@ -18,6 +18,15 @@ def _block(calls):
     return f"{START}\n{json.dumps(intents)}\n{END}"
 
 
+def _as_written(call):
+    """The block of a call whose arguments a model wrote badly, in just that way."""
+    if call.raw.startswith(START):
+        return call.raw
+    text = call.raw.replace("{", f'[{{"tool": "{call.name}", ', 1)
+    head, brace, tail = text.rpartition("}")
+    return f"{START}\n{head}{brace}]{tail}\n{END}" if brace else f"{START}\n{text}\n{END}"
+
+
 class Item(TypedDict):
     sku: str
     qty: int
@@ -33,9 +42,10 @@ class Adapter(Base):
         from neuraxis import command
 
         function = work.make_function(tool, is_async, Item, returns=RETURNS[tool.kind])
-        # place_order and step only compute: they say that they do not block
-        blocking = tool.kind == "nap"
-        return command(function, effects="read", blocking=blocking)
+        if tool.kind == "nap":
+            return command(function, effects="read")
+        # the others only compute, and say so: no effects, nothing that blocks
+        return command(function, effects="none", blocking=False)
 
     def _model(self, script):
         from neuraxis.messages import Chunk
@@ -49,9 +59,12 @@ class Adapter(Base):
                         len(m.content) for m in prompt.messages[1:] if m.results
                     )
                 turn = script.next()
-                text = turn if isinstance(turn, str) else _block(
-                    [(c.name, c.args if not c.raw else None) for c in turn]
-                ) if all(not c.raw for c in turn) else turn[0].raw
+                if isinstance(turn, str):
+                    text = turn
+                elif turn[0].raw:
+                    text = _as_written(turn[0])
+                else:
+                    text = _block([(call.name, call.args) for call in turn])
                 if not script.tokens_a_second:
                     yield Chunk(text=text, finish_reason="stop")
                     return

@@ -161,7 +161,10 @@ def prepare(job: Job) -> Launch:
     Raises:
         CannotStart: the kernel has no Landlock, or the job cannot be held by it.
     """
-    return supervised(job, walls(job), "landlock")
+    plan = walls(job)
+    inside = str(Path(__file__).with_name("inside"))
+    plan["env"] = {**environment(str(job.workspace)), "PYTHONPATH": inside}
+    return supervised(job, plan, "landlock")
 
 
 def walls(job: Job) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""Read by a script's Python under Landlock: `multiprocessing` without /dev/shm.
+
+The standard library's locks are named semaphores and its shared values files, both in
+/dev/shm, which belongs to every program of the user and is not granted. Here a lock is
+an event counter of the kernel, which forked processes inherit, and a shared value lies
+in the script's own folder. Processes that are spawned and not forked cannot share a
+lock this way; they are told so, as without it.
+"""
+
+from __future__ import annotations
+
+import _multiprocessing
+import contextlib
+import errno
+import os
+import select
+import sys
+import threading
+import time
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+_RECURSIVE = 0
+
+
+class SemLock:
+    """What `_multiprocessing.SemLock` is, with its names, on an event counter."""
+
+    SEM_VALUE_MAX = 2**31 - 1
+
+    def __init__(
+        self, kind: int, value: int, maxvalue: int, name: str, unlink: bool
+    ) -> None:
+        self.kind = kind
+        self.maxvalue = maxvalue
+        self.name = None if unlink else name
+        self.handle = os.eventfd(value, os.EFD_SEMAPHORE | os.EFD_NONBLOCK)
+        self._times = 0
+        self._owner = 0
+
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+        """Take one; False: there was none in time."""
+        if self.kind == _RECURSIVE and self._is_mine():
+            self._times += 1
+            return True
+        until = None if timeout is None else time.monotonic() + max(0.0, timeout)
+        while not self._taken():
+            left = None if until is None else until - time.monotonic()
+            if not block or (left is not None and left <= 0):
+                return False
+            waiting = select.poll()
+            waiting.register(self.handle, select.POLLIN)
+            waiting.poll(None if left is None else left * 1000)
+        self._times += 1
+        self._owner = threading.get_ident()
+        return True
+
+    def _taken(self) -> bool:
+        try:
+            os.eventfd_read(self.handle)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Give one back."""
+        if self.kind == _RECURSIVE:
+            if not self._is_mine():
+                raise AssertionError(
+                    "attempt to release recursive lock not owned by thread"
+                )
+            if self._times > 1:
+                self._times -= 1
+                return
+        elif self.maxvalue == 1 and not self._is_zero():
+            raise ValueError("semaphore or lock released too many times")
+        os.eventfd_write(self.handle, 1)
+        self._times -= 1
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self.release()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            os.close(self.handle)
+
+    def _count(self) -> int:
+        return self._times
+
+    def _is_mine(self) -> bool:
+        return self._times > 0 and self._owner == threading.get_ident()
+
+    def _is_zero(self) -> bool:
+        waiting = select.poll()
+        waiting.register(self.handle, select.POLLIN)
+        return not waiting.poll(0)
+
+    def _get_value(self) -> int:
+        raise NotImplementedError  # as on systems without sem_getvalue
+
+    def _after_fork(self) -> None:
+        self._times = 0
+
+    @classmethod
+    def _rebuild(cls, *_: object) -> SemLock:
+        text = "a lock cannot be given to a process that is not forked in this sandbox"
+        raise OSError(errno.ENOTSUP, text)
+
+
+class _Heap(MetaPathFinder, Loader):
+    """Finds `multiprocessing.heap` and turns it away from /dev/shm."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "multiprocessing.heap":
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            self._found, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._found.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._found.exec_module(module)
+        arena: Any = getattr(module, "Arena", None)
+        if arena is not None:
+            arena._dir_candidates = []  # the temporary folder is what is left
+
+
+_multiprocessing.SemLock = SemLock
+sys.meta_path.insert(0, _Heap())
