@@ -107,7 +107,7 @@ def read_saved_plan(data: bytes) -> None:
         return
     for call in plan.calls:
         must(type(call.command) is str and call.command, "a step without a tool")
-        must(isinstance(call.arguments, dict), "arguments that are no object")
+        must(checks.can_be_stored(call.arguments), "arguments that are no JSON")
     for parameter in plan.parameters:
         must(Schema(parameter.schema).defect is None, "a parameter of no type")
         parameter.sample  # noqa: B018

@@ -141,6 +141,9 @@ class TextReader:
                 self.ended = True
                 return
             yield from reply.calls
+            if not reply.calls and not self._listed:
+                # No message, it may be, and then the block ended before it.
+                self.ended = True
 
     def _head(self) -> bool:
         """Take off what may stand before the block; true: it begins here."""
