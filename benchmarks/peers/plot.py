@@ -25,7 +25,7 @@ def _panels():
     p2 = [(r["peer"], r["cpu"]["min"]) for r in _rows("p2_turn") if r["mode"] == "async" and r["case"] == "turn"]
     p7 = [(r["peer"], r["cpu"]["min"]) for r in _rows("p7_chain")]
     p8 = [(r["peer"], max(0.0, r["s"] - r["text"])) for r in _rows("p8_early")]
-    p4 = [(r["peer"], r["model_chars"]) for r in _rows("p4_large") if r["kind"] == "table" and r.get("model_chars")]
+    p4 = [(r["peer"], r["model_chars"]) for r in _rows("p4_large") if r["kind"] == "table5000" and r.get("model_chars")]
     panels = [
         ("One call, model text to text (P1, async)", "CPU, µs", True, p1),
         ("A run of one call and one answer (P2)", "CPU, ms", True, p2),
