@@ -9,9 +9,9 @@ lock this way; they are told so, as without it.
 
 from __future__ import annotations
 
-import _multiprocessing
 import contextlib
 import errno
+import importlib
 import os
 import select
 import sys
@@ -135,5 +135,6 @@ class _Heap(MetaPathFinder, Loader):
             arena._dir_candidates = []  # the temporary folder is what is left
 
 
-_multiprocessing.SemLock = SemLock
+_locks: Any = importlib.import_module("_multiprocessing")  # of the standard library
+_locks.SemLock = SemLock
 sys.meta_path.insert(0, _Heap())
