@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.assets.apart import apart
 from neuraxis.assets.sayable import consumed, sayable
 from neuraxis.assets.store import Kept
 from neuraxis.deciding import Refused, decide
@@ -32,6 +33,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import DEFAULT
 from neuraxis.questions import shown
+from neuraxis.record import fresh
 from neuraxis.resolving import resolve_arguments, same_key
 from neuraxis.runtime import Linked, Runtime
 from neuraxis.short import is_short
@@ -82,22 +84,28 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                     label = origins.answers_plainly(tool, call.id, spec, arguments)
             else:
                 label = await decide(step, arguments, runtime)
-            runtime.emit(
-                CallStarted(
-                    id=call.id,
-                    plugin=plugin,
-                    command=spec.name,
-                    tool=call.command if call.plugin is None else call.target,
-                    arguments=call.arguments,
-                    effects=spec.effects.kind,
-                    shown=None if arguments is call.arguments else shown(arguments),
-                    part_of="" if step.item is None else step.item.part_of,
-                    origins=origins.told_as(label) if label else (),
-                )
+            CallStarted.__init__(
+                begins := fresh(CallStarted),
+                id=call.id,
+                plugin=plugin,
+                command=spec.name,
+                tool=call.command if call.plugin is None else call.target,
+                arguments=call.arguments,
+                effects=spec.effects.kind,
+                shown=None if arguments is call.arguments else shown(arguments),
+                part_of="" if step.item is None else step.item.part_of,
+                origins=origins.told_as(label) if label else (),
             )
+            runtime.emit(begins)
             passed = arguments
             if "secret://" in key:
                 passed, code = _with_secrets(step, command, arguments, runtime)
+            if (
+                arguments is not step.arguments
+                or step.item is not None
+                or runtime.on_error == "retry"
+            ):
+                passed = apart(passed)  # others use it too: it may be changed here
             value = await runtime.engine.run(
                 code,
                 *_passed(call, command, passed, label, runtime)
@@ -110,20 +118,25 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             if runtime.secrets.active:
                 value = runtime.secrets.scrub(value)
             kept = None
+            short = step.item is None and is_short(value)
             if step.item is not None:
                 kept = Kept(stored=False, value=consumed(value))
-            elif is_short(value):
+            elif short:
+                if value.__class__ is dict:
+                    value = value.copy()  # as `apart` does
                 runtime.assets.keep_said(call.id, spec.name, value)
             else:
                 kept = runtime.assets.keep(call.id, spec.name, value)
                 value = kept.value
-            result = Result(
+            Result.__init__(
+                result := fresh(Result),
                 call=call,
                 status="done",
                 plugin=plugin,
                 command=spec.name,
                 value=value if kept is None else kept.value,
                 stored=kept is not None and kept.stored,
+                short=short,
                 seconds=time.perf_counter() - started,
             )
             response = command.response
@@ -164,19 +177,19 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
     if result.error is not None or step.item is not None or runtime.origins.written:
         finished(result, runtime, step)
         return result
-    runtime.emit(  # as `finished` says it, where there is nothing more to say
-        CallFinished(
-            id=call.id,
-            plugin=plugin,
-            command=spec.name,
-            tool=call.command if call.plugin is None else call.target,
-            status=result.status,
-            value=None if result.stored else result.value,
-            asset=call.id if result.stored else None,
-            warnings=result.warnings,
-            seconds=result.seconds,
-        )
+    CallFinished.__init__(  # as `finished` says it, where there is no more to say
+        ends := fresh(CallFinished),
+        id=call.id,
+        plugin=plugin,
+        command=spec.name,
+        tool=call.command if call.plugin is None else call.target,
+        status=result.status,
+        value=None if result.stored else result.value,
+        asset=call.id if result.stored else None,
+        warnings=result.warnings,
+        seconds=result.seconds,
     )
+    runtime.emit(ends)
     return result
 
 

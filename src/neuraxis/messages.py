@@ -118,6 +118,8 @@ class Result:
     value: Any = None
     stored: bool = False
     """True: the value is kept as an asset under `call.id` and not said inline."""
+    short: bool = field(default=False, compare=False, repr=False)
+    """True: the value was looked at and is said as it is. False says nothing."""
     error: CallError | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -18,7 +18,7 @@ from neuraxis.notation import Schema
 from neuraxis.plan_links import read_link
 from neuraxis.plan_loops import Item, Loop, read_loop
 from neuraxis.plan_references import Found, Reading, Work
-from neuraxis.record import record
+from neuraxis.record import fresh, record
 from neuraxis.references import SCHEME, AssetRef, Binding, find_places
 from neuraxis.sentences import quote
 from neuraxis.specs import Json
@@ -119,8 +119,11 @@ def build(
             if read is not None and read[0] is call.arguments
             else _is_right(call, only)
         ):
-            step = Step(call=call, command=only, arguments=call.arguments)
-            return Plan(steps=(step,))
+            Step.__init__(
+                step := fresh(Step), call=call, command=only, arguments=call.arguments
+            )
+            Plan.__init__(plan := fresh(Plan), steps=(step,))
+            return plan
     if len(calls) > most_steps:
         error = sentences.too_many_steps(len(calls), most_steps)
         return Plan(problems=(error,), at_fault=("",))

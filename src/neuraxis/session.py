@@ -327,10 +327,10 @@ class Session:
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
             # outcome is told as unknown, which is never wrong
-            durable = kind is SessionFinished or (
-                isinstance(event, CallStarted)
-                and event.effects in ("once", "idempotent")
-            )
+            if isinstance(event, CallStarted):
+                durable = event.effects in ("once", "idempotent")
+            else:
+                durable = kind is SessionFinished
             self.journal.append(self.id, event, durable=durable)
         if self._watch is not None:
             self._watch(event)

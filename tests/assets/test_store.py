@@ -59,7 +59,11 @@ def test_B57_B58_what_is_not_said(value: Any) -> None:
     """One bad leaf makes the whole answer an asset."""
     store = AssetStore()
     assert store.keep("a1", "c", value).stored
-    assert store.resolve(AssetRef(asset_id="a1", field_path=RESPONSE)) is value
+    found = store.resolve(AssetRef(asset_id="a1", field_path=RESPONSE))
+    if isinstance(value, dict | list):
+        assert found == value  # the command may go on changing its own
+    else:
+        assert found is value
 
 
 def test_B53_the_root_holds_command_and_response() -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from neuraxis import sentences
+from neuraxis.assets.apart import apart
 from neuraxis.assets.describe import (
     BUDGET,
     TOTAL_BUDGET,
@@ -104,16 +105,16 @@ class AssetStore:
         self._told: str | None = ""
 
     def keep(self, asset_id: str, command: str, value: Any) -> Kept:
-        """Keep a command's answer under its call's id.
+        """Keep a command's answer under its call's id; the command may change its own.
 
         Raises:
             ValueError: a generator gave more items than are kept.
         """
+        value = apart(consumed(value))
         if is_short(value):
             self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=value)
         size: int | None = None
-        value = consumed(value)
         can_be_said, said = sayable(value)
         if can_be_said:
             try:
@@ -145,7 +146,10 @@ class AssetStore:
         return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
     def keep_said(self, asset_id: str, command: str, value: Any) -> None:
-        """Keep an answer that is said as it is, so that it can be referred to."""
+        """Keep an answer that is said as it is, so that it can be referred to.
+
+        Nobody else may change it any more (`apart`).
+        """
         self._said[asset_id] = {"content": {"command": command, "response": value}}
         if len(self._said) > SAID_KEPT:
             self._said.popitem(last=False)

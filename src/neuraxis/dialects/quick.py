@@ -13,14 +13,12 @@ from typing import Any, cast
 
 from neuraxis.dialects.json_text import read_flawless, read_plainly
 from neuraxis.messages import Call
-from neuraxis.references import SCHEME
+from neuraxis.record import fresh
 from neuraxis.specs import Json
 
 _SPACE: Callable[[str, int], re.Match[str]] = cast(
     "Any", re.compile(r"[ \t\n\r]*").match
 )
-_LOOK_TWICE = ("\\", "$", "{{", SCHEME, "asset_id", "PREVIOUS")
-"""What a reference may be made of, our own keys, and escapes, which could hide them."""
 DEEPEST = 100
 """Brackets; the standard library's reader recurses."""
 LONGEST = 20_000
@@ -33,6 +31,23 @@ _MORE_THAN_WORDS: Callable[[str], re.Match[str] | None] = cast(
     "Any", re.compile(r"[<{\[`:]|[^\x00-\x7f]").search
 )
 """What every frame, value, thought and label of a reply has in it."""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing in it needs a second look.
+
+    That is what a reference may be made of (`asset://`, `asset_id`), our own keys, and
+    escapes, which could hide them.
+    """
+    return (
+        text.isascii()
+        and "\\" not in text
+        and "$" not in text
+        and "{{" not in text
+        and "asset" not in text
+        and "PREVIOUS" not in text
+        and text.count("{") + text.count("[") < DEEPEST
+    )
 
 
 def quick_answer(text: str) -> tuple[str, ...] | None:
@@ -56,9 +71,13 @@ def quick_calls(
     if not body.endswith(end) or not body.startswith("["):
         return None
     body = body[: -len(end)].rstrip()
-    if (
+    if (  # as `_is_plain`, which would be one call more
         not body.isascii()
-        or any(map(body.__contains__, _LOOK_TWICE))
+        or "\\" in body
+        or "$" in body
+        or "{{" in body
+        or "asset" in body
+        or "PREVIOUS" in body
         or body.count("{") + body.count("[") >= DEEPEST
     ):
         return _look_twice(body, next_id)
@@ -86,12 +105,18 @@ def quick_calls(
         return _look_twice(body, next_id)
     if at != len(body):
         return None
-    return tuple(
-        [
-            Call(id=next_id(), plugin=None, command=tool, arguments=read[0], read=read)
-            for tool, read in found
-        ]
-    )
+    calls: list[Call] = []
+    for tool, read in found:
+        Call.__init__(
+            call := fresh(Call),
+            id=next_id(),
+            plugin=None,
+            command=tool,
+            arguments=read[0],
+            read=read,
+        )
+        calls.append(call)
+    return tuple(calls)
 
 
 def _look_twice(body: str, next_id: Callable[[], str]) -> tuple[Call, ...] | None:
@@ -124,13 +149,7 @@ def _look_twice(body: str, next_id: Callable[[], str]) -> tuple[Call, ...] | Non
 
 def plain_arguments(text: str) -> dict[str, Json] | None:
     """The flawless object that is the whole text and needs no second look, or None."""
-    if (
-        len(text) > LONGEST
-        or not text.startswith("{")
-        or not text.isascii()
-        or any(map(text.__contains__, _LOOK_TWICE))
-        or text.count("{") + text.count("[") >= DEEPEST
-    ):
+    if len(text) > LONGEST or not text.startswith("{") or not _is_plain(text):
         return None
     try:
         read, stop = read_plainly(text, 0)

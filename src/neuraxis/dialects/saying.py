@@ -139,7 +139,9 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        said["response"] = value if is_short(value) else sayable(value, call.id)
+        said["response"] = (
+            value if result.short or is_short(value) else sayable(value, call.id)
+        )
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said
@@ -159,7 +161,7 @@ def outcomes_text(results: Sequence[Result]) -> str:
             and call.name is None
             and tool.isidentifier()
             and own.isalnum()
-            and is_short(value)
+            and (result.short or is_short(value))
         ):
             said = "".join(_ENCODE(value, 0))
             marked = "<" in said or "\x7f" in said or "]" in said

@@ -208,14 +208,17 @@ class Schema:
         if self._compiled is None and self._defect is None:
             import jsonschema_rs
 
+            written = repr(self.json)
+            # Checks of our own cost a quarter of every look at a value, used or not.
+            formats = FORMATS if "'format'" in written else None
             try:
-                if "$ref" in repr(self.json) and refers_to_itself(self.json):
+                if "$ref" in written and refers_to_itself(self.json):
                     raise ValueError("a type refers to itself with nothing between")
                 self._compiled = jsonschema_rs.validator_for(
                     dict(self.json),
                     validate_formats=self.json.get("x-formats") != "annotation",
                     offline=True,
-                    formats=FORMATS,
+                    formats=formats,
                 )
             except (ValueError, RecursionError) as error:
                 lines = str(error).splitlines()

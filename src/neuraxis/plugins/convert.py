@@ -157,6 +157,8 @@ def _generic(
         members = [value for value in args if isinstance(value, enum.Enum)]
         return converter(type(members[0]), around) if members else None
     if origin in LISTS:
+        if typing.is_typeddict(args[0]) and args[0] not in around:
+            return _records(args[0], around)
         return _list(converter(args[0], around))
     if origin in SETS:
         return _made(
@@ -179,6 +181,32 @@ def _list(each: Convert | None) -> Convert | None:
             return value
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         return [one(item) for item in items]
+
+    return convert
+
+
+def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+    """A list of plain objects: mostly no item has anything to change."""
+    changes = _changes(hint, {**around, hint: []})
+    every = _list(_fields(hint, dict, around))
+    others = _numbers(changes)
+    if every is None or len(others) < len(changes):
+        return every
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        try:
+            for item in items:
+                if item.__class__ is not dict:
+                    return every(items)
+                for name, other in others:
+                    if item[name].__class__ is other:
+                        return every(items)
+        except KeyError:
+            return every(items)  # a field may be missing
+        return items
 
     return convert
 
@@ -273,14 +301,9 @@ def _fields(
 ) -> Convert:
     # The cell is filled last: a class that contains itself finds it there.
     cell: list[Convert] = []
-    known = {**around, hint: cell}
-    changes: dict[str, Convert] = {}
-    for name, field_hint in field_hints(hint).items():
-        change = converter(field_hint, known)
-        if change is not None:
-            changes[name] = change
+    changes = _changes(hint, {**around, hint: cell})
     # A number of the other kind is rare, and mostly there is nothing else to change.
-    others = tuple([(name, _OTHER[c]) for name, c in changes.items() if c in _OTHER])
+    others = _numbers(changes)
     only_numbers = len(others) == len(changes)
 
     def convert(value: Any) -> Any:
@@ -302,3 +325,18 @@ def _fields(
 
     cell.append(convert)
     return convert
+
+
+def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
+    """How each field of a class is converted that needs it."""
+    changes: dict[str, Convert] = {}
+    for name, field_hint in field_hints(hint).items():
+        change = converter(field_hint, known)
+        if change is not None:
+            changes[name] = change
+    return changes
+
+
+def _numbers(changes: Mapping[str, Convert]) -> tuple[tuple[str, type], ...]:
+    """The fields that are numbers, with the class that is not theirs."""
+    return tuple([(name, _OTHER[c]) for name, c in changes.items() if c in _OTHER])

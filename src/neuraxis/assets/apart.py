@@ -1,0 +1,66 @@
+"""A value flows in; the same flows out, so that changing one changes not the other.
+
+Answers are kept and handed on by reference, and a command may change what it gets, or
+go on changing what it gave. Each has lists, sets and objects of its own; whatever else
+stands in them is shared. A table is copied without its data, as polars and pandas do
+it: with columns of its own (and, from pandas 3 on, data of its own once it is changed).
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+_SHARED = frozenset({str, int, float, bool, type(None), bytes})
+"""What cannot be changed, and is most of a value."""
+DEPTH = 200
+"""Levels; what lies deeper is shared."""
+
+
+def apart(value: Any) -> Any:
+    """A copy of its lists, sets, objects and tables; anything else as it is."""
+    kind = value.__class__
+    if kind in _SHARED:
+        return value
+    if kind is dict and _SHARED.issuperset(map(type, value.values())):
+        return value.copy()
+    return _apart(value, {}, 0)
+
+
+def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
+    kind = value.__class__
+    if kind in _SHARED or depth > DEPTH:
+        return value
+    if kind is list or kind is dict:
+        here = id(value)
+        if here in known:  # it stands in several places, or in itself
+            return known[here]
+        if kind is list:
+            items: list[Any] = value
+            listed: list[Any] = []
+            known[here] = listed
+            listed += [
+                item if item.__class__ in _SHARED else _apart(item, known, depth + 1)
+                for item in items
+            ]
+            return listed
+        entries: dict[Any, Any] = value
+        made: dict[Any, Any] = {}
+        known[here] = made
+        for key, item in entries.items():
+            if item.__class__ in _SHARED:
+                made[key] = item
+            else:
+                made[key] = _apart(item, known, depth + 1)
+        return made
+    if kind is tuple:
+        parts = cast("tuple[Any, ...]", value)
+        return tuple([_apart(item, known, depth + 1) for item in parts])
+    if kind is set:
+        return value.copy()
+    if kind.__name__ in ("DataFrame", "Series"):
+        package = kind.__module__.partition(".")[0]
+        if package == "pandas":
+            return value.copy(deep=False)
+        if package == "polars":
+            return value.clone()
+    return value
