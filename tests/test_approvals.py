@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from neuraxis import CommandSpec, Effects, Policy, Rule, Session, command
 from neuraxis.approvals import (
     Approvals,
@@ -236,3 +238,30 @@ def test_no_terminal_no_question(tmp_path: Path) -> None:
     assert not (tmp_path / "neuraxis-workspace" / "a.txt").exists()
     neuraxis(*words, "--yes-to", "files.*", cwd=tmp_path, **home)
     assert (tmp_path / "neuraxis-workspace" / "a.txt").exists()
+
+
+def test_a_digest_is_of_any_object() -> None:
+    """Keys that JSON has no form for, and integers that have no text."""
+    values: list[Any] = [
+        {("a", 1): 2, "b": 3},
+        {("a", 1): 2, "b": 4},
+        {("a", 2): 2, "b": 3},
+        {1: 2, "b": [{None: 3}]},
+        10**5000,
+        10**5000 + 1,
+    ]
+    assert len({value_digest(value) for value in values}) == len(values)
+    assert value_digest({1: 2, "b": 3}) == value_digest({"b": 3, 1: 2})
+
+
+@pytest.mark.parametrize("answer", ["no", 1, object()])
+def test_only_true_is_a_yes(answer: Any) -> None:
+    """A text that says no is true enough for Python."""
+
+    async def approve(_: ApprovalAsked) -> Any:
+        return answer
+
+    call = json.dumps([{"tool": "send", "to": "ada"}])
+    with session([call], approve=approve) as asking:
+        asking.run_sync("go")
+    assert [] == SENT

@@ -427,6 +427,10 @@ def test_what_values_came_from_is_known_early_too() -> None:
             assert len(session.origins.results) >= origins
             assert bool(origins) == bool(session.origins.results)
             assert bool(origins) == bool(session.origins.read)
+            if not origins:  # its ids may be those of later calls
+                assert session.origins.early == set()
+                assert session.origins.asked == session.origins.givers == {}
+                assert session.origins.inputs == session.origins.fields == {}
         assert ran[:5] == ["diary", "page", "join", "fetch http://evil", "end"]
         assert "fetch http://evilprivate" not in ran
     assert answer.calls == ()
@@ -445,6 +449,54 @@ def test_the_budget_holds_for_early_calls() -> None:
     ]
     statuses = [result.status for result in answer.calls]
     assert statuses == ["done", "done", "failed", "skipped"]
+
+
+def test_an_early_call_never_takes_the_last_of_a_budget() -> None:
+    """`use` waits for `make` and is counted last; who stands behind it is refused."""
+    steps = [
+        {"tool": "make"},
+        {"tool": "use", "thing": "{{ previous_result }}"},
+        {"tool": "look", "word": "z"},
+    ]
+    for early in (False, True):
+        world = World()
+        block = [*_pieces(*steps, size=1000), *([" "] * 20)]
+        answer, _ = _run(
+            world,
+            Typing(block, ["fine"], log=world.log),
+            budget=Budget(steps=2),
+            on_error="continue",
+            early_start=early,
+        )
+        assert [word for word in world.log if word != "end"] == ["make", "use"]
+        assert [result.status for result in answer.calls] == ["done", "done", "failed"]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [{"tool": "look", "word": "b"}, {"tool": "look", "word": "b"}],
+        [
+            {"tool": "look", "word": "a"},
+            {"tool": "look", "word": "{{ results[0]['saw'] }}{{ results[0]['saw'] }}"},
+        ],
+    ],
+    ids=["written twice", "made of an earlier answer"],
+)
+def test_what_cannot_be_taken_is_not_begun(second: list[dict[str, Any]]) -> None:
+    """Calls that the guard will answer, and what is made of such an answer."""
+    logs: list[list[str]] = []
+    for early in (False, True):
+        world = World()
+        model = Typing(
+            [*_pieces({"tool": "look", "word": "a"}), *([" "] * 20)],
+            [*_pieces(*second, size=1000), *([" "] * 20)],
+            ["fine"],
+            log=world.log,
+        )
+        _run(world, model, budget=Budget(repeats=1), early_start=early)
+        logs.append(sorted(word for word in world.log if word.startswith("look")))
+    assert logs[0] == logs[1]
 
 
 def test_the_same_call_is_answered_from_before() -> None:

@@ -43,3 +43,17 @@ def test_what_a_later_version_wrote_is_kept() -> None:
     )
     written = {**to_json(events.ModelStarted(turn=1, model="m")), "later": True}
     assert from_json(written) == events.ModelStarted(turn=1, model="m")
+
+
+def test_what_is_no_text_where_one_should_be_is_kept_as_it_is() -> None:
+    """A damaged journal is read to its end; resuming does not stumble over it."""
+    written = {
+        **to_json(events.MessageSent(sender="user", receiver="model", content="x"))
+    }
+    for field in ("content",):
+        assert isinstance(from_json({**written, field: None}), Unknown)
+    call = to_json(
+        CallFinished(id="a1", plugin="p", command="c", tool="T", status="done")
+    )
+    for field in ("id", "plugin", "part_of"):
+        assert isinstance(from_json({**call, field: ["x"]}), Unknown)

@@ -133,6 +133,37 @@ def test_N3_a_list_in_the_call_and_fields_of_items() -> None:
     assert RAN == ["one of 4", "two of 4"]
 
 
+@pytest.mark.parametrize(
+    "items", ['["a", "b"]', " {{ results[0].urls[:2] }}\n"], ids=["json", "blanks"]
+)
+def test_a_list_may_be_written_as_text(items: str) -> None:
+    """As models write arguments, too: nothing else can be meant by it."""
+    answer, _ = run(
+        {"tool": "search", "query": "x"},
+        {"tool": "note", "$for_each": items, "text": "{{ item }}"},
+    )
+    assert answer.calls[1].status == "done"
+    assert len(RAN) == 2
+
+
+def test_what_is_no_list_is_told_with_its_keys() -> None:
+    """The list that was meant is most often one of them."""
+    _, events = run(
+        {"tool": "search", "query": "x"},
+        {"tool": "note", "$for_each": "{{ previous_result }}", "text": "{{ item }}"},
+    )
+    assert "expected a list, got an object with the keys urls." in told(events)
+
+
+def test_what_an_item_does_not_have_is_a_sentence() -> None:
+    """It ends before the next one begins."""
+    _, events = run(
+        {"tool": "search", "query": "x"},
+        {"tool": "note", "$for_each": [{"n": 1}], "text": "{{ item.x }}"},
+    )
+    assert "with the keys n. Nothing was run." in told(events)
+
+
 def test_N3_no_items_no_calls() -> None:
     """An empty list is an empty answer."""
     answer, _ = run({"tool": "note", "$for_each": [], "text": "{{ item }}"})
@@ -326,3 +357,48 @@ def test_decision_8_a_loop_that_was_cut_off_is_told_as_unknown_once() -> None:
     assert message.content.count("not known how it ended") == 1
     assert past.values == ()
     assert past.calls == 1
+
+
+def test_equal_items_are_each_done() -> None:
+    """Who asks for four dice wants four; the guard is for a model that goes round."""
+
+    @command(effects="once")
+    def roll() -> int:
+        """Rolls a die."""
+        RAN.append("roll")
+        return len(RAN)
+
+    session = Session(
+        model=ScriptedModel(
+            [json.dumps([{"tool": "roll", "$for_each": ["a", "a", "b", "b"]}]), "ok"]
+        ),
+        plugins=[roll],
+        policy=EVERYTHING,
+    )
+    answer = session.run_sync("go")
+    assert answer.calls[0].value == [1, 2, 3, 4]
+    assert answer.calls[0].warnings == ()
+
+
+def test_items_that_cannot_be_looked_at_fail_the_step() -> None:
+    """An object whose own code raises ends no run, one of a list neither."""
+
+    class Strange:
+        @property
+        def shape(self) -> int:
+            raise ZeroDivisionError("no shape")
+
+    @command(effects="none")
+    def strange() -> object:
+        """Gives what cannot be described."""
+        return Strange()
+
+    asked = json.dumps([{"tool": "strange", "$for_each": [1, 2]}])
+    session = Session(
+        model=ScriptedModel([asked, "ok"]), plugins=[strange], policy=EVERYTHING
+    )
+    answer = session.run_sync("go")
+    assert answer.outcome == "answered"
+    error = answer.calls[0].error
+    assert error is not None
+    assert "no shape" in error.message

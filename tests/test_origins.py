@@ -8,8 +8,9 @@ import pytest
 
 from neuraxis import Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted, Event
-from neuraxis.labels import is_foreign
+from neuraxis.labels import Origin, is_foreign, to_tell
 from neuraxis.messages import Result
+from neuraxis.origins import Origins
 from neuraxis.testing import ScriptedModel
 
 SENT: list[tuple[str, str]] = []
@@ -412,3 +413,44 @@ def test_what_says_nothing_may_be_held_for_foreign(
 def test_labels_join() -> None:
     """Nothing is foreign by itself."""
     assert not is_foreign(frozenset())
+
+
+def test_a_repeated_answer_is_as_foreign_later(tmp_path: Path) -> None:
+    """The call that was answered with an earlier result was never started."""
+    options: dict[str, Any] = {
+        "plugins": PLUGINS,
+        "workspace": tmp_path / "w",
+        "journal": tmp_path / "j.db",
+    }
+    fetch = ScriptedModel([*[intents(FETCH)] * 3, "done"])
+    with Session(model=fetch, **options) as first:
+        first.run_sync("go")
+    with Session(model=ScriptedModel([]), session=first.id, **options) as later:
+        assert {"a1", "a2", "a3"} == first.origins.foreign_calls()
+        assert {"a1", "a2", "a3"} == later.origins.foreign_calls()
+
+
+def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
+    """What was foreign in the arguments, and the file that a reference named."""
+    page = Origin(source="web.fetch", open_world=True)
+    started = CallStarted(
+        id="a2", plugin="files", command="write", tool="FILEWRITER",
+        arguments={"file_path": "{{ results['a1'] }}", "contents": "x"},
+        shown={"file_path": "notes/x.py", "contents": "x"},
+        origins=to_tell(frozenset([page])),
+    )  # fmt: skip
+    origins = Origins()
+    origins.replay([started])
+    assert is_foreign(origins.inputs["a2"])
+    assert is_foreign(origins.of_file("notes/x.py"))
+
+
+def test_a_loop_of_repeated_answers_is_as_foreign(tmp_path: Path) -> None:
+    """Each of its items is answered with an earlier result, and so is the whole."""
+    loop = {"tool": "fetch", "$for_each": ["u"], "url": "{{ item }}"}
+    replies = [*[intents(loop)] * 3, "done"]
+    with Session(
+        model=ScriptedModel(replies), plugins=PLUGINS, workspace=tmp_path / "w"
+    ) as session:
+        session.run_sync("go")
+        assert {"a1", "a2", "a3.0", "a3"} <= session.origins.foreign_calls()

@@ -120,7 +120,7 @@ def test_where_a_loop_runs_it_says_so() -> None:
     own = OwnLoop()
 
     async def inside() -> None:
-        with pytest.raises(RuntimeError, match="await run"):
+        with pytest.raises(RuntimeError, match=r"answer = await session\.run\("):
             own.run(loop_of())
 
     asyncio.run(inside())

@@ -210,6 +210,24 @@ def test_coercion_and_references_together() -> None:
     ]
 
 
+def test_text_around_a_reference_where_no_text_is_taken() -> None:
+    """The text of a list is read, blanks are nothing, all else is told at once."""
+    for chain in ("{{ results[0].urls }}\n", '["{{ results[0].urls[0] }}", "b"]'):
+        built = plan(GOOGLE, ("crop", {"image": "asset://a1", "n": 5, "boxes": chain}))
+        assert told(built) == []
+        (binding,) = built.steps[1].bindings
+        assert binding.template.whole
+    for field, text in (
+        ("n", "{{ results[0].urls[0] }}{{ results[0].urls[1] }}"),
+        ("n", "about {{ results[0].urls[0] }}"),
+        ("boxes", "[{{ results[0].urls[0] }}, 3]"),
+    ):
+        arguments: Json = {"image": "asset://a1", "n": 5, field: text}
+        (message,) = told(plan(GOOGLE, ("crop", arguments)))
+        assert f"crop.{field}" in message
+        assert "one reference without text around it" in message
+
+
 def test_C18_the_bare_word() -> None:
     """PREVIOUS alone is the result before, noted; never where it is a choice."""
     built = plan(GOOGLE, ("any", {"x": "PREVIOUS"}), ("turn", {"to": "PREVIOUS"}))
@@ -407,6 +425,24 @@ def test_C23_undeclared_fields(inside: str, candidate: str | None) -> None:
         assert candidate in error.candidates
 
 
+@pytest.mark.parametrize(
+    ("tool", "inside", "said"),
+    [
+        ("GOOGLE", ".urls.length", "| length counts it"),
+        ("GOOGLE", ".response.urls", "leave out .response"),
+        ("page", "['result'].title", "leave out .result"),
+        ("FETCH_URL", ".output.x", ""),
+    ],
+)
+def test_what_was_most_likely_meant_is_told(tool: str, inside: str, said: str) -> None:
+    """A field that is declared is never called superfluous."""
+    arguments = {"query": "q"} if tool == "GOOGLE" else {"url": "u"}
+    text = f"{{{{ previous_result{inside} }}}}"
+    (message,) = told(plan((tool, arguments), ("FETCH_URL", {"url": text})))
+    assert said in message
+    assert ("leave out" in message) == said.startswith("leave out")
+
+
 def test_C23_recursive_response() -> None:
     """`$ref` is followed; a schema without an end does no harm."""
     tree = {
@@ -444,7 +480,9 @@ def test_C23_recursive_response() -> None:
 
 def test_step_names() -> None:
     """A name is a word of its own: not twice, not one of ours."""
-    for name in ("previous_result", "PREVIOUS", "results", "a b", "1a", "", "none"):
+    words = ("previous_result", "PREVIOUS", "results", "a b", "1a", "", "none")
+    # no expression could name these: what refers to them would stay text
+    for name in (*words, "a-", "-a", "a--b", "e\u0301"):
         (error,) = plan((*GOOGLE, name)).problems
         assert error.problems[0].path == ("as",)
     assert len(plan((*GOOGLE, "a"), (*GOOGLE, "a")).problems) == 1

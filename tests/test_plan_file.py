@@ -114,6 +114,42 @@ def test_a_plan_in_json_is_the_same() -> None:
         read_plan('{"version": 1, "version": 1, "steps": []}')
 
 
+def test_arguments_in_a_file_are_what_yaml_says() -> None:
+    """No key of theirs has the meaning that it has in a plugin's manifest."""
+    text = """
+version: 1
+steps:
+  - tool: a
+    arguments: {id: 5, name: no, type: string, default: 1, enum: [1], day: 2024-01-01}
+    for_each: [{id: 5, title: 1.5}]
+    id: 7
+"""
+    (call,) = read_plan(text).calls
+    assert call.id == "7"
+    assert call.for_each == [{"id": 5, "title": 1.5}]
+    assert call.arguments == {
+        "id": 5, "name": False, "type": "string", "default": 1, "enum": [1],
+        "day": "2024-01-01",
+    }  # fmt: skip
+
+
+def test_a_plan_that_begins_with_a_brace_may_be_yaml() -> None:
+    """And one that an editor of Windows saved may be JSON."""
+    run("{version: 1, steps: [{tool: note, arguments: {text: hi}}]}")
+    run(
+        '\ufeff{"version": 1, "steps": [{"tool": "note", "arguments": {"text": "hi"}}]}'
+    )
+    assert RAN == [("note", "hi", 1)] * 2
+
+
+def test_an_id_of_its_own_is_never_that_of_another_step() -> None:
+    """Steps that say none are called something else."""
+    text = "version: 1\nsteps: [{tool: note, id: s2, arguments: {text: a}}, {tool: x}]"
+    ids = [call.id for call in read_plan(text).calls]
+    assert ids[0] == "s2"
+    assert len(set(ids)) == 2
+
+
 def test_C24_parameters_are_data() -> None:
     """A value that looks like a reference or like braces stays what it is."""
     text = "version: 1\nparameters: {a: string}\nsteps:\n"
@@ -146,6 +182,43 @@ def test_values_of_parameters_are_checked() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "argument", "said"),
+    [
+        ("array", '{query: "{{ params.p[0].name }}"}', ""),
+        ("object", '{query: "{{ params.p.x }} and {{ params.p.y | length }}"}', ""),
+        ("string", '{query: "{{ params.p | int }}", most: "{{ params.p | int }}"}', ""),
+        ("integer", '{query: "{{ params.p }}", most: "{{ params.p }}"}', ""),
+        ("string", '{query: a, most: "{{ params.p }}"}', "a parameter of type string"),
+        ("string", '{query: a, most: "{{ params.q }}"}', "keys p"),
+    ],
+)
+def test_a_parameter_without_a_value_is_taken_to_fit(
+    kind: str, argument: str, said: str
+) -> None:
+    """A check knows its type and nothing else, so what may be right is not told."""
+    saved = read_plan(
+        f"version: 1\nparameters: {{p: {kind}, items: array}}\nsteps:\n"
+        f"  - {{tool: search, arguments: {argument}}}\n"
+        '  - {tool: note, for_each: "{{ params.items }}", '
+        'arguments: {text: "{{ item.x }} {{ params.p }}"}}'
+    )
+    with session() as here:
+        told = here.check(saved.calls, saved.values([], samples=True)).problems
+    assert len(told) == bool(said)
+    assert said in "".join(problem.message for problem in told)
+
+
+def test_a_wrong_value_is_told_once_and_how_to_write_it() -> None:
+    """Also where both the type and the enum refuse it; a list is written as JSON."""
+    parameters = "{n: {type: integer, enum: [1, 2]}, l: array}"
+    saved = read_plan(f"version: 1\nparameters: {parameters}\nsteps: [{{tool: a}}]")
+    with pytest.raises(ConfigError) as told:
+        saved.values([("n", "3"), ("l", "a,b")])
+    assert str(told.value).count("n: ") == 1
+    assert 'got "a,b" (write it as JSON)' in str(told.value)
+
+
 def test_a_parameter_that_is_not_there_is_a_problem_of_the_plan() -> None:
     """Told before anything runs, with those that are there."""
     text = PLAN.replace("params.most", "params.mots")
@@ -166,7 +239,10 @@ def test_a_parameter_that_is_not_there_is_a_problem_of_the_plan() -> None:
         ("version: 1", "steps"),
         ("version: 1\nsteps:\n  - arguments: {}", "steps[0].tool"),
         ("version: 1\nsteps:\n  - {tool: a, foreach: x}", "foreach"),
-        ("version: 1\nsteps:\n  - tool: a\n    max_items: 0", ":4: steps[0].max_items"),
+        (
+            "version: 1\nsteps:\n  - tool: a\n    max_items: 0\n    for_each: [1]",
+            ":4: steps[0].max_items",
+        ),
         ("version: 1\nsteps:\n  - {tool: a}\nplan: x", "plan"),
         ("version: 1\non_error: never\nsteps:\n  - {tool: a}", "fail_fast"),
         ("version: 1\nparameters: [a]\nsteps:\n  - {tool: a}", "mapping"),
@@ -177,6 +253,14 @@ def test_a_parameter_that_is_not_there_is_a_problem_of_the_plan() -> None:
             "parameters.a.default",
         ),
         ("version: 1\nsteps:\n  - tool: [", "not valid YAML"),
+        ("version: 1\nsteps:\n  - {tool: a, for_each: }", "a list, or a reference"),
+        ("version: 1\nsteps:\n  - {tool: a, max_items: 5}", "for_each beside it"),
+        ("version: 1\nsteps:\n  - tool: a\n    id: {{ x }}", "in quotes"),
+        (
+            "version: 1\nsteps:\n  - tool: a\n    arguments:\n"
+            "      text: {{ x.y }} and more",
+            "in quotes",
+        ),
         ('{"version": 1,', "not valid JSON"),
         ("version: 1\nversion: 1\nsteps:\n  - {tool: a}", "version"),
     ],
@@ -226,6 +310,56 @@ def test_a_run_of_several_replies_is_saved_as_one_plan() -> None:
     RAN.clear()
     results = run(text)
     assert {result.status for result in results} == {"done"}
+    assert first == RAN
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        pytest.param(
+            [
+                [{"tool": "search", "query": "a"}],
+                [{"tool": "note", "text": "PREVIOUS"}],
+            ],
+            id="a word that had nothing before it",
+        ),
+        pytest.param(
+            [
+                [{"tool": "search", "query": "a", "as": "page"}],
+                [
+                    {"tool": "search", "query": "{{ page.urls }} {{ page + 1 }} end"},
+                    {"tool": "note", "text": "{{ page }} {{ results[0].urls[0] }}"},
+                ],
+            ],
+            id="a name of another reply",
+        ),
+        pytest.param(
+            [
+                [{"tool": "note", "text": "{{ page.urls }}"}],
+                [{"tool": "search", "query": "a", "as": "page"}],
+            ],
+            id="a name of a later reply",
+        ),
+        pytest.param(
+            [
+                [
+                    {"tool": "search", "query": "a", "as": "params"},
+                    {"tool": "search", "query": "{{ params.urls[0] }}", "as": "item"},
+                    {"tool": "note", "text": "{{ item.urls[0] }}"},
+                ],
+                [{"tool": "note", "$for_each": ["x"], "text": "{{ item }}"}],
+            ],
+            id="names that mean something in a file",
+        ),
+    ],
+)
+def test_what_was_text_in_a_run_is_text_in_its_plan(replies: Any) -> None:
+    """One file holds what stood in replies of their own; nothing changes by that."""
+    text = saved_from(*replies)
+    first = list(RAN)
+    RAN.clear()
+    results = run(text)
+    assert [result.status for result in results] == ["done"] * len(first)
     assert first == RAN
 
 
@@ -303,6 +437,37 @@ def test_a_drawing_has_a_column_for_each_length_of_path() -> None:
     assert len(root.findall("{*}g")) == 5
     assert "✓ done" in svg
     assert "stroke-dasharray" in svg
+
+
+def test_a_drawing_keeps_texts_in_their_boxes_and_lines_between_them() -> None:
+    """Wide letters count twice; what is still too wide is cut by its window."""
+    wide = "日本語の長い検索語をここに書いておきますから見てください"
+    steps = drawn(
+        built(
+            ("search", {"query": wide}),
+            ("search", {"query": "{{ results[0].urls[0] }}"}),
+            ("note", {"text": "{{ results[0].urls[0] }} {{ results[1].urls }}"}),
+        )
+    )
+    root = ElementTree.fromstring(as_svg(steps))
+    (shown, *_) = root.findall("{*}g/{*}svg")
+    texts = [text.text or "" for text in shown.findall("{*}text")]
+    assert texts[2].endswith("…")
+    assert len(texts[2]) < 30
+    lines = [path.attrib["d"] for path in root.findall("{*}path")]
+    # the line over two columns leaves the row of boxes before the second one begins
+    (far,) = [line for line in lines if "H" in line]
+    assert int(far.split("H")[0].split()[-1]) > 20 + 58
+    rows = as_text(steps).splitlines()
+    assert wide[:10] in rows[2]
+
+
+def test_a_drawing_says_what_a_loop_goes_over() -> None:
+    """Its list, or the reference to it, stands before the arguments."""
+    text = "version: 1\nsteps: [{tool: note, for_each: [a, b], arguments: {text: x}}]"
+    with session() as here:
+        (step,) = drawn(here.check(read_plan(text).calls, {}))
+    assert step.arguments == '["a", "b"]: {"text": "x"}'
 
 
 def test_the_text_of_a_plan_cannot_break_its_drawing() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import copy
+import datetime
 import json
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 import pytest
@@ -418,9 +420,39 @@ def test_missing_key_lists_the_keys() -> None:
         )
     problem = raised.value.problem
     assert problem.path == ("contents",)
-    assert problem.candidates == ("urls", "title")
+    assert problem.candidates == ("urls",)
+    assert "the keys title, urls" in problem.got
     assert "{{ search.url }}" in problem.expected
     assert "keys title, urls" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("inside", "value", "said"),
+    [
+        (".urls.length", {"urls": [1]}, "| length counts it"),
+        (".response.urls", {"urls": []}, "leave out .response"),
+        (".output", "a text", "leave out .output"),
+        (".urls.name", {"urls": [{"name": 1}]}, '| map("name") this key of each'),
+    ],
+)
+def test_what_models_often_write_is_told_how_to_write(
+    inside: str, value: Any, said: str
+) -> None:
+    """The message says what to write, and does not offer every key as a guess."""
+    with pytest.raises(ReferenceFailure) as raised:
+        evaluate(template(f"{{{{ search{inside} }}}}"), lambda _: value, False)
+    assert said in raised.value.message
+    assert "did you mean" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "value", [datetime.date(2026, 1, 2), PurePosixPath("2026-01-02"), "2026-01-02"]
+)
+def test_C20_what_json_writes_as_a_string_is_a_text(value: Any) -> None:
+    """A date or a path has no quotation marks in a file name made of it."""
+    found = evaluate(template("a-{{ search.day }}.md"), lambda _: {"day": value}, True)
+    assert found == "a-2026-01-02.md"
+    assert evaluate(template("{{ search }}"), lambda _: value, True) == "2026-01-02"
 
 
 @given(st.text("{} '\"prevsultPREVIOUS_[]0.|%#\n$}}{{", max_size=60))

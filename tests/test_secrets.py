@@ -2,7 +2,9 @@
 
 import base64
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +14,7 @@ import pytest
 from neuraxis import CommandError, Context, Session, command
 from neuraxis.events import Event, to_json
 from neuraxis.journal import open_journal
+from neuraxis.messages import Call
 from neuraxis.plugins.function import plugin_from
 from neuraxis.secrets import NoSecret, Secrets
 from neuraxis.settings import load
@@ -180,3 +183,82 @@ def test_a_secret_is_no_setting() -> None:
     """`doctor` shows all settings."""
     settings = load(None, {"NEURAXIS_SECRET_TOKEN": VALUE, "HOME": "/nowhere"})
     assert VALUE not in repr(settings)
+
+
+LINES = 'first line\n"second" \\ é\nthird line'
+
+
+@dataclass
+class Holds:
+    """An answer of a class of its own."""
+
+    inner: str
+
+
+ANSWERS: list[Callable[[str], Any]] = [
+    lambda token: (part for part in [token]),
+    Holds,
+    lambda token: [Holds(token)],
+    lambda token: Path("/x") / token,
+    lambda token: json.dumps({"key": token}),
+    lambda token: json.dumps({"key": token}, ensure_ascii=False),
+    lambda token: {"bytes": token.encode().hex().upper()},
+    lambda token: token.encode(),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+async def test_no_answer_that_is_said_holds_it(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], Any]
+) -> None:
+    """A key of several lines; streams and objects are told as JSON, and scrubbed."""
+    monkeypatch.setenv("NEURAXIS_SECRET_TOKEN", LINES)
+
+    @command(name="gives", effects="read", secret_ok=["token"])
+    def gives(token: str) -> Any:
+        """Gives it back."""
+        return answer(token)
+
+    with Session(model=ScriptedModel([]), plugins=[gives]) as session:
+        result = await session.call(CALL)
+        if result.stored:
+            kept = session.assets.root("a1")["content"]["response"]
+            assert b"secret://TOKEN" == kept
+        else:
+            assert "secret://TOKEN" in str(result.value)
+
+
+CALL = Call(
+    id="a1", plugin=None, command="gives", arguments={"token": "secret://TOKEN"}
+)
+
+
+@pytest.mark.parametrize("before", ["bad ", "x" * 490])
+async def test_an_error_is_scrubbed_before_it_is_cut(
+    monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """Its first line, or its first 500 characters, may end within the secret."""
+    monkeypatch.setenv("NEURAXIS_SECRET_TOKEN", LINES)
+
+    @command(name="gives", effects="read", secret_ok=["token"])
+    def gives(token: str) -> str:
+        """Says too much."""
+        raise ValueError(before + token)
+
+    with Session(model=ScriptedModel([]), plugins=[gives]) as session:
+        result = await session.call(CALL)
+    assert result.error is not None
+    assert "first" not in result.error.message
+
+
+def test_a_secret_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """In words; a pipe in its place is not waited for."""
+    file = tmp_path / "KEY"
+    file.write_bytes(b"\xff\xfe long enough")
+    file.chmod(0o600)
+    with pytest.raises(NoSecret, match="no UTF-8 text"):
+        Secrets(folder=tmp_path, environ={}).value("KEY")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "PIPE", 0o600)
+        with pytest.raises(NoSecret):
+            Secrets(folder=tmp_path, environ={}).value("PIPE")

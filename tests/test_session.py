@@ -32,6 +32,7 @@ from neuraxis.events import (
     SessionFinished,
 )
 from neuraxis.journal import open_journal
+from neuraxis.messages import Call
 from neuraxis.testing import ScriptedModel
 
 RAN: list[str] = []
@@ -605,3 +606,122 @@ async def test_a_command_that_ends_the_process_is_a_failed_call(leaving: Any) ->
     error = answer.calls[0].error
     assert error is not None
     assert "SystemExit" in error.message
+
+
+def test_a_journal_that_is_full_at_the_end_takes_no_answer_away(tmp_path: Path) -> None:
+    """All was done by then: the answer is given, with what could not be written."""
+    session = _session("x" * 200_000, journal=tmp_path / "journal.db")
+    session.journal.append(session.id, MessageSent(
+        sender="user", receiver="model", content="before"), durable=True)  # fmt: skip
+    session.journal._db.execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    answer = session.run_sync("go")
+    assert answer.text == "x" * 200_000
+    assert "cannot be written" in answer.error
+    with pytest.raises(StorageError, match="full"):
+        session.close()
+
+
+def test_an_object_of_any_keys_can_be_passed_on(tmp_path: Path) -> None:
+    """The journal says what was passed as JSON, whose keys are texts."""
+
+    @command(effects="none")
+    def pairs() -> Any:
+        """A mapping as pandas gives it."""
+        return {("a", 1): {2: 3}}
+
+    @command(effects="once")
+    def takes(x: Any) -> int:
+        """Takes anything."""
+        return len(x)
+
+    plan = _intents({"tool": "pairs"}, {"tool": "takes", "x": "{{ previous_result }}"})
+    session = Session(
+        model=ScriptedModel([plan, "done"]),
+        plugins=[pairs, takes],
+        journal=tmp_path / "journal.db",
+    )
+    answer, _ = _run(session)
+    session.close()
+    assert [call.status for call in answer.calls] == ["done", "done"]
+    assert answer.calls[1].value == 1
+
+
+def test_an_exception_that_cannot_say_itself_is_a_failed_call() -> None:
+    """Its own code runs when it is made a text, and may raise again."""
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    @command(effects="once")
+    def odd() -> str:
+        """Raises it."""
+        raise Odd
+
+    session = Session(
+        model=ScriptedModel([_intents({"tool": "odd"}), "done"]), plugins=[odd]
+    )
+    answer, _ = _run(session)
+    assert answer.text == "done"
+    assert answer.calls[0].error is not None
+    assert answer.calls[0].error.message == "odd: Odd"
+
+
+def test_a_refused_second_request_closes_no_connections() -> None:
+    """Those of the model are in use by the thread that was first."""
+    closed: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Model(ScriptedModel):
+        async def close(self) -> None:
+            closed.append(threading.current_thread().name)
+
+    @command(effects="read")
+    def waits() -> bool:
+        """Waits."""
+        begun.set()
+        return go_on.wait(10)
+
+    session = Session(model=Model([_intents({"tool": "waits"}), "ok"]), plugins=[waits])
+    first = threading.Thread(target=session.run_sync, args=("go",), name="first")
+    first.start()
+    try:
+        assert begun.wait(10)
+        with pytest.raises(ConfigError, match="already answering"):
+            session.run_sync("me, too")
+        assert closed == []
+    finally:
+        go_on.set()
+        first.join(10)
+    assert closed == ["first"]
+
+
+async def test_a_call_beside_a_run_takes_nothing_from_it() -> None:
+    """Neither its watcher, nor its right to be the only request."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    @command(effects="read")
+    def waits() -> bool:
+        """Waits."""
+        begun.set()
+        return go_on.wait(10)
+
+    model = ScriptedModel([_intents({"tool": "waits"}), "ok"])
+    session = Session(model=model, plugins=[waits, population])
+    events: list[Event] = []
+    run = asyncio.create_task(session.drive("go", events.append))
+    try:
+        assert await asyncio.to_thread(begun.wait, 10)
+        own: list[Event] = []
+        asked = Call(
+            id="q1", plugin=None, command="population", arguments={"city": "Lyon"}
+        )
+        result = await session.call(asked, own.append)
+        assert result.value == {"count": 4000}
+        assert [e.id for e in own if isinstance(e, CallFinished)] == ["q1"]
+        with pytest.raises(ConfigError, match="already answering"):
+            await session.drive("me, too")
+    finally:
+        go_on.set()
+    assert (await run).text == "ok"
+    assert isinstance(events[-1], SessionFinished)

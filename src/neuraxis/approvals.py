@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, cast
 
 from neuraxis.labels import Label
 from neuraxis.later import dataclass
@@ -67,10 +67,32 @@ def value_digest(value: Any) -> str:
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(
+    try:
+        text = _written(value)
+    except (TypeError, ValueError):  # other keys than texts, integers without a text
+        text = _written(_plain(value))
+    return _sha256(text.encode())
+
+
+def _written(value: Any) -> str:
+    return json.dumps(
         value, sort_keys=True, separators=(",", ":"), default=_object, ensure_ascii=True
     )
-    return _sha256(text.encode())
+
+
+def _plain(value: Any) -> Json:
+    """A value of objects that JSON has no form for, in a form that is its own."""
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {
+            "pairs": sorted(
+                ([_written(_plain(key)), _plain(part)] for key, part in pairs),
+                key=lambda pair: str(pair[0]),
+            )
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    return hex(value) if type(value) is int else value
 
 
 def _sha256(data: bytes | bytearray) -> str:

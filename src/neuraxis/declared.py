@@ -7,9 +7,10 @@ So that a reference to a field that no answer can have is told before anything r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
-from neuraxis.filters import Filter, Operation, Slice
+from neuraxis.filters import AROUND, COUNTS, LEAVE_OUT, Filter, Operation, Slice
 from neuraxis.messages import Problem
 from neuraxis.sentences import nearest, quote
 from neuraxis.specs import Json
@@ -42,9 +43,22 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
             fields += node.get("properties", ())
             kinds.append(str(node.get("type", "")))
         if not found:
-            return _problem(operation, operations, fields, kinds)
+            problem = _problem(operation, operations, fields, kinds)
+            hint = _instead(schema, operation, operations[0], kinds)
+            return problem and replace(problem, got=problem.got + hint)
         nodes = found
     return None
+
+
+def _instead(
+    schema: _Node, operation: Operation, first: Operation, kinds: Sequence[str]
+) -> str:
+    """What was most likely meant, in words; "" where unclear."""
+    if operation in ("length", "size") and {"array", "string"} & set(kinds):
+        return COUNTS
+    if first in AROUND and first not in schema.get("properties", ()):
+        return LEAVE_OUT.format(first)
+    return ""
 
 
 def _problem(

@@ -28,7 +28,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.dialects.early import EarlyReader, ReadsEarly
 from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
-from neuraxis.fan_out import is_asked_about, run_one
+from neuraxis.fan_out import TRIES, is_asked_about, run_one
 from neuraxis.later import dataclass
 from neuraxis.messages import Call, Chunk, Result
 from neuraxis.plan import Plan, Step
@@ -206,7 +206,7 @@ class EarlyStarts:
             self._ids.append(self._new_id())
         self._calls.append(replace(call, id=self._ids[here]))
         plan = self._plan(self._calls)
-        if plan.problems or here + 1 >= MOST_CALLS:
+        if plan.problems or here + 1 >= MOST_CALLS or not self._fits(plan):
             self._off = True
             return
         step = plan.steps[-1]
@@ -214,8 +214,25 @@ class EarlyStarts:
             step, self._runtime
         ):
             self._off = True  # what stands behind it waits for it
-        elif self._may_begin(step):
+        elif self._may_begin(step) and not any(
+            earlier.command is step.command and earlier.arguments == step.arguments
+            for earlier in plan.steps[:-1]
+        ):
+            # written twice it may be answered with what the first one gave
             self._begin(step)
+
+    def _fits(self, plan: Plan) -> bool:
+        """Whether the budget has room for all so far; else who gets it is told last."""
+        runtime = self._runtime
+        budget, usage = runtime.budget, runtime.usage
+        tries = TRIES if runtime.on_error == "retry" else 1
+        steps, by_tool = usage.steps, dict(usage.by_tool)
+        for step in plan.steps:
+            tool = f"{step.command.plugin.name}.{step.command.spec.name}"
+            most = tries * (step.loop.most if step.loop is not None else 1)
+            steps += most
+            by_tool[tool] = by_tool.get(tool, 0) + most
+        return steps <= budget.steps and max(by_tool.values()) <= budget.steps_per_tool
 
     def _may_begin(self, step: Step) -> bool:
         return (
@@ -238,8 +255,8 @@ class EarlyStarts:
             earlier = self._begun[own]
             if earlier.task is not None:
                 await asyncio.wait([earlier.task])
-            if not earlier.done:
-                return None
+            if not (earlier.done and earlier.since):
+                return None  # since 0: its value is an earlier call's, and not taken
         return await run_one(step, apart)
 
     # --- when it is whole --------------------------------------------------------
@@ -262,7 +279,7 @@ class EarlyStarts:
                     if result.error is not None and result.error.code == "timeout":
                         raise TimeLimitReached
                     if self._assets.known(step.call.id):
-                        root = self._assets.root(step.call.id)
+                        root = self._assets.native(step.call.id)
                         return root["content"]["response"]
             elif begun.task is not None and not begun.taken:
                 begun.task.cancel()  # it is run in earnest now, and not twice
@@ -343,6 +360,11 @@ def _copied(runtime: Runtime) -> Runtime:
         origins=replace(
             origins,
             results=dict(origins.results),
+            inputs=dict(origins.inputs),
+            fields=dict(origins.fields),
+            givers=dict(origins.givers),
+            asked=dict(origins.asked),
+            early=set(origins.early),
             files=dict(origins.files),
             words=list(origins.words),
             own_files=set(origins.own_files),

@@ -253,7 +253,8 @@ def to_json(event: Event) -> dict[str, Json]:
 def from_json(written: Mapping[str, Json]) -> Event | Unknown:
     """The event that `to_json` wrote; what this version does not know is `Unknown`.
 
-    So is an event that lacks a field, or has one value where several should be.
+    So is an event that lacks a field, has one value where several should be, or has
+    something else where a text should be.
     """
     unknown = Unknown(type=str(written.get("type")), data=dict(written))
     cls = NAMES.get(unknown.type)
@@ -265,6 +266,8 @@ def from_json(written: Mapping[str, Json]) -> Event | Unknown:
             value: Any = written[item.name]
             is_tuple = str(item.type).startswith("tuple")
             if is_tuple and not isinstance(value, list):
+                return unknown
+            if item.type == "str" and not isinstance(value, str):
                 return unknown
             values[item.name] = tuple(value) if is_tuple else value  # pyright: ignore[reportUnknownArgumentType]
         elif item.default is MISSING and item.default_factory is MISSING:

@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from neuraxis import sentences
 from neuraxis.assets.apart import apart
@@ -38,6 +39,7 @@ from neuraxis.resolving import resolve_arguments, same_key
 from neuraxis.runtime import Linked, Runtime
 from neuraxis.short import is_short
 from neuraxis.specs import Json
+from neuraxis.told_failure import told_failure
 
 _CHANGING = frozenset({"idempotent", "once"})
 
@@ -63,6 +65,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             read = call.read
             key = read[1] if read and read[0] is arguments else f"{tool} {arguments!r}"
             code = command.exact or code
+        if step.item is not None:
+            key = f"{key} #{step.item.index}"  # each of the items is asked for
         usage, budget = runtime.usage, runtime.budget
         usage.steps += 1
         times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
@@ -106,6 +110,13 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 or runtime.on_error == "retry"
             ):
                 passed = apart(passed)  # others use it too: it may be changed here
+            if spec.effects.kind in _CHANGING:
+                # earlier calls may answer differently now, also if this one fails
+                usage.seen.clear()
+                if seen is not None:
+                    usage.seen[key] = seen  # but its own are still counted
+            if spec.blocking and not command.is_async:
+                code = partial(_run_out, code)
             value = await runtime.engine.run(
                 code,
                 *_passed(call, command, passed, label, runtime)
@@ -116,11 +127,11 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 seconds=spec.time_limit or runtime.time_limit,
             )
             if runtime.secrets.active:
-                value = runtime.secrets.scrub(value)
+                value = _scrubbed(value, runtime)
             kept = None
             short = step.item is None and is_short(value)
             if step.item is not None:
-                kept = Kept(stored=False, value=consumed(value))
+                kept = Kept(stored=False, value=apart(consumed(value)))
             elif short:
                 if value.__class__ is dict:
                     value = value.copy()  # as `apart` does
@@ -147,8 +158,6 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             ):
                 kept = kept or Kept(stored=False, value=value)
                 result = _looked_at(result, kept, command, runtime)
-            if seen is None and spec.effects.kind in _CHANGING:
-                usage.seen.clear()  # earlier calls may answer differently now
             now = usage.seen.get(key)  # one like it may have ended in between
             usage.seen[key] = (1 if now is None else now[0] + 1, result)
     except asyncio.CancelledError as raised:
@@ -160,20 +169,10 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
         # nobody stopped it: the command's own tasks were cancelled
         error = sentences.crashed(call.target, "CancelledError", "")
         result = _failure(call, command, error, started, runtime, raised)
-    except Refused as refused:
-        result = _failure(call, command, refused.error, started, runtime)
-    except TimeLimitReached:
-        error = sentences.timed_out(call.target, spec.time_limit or runtime.time_limit)
-        result = _failure(call, command, error, started, runtime)
-    except (CommandError, MissingExtra) as told:
-        error = sentences.failed(call.target, str(told))
-        result = _failure(call, command, error, started, runtime, told)
-    except StorageError:
-        raise  # the journal or the assets cannot be written: nothing more is run
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - foreign code may raise anything, also `sys.exit`
-        first = next(iter(str(raised).splitlines()), "")
-        error = sentences.crashed(call.target, type(raised).__name__, first)
-        result = _failure(call, command, error, started, runtime, raised)
+    except (StorageError, KeyboardInterrupt, GeneratorExit):
+        raise  # the journal or the assets cannot be written, or the run is ended
+    except BaseException as raised:  # noqa: BLE001 - foreign code may raise anything, also `sys.exit`, or its Rust part a panic
+        result = _of_raised(raised, call, command, started, runtime)
     if result.error is not None or step.item is not None or runtime.origins.written:
         finished(result, runtime, step)
         return result
@@ -204,7 +203,9 @@ def _again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
     call = step.call
     warning = sentences.repeated_call(call.target, times).message
     if step.item is None:  # a later step may refer to it by its own id
-        runtime.assets.keep(call.id, step.command.spec.name, earlier.value)
+        kept = runtime.assets.keep(call.id, step.command.spec.name, earlier.value)
+        if kept.stored:
+            _tell_stored(call.id, kept, runtime)
     runtime.origins.same(call.id, earlier.call.id)
     return replace(earlier, call=call, warnings=(warning,), seconds=0.0)
 
@@ -217,6 +218,19 @@ def _with_secrets(
     places = runtime.origins.marks(target, command.spec).secret_ok
     filled = runtime.secrets.arguments(arguments, step.arguments, places)
     return filled, command.run or _no_code
+
+
+def _scrubbed(value: Any, runtime: Runtime) -> Any:
+    """The answer without secrets, those in what an object says of itself among them."""
+    value = runtime.secrets.scrub(consumed(value))
+    can_be_said, said = sayable(value)
+    clean = runtime.secrets.scrub(said)
+    return clean if can_be_said and clean != said else value
+
+
+def _run_out(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    """Run a generator to its end where it may block: in its thread and its time."""
+    return consumed(code(*given, **named))
 
 
 def _no_code(*_: Any, **__: Any) -> Any:
@@ -268,32 +282,53 @@ def _looked_at(
                 raise Refused(contract)
             result = replace(result, warnings=(contract.message,))
     if kept.stored:
-        kind = sentences.type_name(kept.value)
-        runtime.emit(
-            AssetStored(id=call.id, kind=kind, meta=kept.meta, bytes=kept.bytes)
-        )
+        _tell_stored(call.id, kept, runtime)
         return result
-    error = _told_failure(call, command, kept.value)
+    error = told_failure(call, command, kept.value)
     return result if error is None else replace(result, status="failed", error=error)
 
 
-def _told_failure(call: Call, command: Command, said: Json) -> CallError | None:
-    """The failure that an answer tells by its own field, `success: false` (C12)."""
-    name = command.spec.failure_field
-    if name is None or not isinstance(said, dict):
-        return None
-    answer = cast("dict[str, Json]", said)
-    if answer.get(name) is not False:
-        return None
-    return sentences.failed(call.target, _why(answer, name))
+def _tell_stored(call_id: str, kept: Kept, runtime: Runtime) -> None:
+    kind = sentences.type_name(kept.value)
+    runtime.emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))
 
 
-def _why(answer: Mapping[str, Json], failure_field: str) -> str:
-    for name in ("error", "reason", "message", "stderr"):
-        text = answer.get(name)
-        if isinstance(text, str) and text.strip():
-            return text.strip()
-    return f"it answered {failure_field}: false"
+def _of_raised(
+    raised: BaseException,
+    call: Call,
+    command: Command,
+    started: float,
+    runtime: Runtime,
+) -> Result:
+    """The result of a step that was refused, or whose command raised something."""
+    target, exception = call.target, None
+    if isinstance(raised, Refused):
+        error = raised.error
+    elif isinstance(raised, TimeLimitReached):
+        limit = command.spec.time_limit or runtime.time_limit
+        error = sentences.timed_out(target, limit)
+    else:
+        exception = raised
+        if isinstance(raised, CommandError | MissingExtra):
+            error = sentences.failed(target, _words(raised))
+        else:
+            error = _crashed(call, raised, runtime)
+    return _failure(call, command, error, started, runtime, exception)
+
+
+def _crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
+    # whole: of a secret that is cut first, a part would stay
+    words: str = runtime.secrets.scrub(_words(raised))
+    first = next(iter(words.splitlines()), "")
+    return sentences.crashed(call.target, type(raised).__name__, first)
+
+
+def _words(raised: BaseException) -> str:
+    """What an exception says, if its own code can say it."""
+    try:
+        return str(raised)
+    except Exception:  # noqa: BLE001 - as in `run_step`
+        return ""
 
 
 def _failure(
@@ -319,12 +354,30 @@ def _failure(
     )
 
 
+def keep_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+    """Keep the answers of a loop; one of them may be what cannot be looked at."""
+    call = step.call
+    try:
+        return runtime.assets.keep(call.id, step.command.spec.name, values)
+    except StorageError:
+        raise
+    except Exception as raised:
+        raise Refused(_crashed(call, raised, runtime)) from raised
+
+
+def _as_told(value: Any) -> Json:
+    try:
+        return sayable(value)[1]
+    except Exception:  # noqa: BLE001 - `keep_all` says what is wrong with it
+        return None
+
+
 def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:
     """Tell the journal how a step, or one item of it, ended."""
     call, value = result.call, result.value
     part_of = "" if step is None else step.part_of
     if part_of:
-        _, value = sayable(value)  # the object itself is kept with the whole list
+        value = _as_told(value)  # the object itself is kept with the whole list
     runtime.emit(
         CallFinished(
             id=call.id,

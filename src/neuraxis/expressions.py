@@ -64,7 +64,9 @@ Piece = str | Parsed | Malformed
 # Compiled once, at import: a call never compiles a pattern.
 _START = pattern(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
 _ESCAPE = pattern(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
-_ROOT = pattern(r"\{\{[\s(]*([^\W\d]\w*(?:-\w+)*)")
+_NAME = r"[^\W\d]\w*(?:-\w+)*"
+NAME = pattern(_NAME)  # how a step must be called to be a root
+_ROOT = pattern(rf"\{{\{{[\s(]*({_NAME})")
 _RESULTS = pattern(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
 _NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
 _SPACE = pattern(r"\s*")
@@ -72,7 +74,7 @@ _WORD = pattern(r"[^\W\d]\w*")
 _FIELD = pattern(r"\w+")
 _NUMBER = pattern(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _STRING = pattern(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
-_ESCAPED = pattern(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPED = pattern(r"(?s)\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x[0-9a-fA-F]{2}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 _CONSTANTS: dict[str, Json] = {"none": None, "None": None, "null": None}
 _CONSTANTS.update({"true": True, "True": True, "false": False, "False": False})
@@ -309,8 +311,7 @@ class _Reader:
         if name is None or name not in FILTERS:
             self.at = start
             raise self.wrong(f"a filter ({', '.join(FILTERS)})", tuple(FILTERS))
-        parameters = FILTERS[name].parameters
-        defaults = FILTERS[name].defaults
+        parameters, defaults = FILTERS[name].parameters, FILTERS[name].defaults
         required = len(parameters) - len(defaults)
         values: list[Json] = [MISSING] * required + list(defaults)
         self.skip()
@@ -355,8 +356,7 @@ class _Reader:
             return text
         number = self.match(_NUMBER)
         if number is not None:
-            whole = number.removeprefix("-").isdigit()
-            return int(number) if whole else float(number)
+            return int(number) if number.removeprefix("-").isdigit() else float(number)
         word = self.match(_WORD)
         if word is not None and word in _CONSTANTS:
             return _CONSTANTS[word]
@@ -392,6 +392,9 @@ class _Reader:
 
 def _unescape(found: re.Match[str]) -> str:
     code = found[1]
+    if len(code) > 4:  # as in JSON, two of them may be one character
+        units = bytes.fromhex(code[1:].replace("\\u", ""))
+        return units.decode("utf-16-be", "surrogatepass")
     if len(code) > 1:
         return chr(int(code[1:], 16))
     return _ESCAPES.get(code, "\\" + code)

@@ -18,7 +18,7 @@ from neuraxis.assets.store import ReferenceLost
 from neuraxis.deciding import Refused
 from neuraxis.errors import MissingExtra
 from neuraxis.events import AssetStored, CallStarted
-from neuraxis.execute import finished, run_step
+from neuraxis.execute import finished, keep_all, run_step
 from neuraxis.messages import CallError, Result
 from neuraxis.overlap import run_overlapping
 from neuraxis.plan import Item, Loop, Plan, Step, waits_for
@@ -189,7 +189,7 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
-    kept = runtime.assets.keep(call.id, command.spec.name, values)
+    kept = keep_all(values, step, runtime)
     if kept.stored:
         kind = sentences.type_name(kept.value)
         runtime.emit(

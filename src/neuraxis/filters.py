@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from neuraxis.later import dataclass
 from neuraxis.paths import MISSING, available, child, keys_of
-from neuraxis.sentences import quote, type_name
+from neuraxis.sentences import nearest, quote, type_name
 from neuraxis.specs import Json
 from neuraxis.texts import (
     Budget,
@@ -50,6 +50,10 @@ Operation = str | int | Slice | Filter
 # --- the table -----------------------------------------------------------------
 
 Arguments = tuple[Json, ...]
+AROUND = ("response", "result", "output", "value")
+"""Words that stand over an answer where a model reads it, or might."""
+LEAVE_OUT = "; leave out .{}, which is no part of the answer"
+COUNTS = "; | length counts it"
 
 
 def _items(value: Any, name: str) -> Sequence[Any]:
@@ -75,7 +79,7 @@ def _part(item: Any, key: Json, otherwise: Json) -> Any:
     raise failure(
         f"the field {quote(key)} in each element",
         available(item),
-        keys_of(item, key),
+        _candidates(item, key),
     )
 
 
@@ -155,22 +159,35 @@ def _round(value: Any, arguments: Arguments, budget: Budget) -> int | float:
     number, digits = _number(value, "round"), arguments[0]
     if type(digits) is not int or not 0 <= digits <= 15:
         raise failure("0 to 15 digits for round", quote(digits))
+    if isinstance(number, int):
+        return number
     if not math.isfinite(number):
         raise failure("a finite number before the filter round", str(number))
     return round(number, digits) if digits else round(number)
+
+
+def _converted(value: Any, kind: Callable[[Any], int | float]) -> int | float | None:
+    """The number, or None: the value is none and no text that is one."""
+    if not isinstance(value, (str, int, float)):
+        return None
+    try:
+        try:
+            number = kind(value)
+        except ValueError:
+            # "12.0" for an integer, as 12.0 is taken, too
+            number = kind(float(value))
+    except (ValueError, OverflowError):
+        return None
+    return number if isinstance(number, int) or math.isfinite(number) else None
 
 
 def _cast(
     name: str, kind: Callable[[Any], int | float]
 ) -> Callable[[Any, Arguments, Budget], Any]:
     def run(value: Any, arguments: Arguments, budget: Budget) -> Any:
-        if isinstance(value, (str, int, float)):
-            try:
-                number = kind(value)
-            except (ValueError, OverflowError):
-                number = math.nan
-            if math.isfinite(number):
-                return number
+        number = _converted(value, kind)
+        if number is not None:
+            return number
         if arguments[0] is not None:
             return arguments[0]
         raise failure(f"a number, or a text that is one, before {name}", quote(value))
@@ -244,7 +261,7 @@ def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
             keys there are.
     """
     missing: ReferenceFailure | None = None
-    for operation in operations:
+    for place, operation in enumerate(operations):
         if isinstance(operation, Filter):
             if missing is not None:
                 if operation.name != "default":
@@ -259,7 +276,9 @@ def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
             found = _take(value, operation, budget)
             if found is MISSING:
                 missing = failure(
-                    _wanted(operation), available(value), _candidates(value, operation)
+                    _wanted(operation),
+                    available(value) + _instead(value, operations[place:]),
+                    _candidates(value, operation),
                 )
             value = found
     if missing is not None:
@@ -290,4 +309,26 @@ def _wanted(operation: str | int | Slice) -> str:
 
 
 def _candidates(value: Any, operation: str | int | Slice) -> tuple[str, ...]:
-    return keys_of(value, operation if isinstance(operation, str) else None)
+    """The keys most like the one that is missing; all of them stand in `available`."""
+    if not isinstance(operation, str) or not isinstance(value, Mapping):
+        return ()
+    return nearest(operation, keys_of(value)[:200])
+
+
+def _instead(value: Any, operations: Sequence[Operation]) -> str:
+    """What was meant by a part that the value does not have; "" where unclear."""
+    part = operations[0]
+    below = operations[1] if len(operations) > 1 else None
+    if part in ("length", "size") and isinstance(value, (list, tuple, str)):
+        return COUNTS
+    if part in AROUND and (
+        child(value, below) is not MISSING
+        if isinstance(below, (str, int))
+        else not isinstance(value, Mapping)
+    ):
+        return LEAVE_OUT.format(part)
+    if isinstance(part, str) and isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        if items and child(items[0], part) is not MISSING:
+            return f"; [0] takes the first, | map({quote(part)}) this key of each"
+    return ""

@@ -189,6 +189,8 @@ async def _turns(
             await early.throw_away()
         early.begin()
         seconds = time.perf_counter() - state.started
+        if seconds > parts.budget.seconds:
+            raise TimeLimitReached  # nothing waited, so that no timer was heard
         left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_standing(history, parts.assets, left))
         completion = await _ask(parts.model, prompt, turn, early, emit, live)
@@ -222,7 +224,14 @@ async def _turns(
             _tell_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await run_plan(plan, runtime)
+        ended = runtime.usage.ended
+        ended.clear()
+        try:
+            results = await run_plan(plan, runtime)
+        except asyncio.CancelledError:
+            ids = [step.call.id for step in plan.steps]
+            state.results += [ended[own] for own in ids if own in ended]
+            raise
         state.results += results
         if parts.raise_failures:
             _raise_first(results)

@@ -34,6 +34,12 @@ RAW_WORD, RAW_KEY = "resolve", "x-raw-ref"
 """`resolve: false` beside `asset_ref_acceptable: true`: the command gets the reference
 itself and not the object (rule B43)."""
 
+CLASS_KEY = "x-class"
+"""The class whose fields an object has; one that a reference leads to is taken."""
+
+KEYS_KEY = "x-keys"
+"""The keys of a mapping are turned into another type; it may have them as such."""
+
 ANY = "*"
 """Stands for any index or key in the place of a mark."""
 _DEEPEST = 12

@@ -214,6 +214,9 @@ class Origins:
         """A call is answered with the result of an earlier one."""
         if label := self.results.get(earlier):
             self.results[call_id] = label
+            whole, dot, _ = call_id.partition(".")
+            if dot:  # one item of a step that is done for each
+                self.results[whole] = self.results.get(whole, OWN) | label
 
     def told_as(self, label: Label) -> tuple[Json, ...]:
         """A label as JSON, for the journal."""
@@ -263,30 +266,49 @@ class Origins:
         A call that never told its end may have written any file that it names.
         """
         running: dict[str, CallStarted] = {}
+        started: set[str] = set()
+        of_tool: dict[tuple[str, str], Label] = {}
         for event in events:
             match event:
                 case MessageSent(sender="user"):
                     self.said(event.content)
                 case CallStarted():
                     running[event.id] = event
-                    if label := from_told(event.origins):
-                        self.results[event.id] = label
-                        self.asked[event.id] = event.arguments
-                        if event.part_of:
-                            whole = self.results.get(event.part_of, OWN)
-                            self.results[event.part_of] = whole | label
+                    started.add(event.id)
+                    tool = (event.plugin, event.command)
+                    of_tool[tool] = of_tool.get(tool, OWN) | self._replay_start(event)
                 case CallFinished():
                     running.pop(event.id, None)
+                    if event.id not in started:
+                        # answered with what an earlier call of the same gave (`same`)
+                        label = of_tool.get((event.plugin, event.command), OWN)
+                        self._is_made_of(label, event.id, event.part_of)
                     for path in event.wrote:
                         self.wrote(path, self.results.get(event.id, OWN))
                 case _:
                     pass
         for call_id, event in running.items():
             label = self.results.get(call_id, OWN)
-            for _, value in leaves(event.arguments):
+            # `shown` has what its references led to
+            for _, value in (*leaves(event.arguments), *leaves(event.shown)):
                 if is_foreign(label) and isinstance(value, str) and len(value) < 300:
                     self.files[normal(value)] = label
         self.told(tuple(self.results))
+
+    def _replay_start(self, event: CallStarted) -> Label:
+        label = from_told(event.origins)
+        if label:
+            self._is_made_of(label, event.id, event.part_of)
+            self.asked[event.id] = event.arguments
+            source = f"{event.plugin}.{event.command}"
+            if others := frozenset(one for one in label if one.source != source):
+                self.inputs[event.id] = others
+        return label
+
+    def _is_made_of(self, label: Label, *call_ids: str) -> None:
+        for call_id in call_ids:
+            if label and call_id:
+                self.results[call_id] = self.results.get(call_id, OWN) | label
 
 
 def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:

@@ -38,6 +38,7 @@ async def run_in_order(
         else:
             result = _skip(step, broken, runtime)
         results.append(result)
+        runtime.usage.ended[step.call.id] = result
         if result.status != "done":
             failed[step.call.id] = step
     return results
@@ -162,6 +163,7 @@ class _Overlap:
         self.found[here] = result
         if here > self.stop:
             return
+        self.runtime.usage.ended[own] = result
         if result.status != "done":
             self.failed[own] = self.steps[here]
             if self.runtime.on_error != "continue":

@@ -46,7 +46,8 @@ class OwnLoop:
         if _runs_a_loop():
             work.close()
             raise RuntimeError(
-                "run_sync cannot be called where an event loop is running; await run"
+                "run_sync cannot be called where an event loop is running, as in "
+                "Jupyter and in async functions; there: answer = await session.run(...)"
             )
         if not self._lock.acquire(blocking=False):
             return asyncio.run(work)  # another thread has it

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from neuraxis.errors import NeuraxisError
+from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.sentences import nearest, path_text, type_name
 
@@ -19,6 +20,8 @@ SHOWN_KEYS = 20
 
 RESPONSE: Final[Path] = ("content", "response")
 """Where the answer stands in a step's asset (rule B53)."""
+
+_INTEGER = pattern(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Missing:
@@ -57,7 +60,8 @@ def child(value: Any, part: str | int) -> Any:
     """The part of a mapping or sequence, or MISSING; never an attribute.
 
     An integer is the index of a sequence, and a key where a mapping has it as one;
-    digits are the index of a sequence, since a URL cannot tell 0 from "0".
+    digits are the index of a sequence, since a URL cannot tell 0 from "0", and a key
+    that is a number, since JSON writes every key as text.
     """
     if value.__class__ is dict or isinstance(value, Mapping):
         keyed = cast("Mapping[Any, Any]", value)
@@ -65,6 +69,8 @@ def child(value: Any, part: str | int) -> Any:
             text = str(part)
             if text in keyed:
                 return keyed[text]
+        elif part not in keyed and _INTEGER.fullmatch(part):
+            part = int(part)
         # Not get(): a plugin's own mapping may answer it with a default.
         return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
     if isinstance(value, (list, tuple)):

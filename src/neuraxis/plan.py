@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from neuraxis import sentences
-from neuraxis.expressions import RESERVED
+from neuraxis.expressions import NAME, RESERVED
 from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.notation import Schema
 from neuraxis.plan_links import read_link
@@ -202,8 +202,10 @@ def _number(work: Work) -> None:
             expected = f"a name that no other step has (step {names[call.name] + 1})"
         elif call.name in work.extra:
             expected = f"another name, since {call.name} is a word of ours here"
-        elif call.name in RESERVED or not call.name.replace("-", "_").isidentifier():
-            expected = "a name of letters, digits and _ that is not a word of ours"
+        elif call.name in RESERVED:
+            expected = f"another name, since {call.name} is a word of ours"
+        elif NAME.fullmatch(call.name) is None:
+            expected = "a name of letters, digits and _ that begins with a letter"
         if expected:
             fault = Problem(
                 path=("as",), expected=expected, got=sentences.quote(call.name)

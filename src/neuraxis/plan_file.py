@@ -26,11 +26,12 @@ from dataclasses import field
 from typing import cast, get_args
 
 from neuraxis.errors import ConfigError, ManifestError
-from neuraxis.later import dataclass
+from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Path
 from neuraxis.notation import Schema
 from neuraxis.plan import OnError
 from neuraxis.plan_loops import HARD_MOST
+from neuraxis.plan_references import Unknown
 from neuraxis.plugins.yaml_nodes import Tree, read_yaml
 from neuraxis.sentences import nearest, path_text, problem_text, quote
 from neuraxis.specs import Json
@@ -39,17 +40,15 @@ VERSION = 1
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 """Types of parameters: those of JSON."""
 
+DATA_KEYS = ("arguments", "for_each")
+"""What stands under them is as YAML says: `id: 5` is a number there."""
+
 _KEYS = ("version", "description", "parameters", "on_error", "steps")
 _STEP_KEYS = ("tool", "arguments", "as", "for_each", "max_items", "literal", "id")
 _PARAMETER_KEYS = ("type", "default", "description", "enum")
-_SAMPLES: Mapping[str, Json] = {
-    "string": "…",
-    "integer": 1,
-    "number": 1.5,
-    "boolean": True,
-    "array": [],
-    "object": {},
-}
+_JSON = pattern(r'\s*\{\s*["}]')
+"""How a document in JSON begins; `{version: 1}` is YAML."""
+_BARE_BRACES = pattern(r"[:\-,\[{]\s+\{\{")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +58,6 @@ class Parameter:
     name: str
     schema: Mapping[str, Json]
     description: str = ""
-
-    @property
-    def sample(self) -> Json:
-        """A value that fits, for checking a plan whose values are not there yet."""
-        if "default" in self.schema:
-            return self.schema["default"]
-        if self.schema.get("enum"):
-            return self.schema["enum"][0]
-        return _SAMPLES[self.schema["type"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +77,7 @@ class SavedPlan:
 
         Args:
             given: names and values as they were typed.
-            samples: take some value that fits where none is given.
+            samples: where none is given, it is `Unknown`: enough for a check.
 
         Raises:
             ConfigError: a name is unknown, a value is missing or does not fit.
@@ -105,14 +95,17 @@ class SavedPlan:
                 continue
             schema = Schema(parameter.schema)
             value, _ = schema.coerce(text)
-            wrong += [problem_text(item, name) for item in schema.problems(value)]
+            told = {problem_text(item, name) for item in schema.problems(value)}
+            if told and parameter.schema["type"] in ("array", "object"):
+                told = {f"{item} (write it as JSON)" for item in told}
+            wrong += sorted(told)
             found[name] = value
         for name, parameter in known.items():
             if name not in found:
+                kind = parameter.schema["type"]
                 if not samples and "default" not in parameter.schema:
-                    kind = parameter.schema["type"]
                     wrong.append(f"{name}: expected a value ({kind}): --set {name}=…")
-                found[name] = parameter.sample
+                found[name] = parameter.schema.get("default", Unknown(kind=kind))
         if wrong:
             raise ConfigError("; ".join(wrong))
         return found
@@ -173,20 +166,35 @@ def read_plan(text: str, file: str = "the plan") -> SavedPlan:
 
 
 def _document(text: str, file: str) -> Tree:
-    if not text.lstrip().startswith("{"):
+    text = text.removeprefix("\ufeff")
+    if not _JSON.match(text):
         try:
-            tree = read_yaml(text, file)
+            tree = read_yaml(text, file, DATA_KEYS)
         except ManifestError as error:
-            raise ConfigError(str(error)) from error
+            raise _unreadable(text, error) from error
         wrong = [item for item in tree.problems if item.severity == "error"]
         if wrong:
-            raise ConfigError(str(ManifestError(tuple(wrong))))
+            raise _unreadable(text, ManifestError(tuple(wrong)))
         return tree
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid JSON: {error}") from error
     return Tree(value=value, file=file, lines={})
+
+
+def _unreadable(text: str, error: ManifestError) -> ConfigError:
+    """The mistake, and what it most often comes from."""
+    lines = text.splitlines()
+    near = [
+        line
+        for problem in error.problems
+        for line in lines[max(0, problem.line - 2) : problem.line]
+    ]
+    hint = ""
+    if any(_BARE_BRACES.search(line) for line in near):
+        hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'
+    return ConfigError(f"{error}{hint}")
 
 
 def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -245,10 +253,15 @@ def _calls(value: Json, reading: _Reading) -> tuple[Call, ...]:
         reading.tell(("steps",), "a list of steps {tool, arguments}", value)
         return ()
     steps = cast("list[Json]", value)
-    return tuple(_call(step, index, reading) for index, step in enumerate(steps))
+    taken = {
+        str(cast("dict[str, Json]", step).get("id"))
+        for step in steps
+        if isinstance(step, dict)
+    }
+    return tuple(_call(step, index, reading, taken) for index, step in enumerate(steps))
 
 
-def _call(value: Json, index: int, reading: _Reading) -> Call:
+def _call(value: Json, index: int, reading: _Reading, taken: set[str]) -> Call:
     path: Path = ("steps", index)
     step = reading.keys(value, _STEP_KEYS, path)
     tool = step.get("tool")
@@ -263,9 +276,16 @@ def _call(value: Json, index: int, reading: _Reading) -> Call:
     most = step.get("max_items")
     if most is not None and (type(most) is not int or not 1 <= most <= HARD_MOST):
         reading.tell((*path, "max_items"), f"1 to {HARD_MOST}", most)
+    if "for_each" in step and step["for_each"] is None:
+        reading.tell((*path, "for_each"), "a list, or a reference to one", None)
+    if most is not None and "for_each" not in step:
+        reading.tell((*path, "max_items"), "for_each beside it", most)
     arguments = step.get("arguments")
+    own = f"s{index + 1}"
+    while own in taken:
+        own += "_"
     return Call(
-        id=str(step.get("id") or f"s{index + 1}"),
+        id=str(step.get("id") or own),
         plugin=None,
         command=tool.strip(),
         arguments={} if arguments is None else arguments,

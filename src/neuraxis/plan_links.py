@@ -62,6 +62,8 @@ def read_link(here: int, call: Call, found: Found, work: Work) -> Link | None:
             binding = _binding(key, value, scope, work, depends)
             if stand_in is None or binding is None:
                 return None
+            if not binding.template.whole and type(stand_in) is not str:
+                return None  # text where none is taken, or the text of a list
             bindings.append(binding)
             checked[key] = stand_in
         elif not _is_plain(value):

@@ -13,6 +13,7 @@ from neuraxis import sentences
 from neuraxis.later import dataclass
 from neuraxis.messages import Path, Problem
 from neuraxis.notation import Schema
+from neuraxis.paths import available
 from neuraxis.plan_references import ITEM, Reading
 from neuraxis.references import AssetRef, Binding, Expression, evaluate, fill
 from neuraxis.references import find_places as places_of
@@ -30,6 +31,7 @@ _ANYTHING = Schema(
         "properties": {_KEY: {"x-asset-ref": True, "items": {"x-asset-ref": True}}},
     }
 )
+_LIST = Schema({"type": "array"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ def read_loop(reading: Reading) -> Loop | None:
         _refuse(reading, "$max_items", f"1 to {HARD_MOST}", str(call.max_items))
     own = Reading(here=reading.here, call=call, schema=_ANYTHING, work=work)
     written = {_KEY: call.for_each}
+    if work.lenient and isinstance(call.for_each, str):
+        # blanks around a reference, or a list that was written as text
+        written[_KEY], notes = _LIST.coerce(call.for_each.strip())
+        where = sentences.path_text((_KEY,), work.target(reading.here))
+        reading.notes += [f"{where}: {note.partition(': ')[2]}" for note in notes]
     value: Json = own.read(written, places_of(written))[_KEY]
     reading.depends |= own.depends
     reading.notes += own.notes
@@ -89,6 +96,8 @@ def read_loop(reading: Reading) -> Loop | None:
             _refuse(reading, _KEY, "a list, or one reference without text around", got)
             return None
         reading.items_of = cast("Expression", template.parts[0])
+    elif (_KEY,) in own.refused:
+        pass  # a parameter whose value is not there yet
     elif not is_reference and not isinstance(value, list):
         _refuse(reading, _KEY, "a list, or a reference to one", sentences.quote(value))
         return None
@@ -107,7 +116,7 @@ def read_loop(reading: Reading) -> Loop | None:
 def wrong_items(items: Any, most: int) -> Problem | None:
     """Why a resolved value is no list that the loop may go over."""
     if not isinstance(items, list | tuple):
-        return Problem(path=(_KEY,), expected="a list", got=sentences.type_name(items))
+        return Problem(path=(_KEY,), expected="a list", got=available(items))
     count = len(cast("list[Any]", items))
     if count > most:
         return Problem(path=(_KEY,), expected=_at_most(most), got=f"{count} items")

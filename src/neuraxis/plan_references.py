@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from neuraxis import declared, sentences
 from neuraxis.later import dataclass
@@ -35,6 +35,14 @@ ITEM = "item"
 """The root that stands for one item of `for_each`, and its `Expression.step`."""
 PARAMS = "params"
 """The root that stands for the parameters of a saved plan, and its step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A parameter of a saved plan that is checked before it has its value."""
+
+    kind: str
+    """Its type, as JSON says it."""
 
 
 class Found(Protocol):
@@ -148,6 +156,7 @@ class Reading:
                     continue
                 problems: list[Problem] = []
                 template = read_template(value, scope, path, problems)
+                template = self._fitting(template, path, value, problems)
                 for problem in problems:
                     self._tell(problem)
                 if problems:
@@ -174,6 +183,23 @@ class Reading:
                 self._note_foreign(path, value)
             self._asset(path, value, written)
         return fill(arguments, written)
+
+    def _fitting(
+        self, template: Template | None, path: Path, text: str, problems: list[Problem]
+    ) -> Template | None:
+        """The template as it is; blanks go where it cannot be text but for them."""
+        if template is None or problems or template.whole or not template.refs:
+            return template
+        kinds: Any = (self.schema.at(path) or {}).get("type", "string")
+        if "string" in kinds:
+            return template
+        parts = [part for part in template.parts if not str(part).isspace()]
+        if len(parts) > 1 or not self.work.lenient:
+            kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+            expected = f"{kind}, so one reference without text around it"
+            got = sentences.quote(text)
+            problems.append(Problem(path=path, expected=expected, got=got))
+        return Template(parts=tuple(parts))
 
     def _note_foreign(self, path: Path, text: str) -> None:
         """Say that a value that looks like a reference of the plan is none."""
@@ -225,6 +251,11 @@ class Reading:
         (*rest, last) = template.parts
         if rest or isinstance(last, str) or last.step != PARAMS:
             return False
+        unknown = _unknown(last, params)
+        if unknown is not None:
+            self._may_fit(unknown, last, path)
+            self.refused.append(path)
+            return True
         try:
             wants_text = self.schema.wants_text(path)
             written[path] = evaluate(template, lambda _: params, wants_text, path=path)
@@ -242,6 +273,9 @@ class Reading:
             if isinstance(part, str) or part.step != PARAMS:
                 parts.append(part)
                 continue
+            if _unknown(part, params) is not None:
+                parts.append(f"{{{{ {part.text} }}}}")
+                continue
             try:
                 alone = Template(parts=(part,))
                 parts.append(evaluate(alone, lambda _: params, True, path=path))
@@ -250,6 +284,17 @@ class Reading:
                 self.refused.append(path)
                 return None
         return Template(parts=tuple(parts))
+
+    def _may_fit(self, unknown: Unknown, part: Expression, path: Path) -> None:
+        """Tell it where no value of the parameter's type can fit."""
+        kinds: Any = (self.schema.at(path) or {}).get("type", "string")
+        takes = {kinds} if isinstance(kinds, str) else set(kinds)
+        if len(part.operations) > 1 or "string" in takes or unknown.kind in takes:
+            return
+        if not (unknown.kind == "integer" and "number" in takes):
+            got = f"{{{{ {part.text[:60]} }}}}, a parameter of type {unknown.kind}"
+            expected = " or ".join(sorted(takes))
+            self._tell(Problem(path=path, expected=expected, got=got))
 
     def _asset(self, path: Path, value: Json, written: dict[Path, Json]) -> None:
         ref = parse_reference(value)
@@ -304,9 +349,16 @@ class Reading:
         text = sentences.problem_text(replace(problem, path=()))
         error = sentences.reference_not_found(
             sentences.path_text(problem.path, root),
-            text.removeprefix("the arguments: ") + ("" if text.endswith("?") else "."),
+            text.removeprefix("the arguments: "),
         )
         self.work.tell(
             self.here,
             replace(error, problems=(problem,), candidates=problem.candidates),
         )
+
+
+def _unknown(part: Expression, params: Mapping[str, Json]) -> Unknown | None:
+    """The parameter that an expression on `params` takes, if it has no value yet."""
+    name = part.operations[0] if part.operations else None
+    value = params.get(name) if isinstance(name, str) else None
+    return value if isinstance(value, Unknown) else None

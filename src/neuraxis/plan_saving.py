@@ -17,7 +17,7 @@ from neuraxis.errors import NeuraxisError
 from neuraxis.expressions import Malformed, split
 from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Result
-from neuraxis.plan_file import VERSION
+from neuraxis.plan_file import DATA_KEYS, VERSION
 from neuraxis.plan_references import ITEM, PARAMS
 from neuraxis.plugins.yaml_nodes import read_yaml
 from neuraxis.references import AssetRef, find_asset_refs, find_places
@@ -37,26 +37,35 @@ class _Reply:
     """Place in the reply -> place in the file; without the steps that are left out."""
     names: Mapping[str, str]
     """A step's name -> its name in the file."""
+    others: frozenset[str]
+    """All names in the file: what this reply says between braces may look like one."""
 
 
 def joined(replies: Sequence[Sequence[Result]]) -> list[Call]:
     """The calls that worked, of all replies, as the calls of one plan."""
-    calls: list[Call] = []
-    taken: set[str] = set()
-    for results in replies:
-        kept = [place for place, item in enumerate(results) if item.status == "done"]
-        names: dict[str, str] = {}
-        for place in kept:
+    kept = [
+        [place for place, item in enumerate(results) if item.status == "done"]
+        for results in replies
+    ]
+    # a reply may name a step as the file names its own things
+    taken = {PARAMS, ITEM}
+    names: list[dict[str, str]] = []
+    for results, places in zip(replies, kept, strict=True):
+        names.append({})
+        for place in places:
             name = results[place].call.name
             if name is not None:
-                names[name] = _free(name, taken)
-                taken.add(names[name])
+                names[-1][name] = _free(name, taken)
+                taken.add(names[-1][name])
+    calls: list[Call] = []
+    for results, places, own in zip(replies, kept, names, strict=True):
         reply = _Reply(
             calls=[result.call for result in results],
-            places={place: len(calls) + new for new, place in enumerate(kept)},
-            names=names,
+            places={place: len(calls) + new for new, place in enumerate(places)},
+            names=own,
+            others=frozenset({*taken} - {ITEM}),
         )
-        calls += [_moved(place, reply) for place in kept]
+        calls += [_moved(place, reply) for place in places]
     return calls
 
 
@@ -74,39 +83,59 @@ def _moved(place: int, reply: _Reply) -> Call:
     name = None if call.name is None else reply.names[call.name]
     if call.literal:
         return replace(call, name=name)
+    if place == 0 and call.for_each is None and _has_bare_word(call.arguments):
+        # nothing stood before it, so the word was text, as all between braces was
+        return replace(
+            call, name=name, literal=True, arguments=_as_read(call.arguments)
+        )
     return replace(
         call,
         name=name,
-        arguments=_rewritten(call.arguments, place, reply),
+        arguments=_rewritten(
+            call.arguments, place, reply, () if call.for_each is None else (ITEM,)
+        ),
         for_each=_rewritten([call.for_each], place, reply)[0],
     )
 
 
-def _rewritten(value: Json, place: int, reply: _Reply) -> Json:
+def _has_bare_word(arguments: Json) -> bool:
+    return any(value == "PREVIOUS" for _, value in find_places(arguments))
+
+
+def _as_read(arguments: Json) -> Json:
+    """The arguments of a step without references, their escaped braces written out."""
     texts = {
-        path: _text(text, place, reply)
+        path: "".join(map(str, split(text, ())))
+        for path, text in find_places(arguments)
+        if isinstance(text, str) and "{{" in text
+    }
+    return filled(arguments, texts)
+
+
+def _rewritten(
+    value: Json, place: int, reply: _Reply, more: Sequence[str] = ()
+) -> Json:
+    texts = {
+        path: _text(text, place, reply, {*reply.names, *more})
         for path, text in find_places(value)
         if isinstance(text, str) and "{{" in text
     }
     return filled(value, texts)
 
 
-def _text(text: str, place: int, reply: _Reply) -> str:
+def _text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
     """The text with every reference as it must be in the file."""
     written: list[str] = []
-    pieces = split(text, {*reply.names, PARAMS, ITEM})
     changed = False
-    for piece in pieces:
+    for piece in split(text, roots):
+        if isinstance(piece, Malformed):
+            return text  # told when it was read: no step that worked has one
         if isinstance(piece, str):
+            # what the model wrote as text may be a reference in a file
+            changed = changed or split(piece, reply.others) != [piece]
             written.append(piece.replace("{{", _BRACES))
             continue
-        inside = piece.text
-        if isinstance(piece, Malformed) or piece.root == PARAMS:
-            # the model wrote it as text; in a file it would be a reference
-            written.append(f"{_BRACES} {inside} }}}}")
-            changed = True
-            continue
-        root = piece.root
+        root, inside = piece.root, piece.text
         if piece.index is not None:
             old = piece.index if piece.index >= 0 else place + piece.index
             inside = _RESULTS.sub(f"results[{reply.places[old]}]", inside, count=1)
@@ -137,10 +166,17 @@ def plan_text(
     return json.dumps(tree, indent=2)
 
 
+def made_elsewhere(calls: Sequence[Call]) -> list[str]:
+    """The ids of assets that the plan takes and none of its steps makes."""
+    own = {call.id for call in calls}
+    referred = [ref.asset_id for call in calls for ref in _refs(call)]
+    return [asset for asset in dict.fromkeys(referred) if asset not in own]
+
+
 def _says(text: str, tree: Mapping[str, Json]) -> bool:
     """Whether reading the text gives the same values again."""
     try:
-        return read_yaml(text, "").value == tree
+        return read_yaml(text, "", DATA_KEYS).value == tree
     except NeuraxisError:
         return False
 

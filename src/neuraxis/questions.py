@@ -7,17 +7,30 @@ what was shown only: if it changes while the question stands, the yes is void.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.approvals import MOST_REFUSALS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.labels import Traced, describe_traced
-from neuraxis.runtime import Runtime
+from neuraxis.runtime import Approve, Runtime
 from neuraxis.specs import Json
 
 OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
+
+
+def asking(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
+    """What is awaited for an answer; a plain function has a thread to wait in."""
+    if approve is None or inspect.iscoroutinefunction(approve):
+        return approve
+
+    async def ask(asked: ApprovalAsked) -> bool:
+        said: Any = await asyncio.to_thread(approve, asked)
+        return await said if inspect.isawaitable(said) else said
+
+    return ask
 
 
 async def put(asked: ApprovalAsked, now: Callable[[], str], runtime: Runtime) -> str:
@@ -37,7 +50,8 @@ async def put(asked: ApprovalAsked, now: Callable[[], str], runtime: Runtime) ->
     by = "user"
     try:
         async with asyncio.timeout(runtime.approvals.expires):
-            allowed = await runtime.approve(asked)
+            # nothing else is a yes: a text may say no
+            allowed = await runtime.approve(asked) is True
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
     if allowed and now() != before:
@@ -62,17 +76,27 @@ def told_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
     return told
 
 
-def shown(arguments: Json, *, text: int = 500, items: int = 10) -> Json:
+def shown(
+    arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
+) -> Json:
     """A short form of resolved arguments for people: no object, no long text.
 
     Args:
         arguments: or any part of them.
         text: characters of a text that are shown.
         items: entries of a list that are shown.
+        levels: how deep it is looked into: an object may hold itself.
     """
+    if levels < 0:
+        return "…"
+    below = levels - 1
     if isinstance(arguments, dict):
         named = cast("dict[str, Json]", arguments)
-        return {key: shown(it, text=text, items=items) for key, it in named.items()}
+        # the journal is JSON, and an object's keys may be dates or pairs
+        return {
+            str(key): shown(it, text=text, items=items, levels=below)
+            for key, it in named.items()
+        }
     if isinstance(arguments, str):
         cut = len(arguments) - text
         return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
@@ -82,7 +106,9 @@ def shown(arguments: Json, *, text: int = 500, items: int = 10) -> Json:
         return arguments
     if isinstance(arguments, list):
         given = cast("list[Json]", arguments)
-        told = [shown(item, text=text, items=items) for item in given[:items]]
+        told = [
+            shown(item, text=text, items=items, levels=below) for item in given[:items]
+        ]
         return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
     return f"<{sentences.type_name(arguments)}>"
 

@@ -316,7 +316,7 @@ def _as_text(value: Any, budget: Budget) -> str:
 
 
 def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
-    what = f"a {type_name(value)} that raises {type(error).__name__}"
+    what = f"{type_name(value)} that raises {type(error).__name__}"
     return failure("a value that can be looked into", what)
 
 

@@ -6,12 +6,15 @@ each of its links, so the common way stands first: a whole `{{ … }}` on the to
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.assets.describe import size_of
+from neuraxis.assets.sayable import sayable
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.deciding import Refused
 from neuraxis.messages import Path
@@ -21,6 +24,7 @@ from neuraxis.plan import Step
 from neuraxis.plan_references import ITEM
 from neuraxis.references import (
     AssetRef,
+    Binding,
     ReferenceFailure,
     Template,
     WalkError,
@@ -37,6 +41,7 @@ _LARGE = 10_000
 """Bytes of arguments that are compared by their references, not written out."""
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
 """Keys of a schema whose properties are not all that it says of an entry."""
+_REMARKS = frozenset({"description", "title", "default", "examples"})
 _NOTHING = object()
 
 
@@ -46,8 +51,8 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     Raises:
         Refused: a reference leads nowhere, or to what the command does not take.
     """
-    command, target = step.command, step.call.target
-    schema, assets = command.parameters, runtime.assets
+    target, schema = step.call.target, step.command.parameters
+    assets = runtime.assets
     replaced: dict[Path, Any] = {}
 
     def resolve(ref: AssetRef) -> Any:
@@ -59,13 +64,15 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
         for binding in step.bindings:
             path, template = binding.path, binding.template
             value = _plain_answer(template, assets) if len(path) == 1 else _NOTHING
-            if value is _NOTHING or value.__class__ is not str:
-                wants_text = _wants_text(schema, path)
-                if value is _NOTHING or wants_text:
-                    value = evaluate(template, resolve, wants_text, path=path)
+            if value is _NOTHING:
+                value = evaluate(template, resolve, False, path=path)
+            if value.__class__ is not str and _wants_text(schema, path):
+                value = _as_text(value, binding, schema, resolve)
             replaced[path] = value
         for path, ref in step.asset_refs:
             replaced[path] = assets.resolve(ref)
+        if assets.holds_objects:
+            replaced |= _where_anything_is_taken(step, replaced, assets)
     except ReferenceLost as lost:
         raise Refused(lost.error) from None
     except ReferenceFailure as failure:
@@ -73,9 +80,22 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     arguments = fill(step.arguments, replaced)
     if schema.valid(arguments):
         return arguments  # all of it JSON that fits
+    return _as_accepted(step, arguments, replaced, assets)
+
+
+def _as_accepted(
+    step: Step, arguments: Json, replaced: Mapping[Path, Any], assets: AssetStore
+) -> Json:
+    """The arguments with each value in a form that the command takes."""
+    command, target = step.command, step.call.target
+    schema = command.parameters
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:
+            other = _in_another_form(step, path, value, assets)
+            if other is not _NOTHING:
+                arguments = fill(arguments, {path: other})
+                continue
             where = sentences.path_text(path, target)
             got = problem.got + _that_fits(step, path, value)
             raise Refused(sentences.invalid_asset_type(where, problem.expected, got))
@@ -98,6 +118,65 @@ def _plain_answer(template: Template, assets: AssetStore) -> Any:
     if type(content) is not dict:
         return _NOTHING
     return cast("dict[str, Any]", content).get("response", _NOTHING)
+
+
+def _as_text(
+    value: Any,
+    binding: Binding,
+    schema: Schema,
+    resolve: Callable[[AssetRef], Any],
+) -> Any:
+    """The text of a value, unless the parameter takes it as it is: bytes, a date."""
+    if schema.accepts_native(binding.path, value) is None:
+        return value
+    _, said = sayable(value)
+    if isinstance(said, str):
+        return said
+    return evaluate(binding.template, resolve, True, path=binding.path)
+
+
+def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
+    """The object that was said as `value`, or what says it, where the command takes it.
+
+    The model is told the fields of an object and refers to them; a command may ask for
+    the object. And one of an asset may be asked for as JSON.
+    """
+    accepts = step.command.parameters.accepts_native
+    found = _objects(step, path, assets)
+    can_be_said, said = sayable(value)
+    found += [said] if can_be_said else []
+    return next((form for form in found if accepts(path, form) is None), _NOTHING)
+
+
+def _where_anything_is_taken(
+    step: Step, replaced: Mapping[Path, Any], assets: AssetStore
+) -> dict[Path, Any]:
+    """The objects, not their JSON, for parameters without a type hint."""
+    found: dict[Path, Any] = {}
+    for path in replaced:
+        node = step.command.parameters.at(path)
+        if node is not None and node.keys() <= _REMARKS:
+            for form in _objects(step, path, assets):
+                found[path] = form
+    return found
+
+
+def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:
+    """What the reference at a path leads to, as it was before it was said."""
+
+    def native(ref: AssetRef) -> Any:
+        return walk(assets.native(ref.asset_id), ref.field_path)
+
+    found: list[Any] = []
+    for place, ref in step.asset_refs:
+        if place == path:
+            with contextlib.suppress(WalkError):
+                found.append(native(ref))
+    for binding in step.bindings:
+        if binding.path == path and binding.template.refs[0].asset_id != ITEM:
+            with contextlib.suppress(ReferenceFailure):
+                found.append(evaluate(binding.template, native, False, path=path))
+    return found
 
 
 def _wants_text(schema: Schema, path: Path) -> bool:
@@ -131,7 +210,7 @@ def same_key(tool: str, arguments: Json, step: Step) -> str:
     """What two calls with the same resolved arguments have in common."""
     if is_short(arguments):
         return f"{tool} = {arguments!r}"
-    if size_of(arguments) > _LARGE:
+    if size_of(arguments, _LARGE) > _LARGE:
         # what is stored never changes, so the same references mean the same values
         refs = [binding.template.refs for binding in step.bindings]
         item = None if step.item is None else (step.item.part_of, step.item.index)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any
 
@@ -15,6 +17,18 @@ Drive = Callable[[str, Watch | None], Awaitable[Answer]]
 """`Session.drive`."""
 
 
+def also(emit: Watch, watch: Watch | None) -> Watch:
+    """What sees an event if both do."""
+    if watch is None:
+        return emit
+
+    def both(event: Event) -> None:
+        emit(event)
+        watch(event)
+
+    return both
+
+
 class Run:
     """One run: `await` it for the answer, or `async for` its events."""
 
@@ -23,6 +37,13 @@ class Run:
         self._text = text
         self.answer: Answer | None = None
         """The answer, once the run has ended."""
+
+    def __repr__(self) -> str:
+        # also what `asyncio.run` says of it, which takes a coroutine only
+        return (
+            f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
+            "its events; elsewhere use session.run_sync>"
+        )
 
     def __await__(self) -> Generator[Any, None, Answer]:
         return self._drive(None).__await__()
@@ -33,7 +54,17 @@ class Run:
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self._drive(queue.put_nowait))
+        loop, here = asyncio.get_running_loop(), threading.get_ident()
+
+        def watch(event: Event) -> None:
+            if threading.get_ident() == here:
+                queue.put_nowait(event)
+                return
+            # a command tells its progress in its own thread, which wakes nobody here
+            with contextlib.suppress(RuntimeError):  # closed loop: nobody watches
+                loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        task = asyncio.create_task(self._drive(watch))
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:

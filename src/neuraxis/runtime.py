@@ -33,7 +33,10 @@ class Budget:
     steps_per_tool: int = 50
     seconds: float = 600.0
     repeats: int = 2
-    """How often the same call may run while nothing with an effect came between."""
+    """How often the same call may run while nothing with an effect came between.
+
+    Equal items of one `for_each` are not the same call: each is asked for.
+    """
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Usage:
     seen: dict[str, tuple[int, Result]] = field(
         default_factory=dict[str, tuple[int, Result]]
     )
+    ended: dict[str, Result] = field(default_factory=dict[str, Result])
+    """What the steps of a plan gave so far, for when it is cut off."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

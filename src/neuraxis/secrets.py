@@ -9,6 +9,7 @@ programs write it.
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import stat
@@ -121,7 +122,8 @@ class Secrets:
     def _from_file(self, name: str) -> str | None:
         file = self._file(name)
         try:
-            opened = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+            opened = os.open(file, os.O_RDONLY | flags)  # a pipe is not waited for
         except OSError:
             return None
         with os.fdopen(opened, encoding="utf-8") as stream:
@@ -131,7 +133,10 @@ class Secrets:
                     f"the secret {name} is not used, since others may read its file; "
                     f"run: chmod 600 {file}"
                 )
-            return stream.read(100_000).rstrip("\r\n")
+            try:
+                return stream.read(100_000).rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise NoSecret(f"the secret {name} is no UTF-8 text") from None
 
     def scrub(self, value: Any) -> Any:
         """The value with names in the places of secrets; the same if there is none.
@@ -165,8 +170,10 @@ def _forms(value: str) -> list[str]:
     """The value as programs write it, the longest first."""
     raw = value.encode()
     found = {value, quote(value, safe=""), quote(value), quote_plus(value)}
-    found |= {repr(value)[1:-1], raw.hex(), value[::-1]}
+    found |= {repr(value)[1:-1], raw.hex(), raw.hex().upper(), value[::-1]}
+    found |= {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
     found.add(re.sub(r"[\"\\]", lambda found: "\\" + found[0], value))
+    found.add(raw.decode("latin-1"))  # as it stands in bytes
     for shift in range(3):
         # inside a longer text: what the bytes before and behind do not change
         for encode in (base64.b64encode, base64.urlsafe_b64encode):

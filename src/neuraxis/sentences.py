@@ -126,8 +126,9 @@ def invalid_param(
 
 def reference_not_found(where: str, detail: str) -> CallError:
     """A `{{ … }}` names what is not there, or comes too early (rule C23)."""
+    stop = "" if detail.endswith((".", "?", "?)")) else "."
     return CallError(
-        code="reference_not_found", where=where, message=f"{where}: {detail}"
+        code="reference_not_found", where=where, message=f"{where}: {detail}{stop}"
     )
 
 
@@ -304,6 +305,15 @@ def skipped(target: str, because: str) -> CallError:
         code="skipped",
         where=target,
         message=f"{target} was not run, since {because} did not work.",
+    )
+
+
+def not_begun(target: str) -> CallError:
+    """The run was cut off before this step of its plan."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was not run: the run was cut off before it.",
     )
 
 

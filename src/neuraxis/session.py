@@ -7,25 +7,23 @@ parts do with each other is in `loop.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import (
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from neuraxis.answers import Answer
 from neuraxis.approvals import Approvals
+from neuraxis.arguments import check_arguments, check_request, check_settings, outside
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.inprocess import InProcess
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     NOT_STORED,
+    ApprovalAsked,
     AssetStored,
     CallStarted,
     Event,
@@ -45,7 +43,8 @@ from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
-from neuraxis.run import Run, Watch
+from neuraxis.questions import asking
+from neuraxis.run import Run, Watch, also
 from neuraxis.runtime import Approve, Budget
 from neuraxis.said import Said
 from neuraxis.secrets import Secrets
@@ -71,7 +70,8 @@ class Session:
         budget: the limits of each run.
         policy: what may run; default: `policy.DEFAULT`, which holds back what
             foreign words would do (docs/security.md).
-        approve: asked where the policy says `ask`; None: nobody can be asked.
+        approve: asked where the policy says `ask`, True is a yes; a plain function is
+            run in a thread. None: nobody can be asked.
         yes_to: patterns of `plugin.command` that need not be asked about.
         lock: the lock file of plugins that are named; default: `neuraxis.lock.json` in
             the current folder, if there is one.
@@ -85,7 +85,8 @@ class Session:
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
-        ConfigError: a name or file does not exist, or a plugin has mistakes.
+        ConfigError: a name or file does not exist, an argument or setting is not what
+            it can be, or a plugin has mistakes.
         StorageError: the journal cannot be opened.
     """
 
@@ -103,7 +104,7 @@ class Session:
         template: str | Path | None = None,
         budget: Budget | None = None,
         policy: Policy | None = None,
-        approve: Approve | None = None,
+        approve: Approve | Callable[[ApprovalAsked], bool] | None = None,
         yes_to: Sequence[str] = (),
         lock: str | Path | None = None,
         allow_hosts: Sequence[str] = (),
@@ -112,16 +113,14 @@ class Session:
         early_start: bool = True,
         on_failure: str = "tell",
     ) -> None:
-        if on_error not in get_args(OnError):
-            known = ", ".join(get_args(OnError))
-            raise ConfigError(f"on_error: expected one of {known}, got {on_error!r}")
+        check_arguments(locals())
         self.settings = load(Path.cwd()) if settings is None else settings
+        check_settings(self.settings)
         self.workspace = Path(
             workspace or self.settings.get("workspace") or "neuraxis-workspace"
         ).absolute()
         named = [
-            (source, load_plugin(_outside(source, self.workspace)))
-            for source in plugins
+            (source, load_plugin(outside(source, self.workspace))) for source in plugins
         ]
         check(
             Path.cwd() / FILE_NAME if lock is None else Path(lock),
@@ -163,6 +162,7 @@ class Session:
         self._constant: Prompt | None = None
         self._loop = OwnLoop()
         self._busy = False
+        self._unwritten = ""
         self._watch: Watch | None = None
         self._parts = Parts(
             model=self.model,
@@ -177,7 +177,7 @@ class Session:
             next_id=self._next_id,
             prompt=self.prompt,
             allow_hosts=tuple(allow_hosts),
-            approve=approve,
+            approve=asking(approve),
             origins=self.origins,
             approvals=self.approvals,
             secrets=Secrets(),
@@ -220,6 +220,8 @@ class Session:
         return self._loop.run(self._run_and_close(text, watch))
 
     async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
+        if self._busy:  # in another thread, whose connections are in use
+            return await self.drive(text, watch)
         try:
             return await self.drive(text, watch)
         finally:
@@ -230,22 +232,34 @@ class Session:
 
         Raises:
             StorageError: the journal could not be written.
-            ConfigError: the session is already answering a request.
+            ConfigError: the request is no text, or the session is answering another.
         """
+        check_request(text)
         if self._busy:
             raise ConfigError(
                 f"session {self.id} is already answering a request; wait for it, or "
                 "make another session"
             )
-        self._busy, self._watch = True, watch
+        self._busy, self._watch, self._unwritten = True, watch, ""
         try:
             if not self._announced:
                 self._announce()
-            return await converse(
+            if self.history and self.history[-1].calls:
+                self._tell_the_rest()
+            answer = await converse(
                 text, self._parts, self.history, self._emit, live=watch is not None
             )
+            if self._unwritten and not answer.error:
+                answer = replace(answer, error=self._unwritten)
+            return answer
         finally:
             self._busy, self._watch = False, None
+
+    def _tell_the_rest(self) -> None:
+        """Tell the model what became of a plan in whose middle the run was cut off."""
+        events = [entry.event for entry in self.journal.read(self.id)]
+        self.history += history_of(events, self.dialect).untold
+        self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
         """Keep an object that the person gives; its id, for references (rule B61).
@@ -301,17 +315,14 @@ class Session:
         parts = self._parts
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        self._busy, self._watch = True, watch
-        try:
-            if not self._announced:
-                self._announce()
-            return await run_calls(calls, parts, self._emit, params)
-        finally:
-            self._busy, self._watch = False, None
+        emit = also(self._emit, watch)  # `_watch` is that of a request
+        if not self._announced:
+            self._announce(emit)
+        return await run_calls(calls, parts, emit, params)
 
-    def _announce(self) -> None:
+    def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True
-        self._emit(
+        (emit or self._emit)(
             SessionStarted(
                 session=self.id,
                 model=self.model.name,
@@ -331,7 +342,12 @@ class Session:
                 durable = event.effects in ("once", "idempotent")
             else:
                 durable = kind is SessionFinished
-            self.journal.append(self.id, event, durable=durable)
+            try:
+                self.journal.append(self.id, event, durable=durable)
+            except StorageError as error:
+                if kind is not SessionFinished:
+                    raise
+                self._unwritten = str(error)  # all is done: the answer is not lost
         if self._watch is not None:
             self._watch(event)
 
@@ -376,18 +392,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _outside(source: Any, workspace: Path) -> Any:
-    """The source, unless it is code in the folder that a model's commands write to."""
-    if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
-        folder = Path(source).expanduser().resolve()
-        if folder.exists() and folder.is_relative_to(workspace.resolve()):
-            raise ConfigError(
-                f"plugin {source}: it lies in the workspace {workspace}, where a model "
-                "can write its code; move it out, or choose another --workspace"
-            )
-    return source
 
 
 def new_id() -> str:

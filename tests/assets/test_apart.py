@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any
 
 import pytest
@@ -46,6 +47,38 @@ def test_one_in_several_places_or_in_itself() -> None:
     made = apart(rows)
     assert made["a"] is made["b"] is made["a"][1]
     assert made["a"] is not row
+
+
+def test_mappings_and_lists_of_the_standard_library() -> None:
+    """Stay of their class; what stands in them is another, too."""
+    given_: dict[str, Any] = {
+        "ordered": OrderedDict(a=[1]),
+        "default": defaultdict(list, a=[1]),
+        "queue": deque([[1]], 5),
+        "bytes": bytearray(b"a"),
+        "counts": Counter("a"),
+    }
+    before = copy.deepcopy(given_)
+    made = apart(given_)
+    assert made == before
+    assert [type(item) for item in made.values()] == [
+        type(item) for item in given_.values()
+    ]
+    made["ordered"]["a"].append(2)
+    made["default"]["b"].append(2)
+    made["queue"][0].append(2)
+    made["bytes"].append(2)
+    made["counts"]["b"] = 2
+    assert given_ == before
+
+
+def test_pairs_of_pairs_are_looked_at_once() -> None:
+    """Not twice as often on each level."""
+    pairs: Any = ([1],)
+    for _ in range(100):
+        pairs = (pairs, pairs)
+    made = apart(pairs)
+    assert made[0] is made[1]
 
 
 def test_other_things_are_shared_and_sets_are_not() -> None:

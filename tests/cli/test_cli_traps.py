@@ -115,3 +115,28 @@ def test_call_takes_names_with_dashes_and_refuses_bytes(tmp_path: Path) -> None:
     wrong = neuraxis(*given, "@raw", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "neuraxis: --user-id" in wrong.stderr
+
+
+def test_a_misspelt_option_of_call_is_no_parameter_without_a_value(odd: Path) -> None:
+    """It is told with the parameters that there are."""
+    told = neuraxis("call", "-p", "odd.py", "odd", "--jsn", cwd=odd)
+    assert told.returncode == 2
+    assert "--jsn: there is no such option, and no such parameter" in told.stderr
+    told = neuraxis(
+        "call", "-p", "neuraxis:files", "file_reader", "--file_path", cwd=odd
+    )
+    # named though it is there already
+    assert "--file_path: expected a value behind it" in told.stderr
+
+
+def test_doctor_tells_misspelt_settings_that_end_a_run(odd: Path) -> None:
+    """In a file or a variable; a run ends where a file holds one, before all else."""
+    (odd / "neuraxis.toml").write_text('modl = "local:"\n', encoding="utf-8")
+    told = neuraxis("doctor", cwd=odd, NEURAXIS_DIALEKT="intents")
+    assert told.returncode == 1
+    assert "modl: there is no such setting. Did you mean model?" in told.stdout
+    assert "NEURAXIS_DIALEKT: dialekt: there is no such setting" in told.stdout
+    ended = neuraxis("run", "-m", "scripted:s.yaml", "go", cwd=odd)
+    assert ended.returncode == 2
+    assert "neuraxis.toml: modl: there is no such setting" in ended.stderr
+    assert "Traceback" not in ended.stderr

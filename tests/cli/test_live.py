@@ -10,7 +10,14 @@ import pytest
 
 from neuraxis.cli.live import Live, said
 from neuraxis.cli.terminal import inert, seconds, short
-from neuraxis.events import CallFinished, CallStarted, PlanChecked
+from neuraxis.events import (
+    CallFinished,
+    CallStarted,
+    ModelChunk,
+    ModelStarted,
+    PlanChecked,
+    SessionFinished,
+)
 
 
 def _on_a_terminal(arguments: list[str], cwd: Path) -> str:
@@ -56,6 +63,32 @@ def test_B62_a_reference_is_never_seen_while_prose_comes(tmp_path: Path) -> None
     screen = _on_a_terminal(arguments, tmp_path)
     assert screen.count("The note, 1 < 2: 4 < 5 of us End.") == 1
     assert "asset:" not in screen
+
+
+def test_prose_before_calls_stays_and_the_block_is_not_seen(tmp_path: Path) -> None:
+    """What is said stands on lines of its own, which no spinner erases."""
+    (tmp_path / "m.yaml").write_text(
+        '- chunks: ["I will ", "look.\\n\\n<!-- RESP", "ONSE_START -->\\n[{", '
+        '"\\"tool\\": \\"list_files\\"}]\\n<!-- RESPONSE_END -->\\n"]\n  delay: 0.02\n'
+        '- chunks: ["There is", " nothing.\\n"]\n',
+        encoding="utf-8",
+    )
+    screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "look"], tmp_path)
+    assert "I will look.\r\n" in screen
+    assert "✓ 1. list_files" in screen
+    assert "RESPONSE" not in screen
+    assert "tool" not in screen
+    assert screen.count("There is nothing.") == 1  # its line end is no other answer
+
+
+def test_an_error_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A stream that breaks off leaves the line that was being said."""
+    live = Live(aloud=True)
+    live(ModelStarted(turn=1, model="m"))
+    live(ModelChunk(text="Once upon", reasoning=""))
+    live(SessionFinished(outcome="failed", text="", error="broke off", seconds=1))
+    live.close()
+    assert capsys.readouterr().out == "Once upon\n"
 
 
 def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:

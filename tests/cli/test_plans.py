@@ -140,3 +140,31 @@ def test_save_plan_and_run_it_again(here: Path) -> None:
     assert (done.return_value, done.exception) == (0, None)
     written = here / "neuraxis-workspace" / "b.txt"
     assert written.read_text(encoding="utf-8") == "from a"
+
+
+def test_a_plan_remembers_what_a_failed_step_did(here: Path) -> None:
+    """A loop that lost an item under `continue` does the same when it is run again."""
+    items = ["a.txt", "no.txt"]
+    write = {"tool": "FILEWRITER", "file_path": "a.txt", "contents": "x"}
+    read = {"tool": "file_reader", "$for_each": items, "file_path": "{{ item }}"}
+    replies = [json.dumps([write, read]), "done"]
+    (here / "model.yaml").write_text(json.dumps(replies), encoding="utf-8")
+    neuraxis(
+        "run", "-m", "scripted:model.yaml", "--journal", "memory", "-q",
+        "--on-error", "continue", "--save-plan", "saved.yaml", "read them",
+    )  # fmt: skip
+    done = neuraxis("plan", "run", "saved.yaml", "--json")
+    assert [item["status"] for item in json.loads(done.stdout)] == ["done", "done"]
+
+
+def test_a_plan_that_lacks_an_asset_says_so(here: Path) -> None:
+    """What a person attached is no step: a file cannot bring it back."""
+    (here / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    call = {"tool": "describe_asset", "asset": {"asset_id": "a1"}}
+    replies = [json.dumps([call]), "done"]
+    (here / "model.yaml").write_text(json.dumps(replies), encoding="utf-8")
+    done = neuraxis(
+        "run", "-m", "scripted:model.yaml", "--journal", "memory", "-q",
+        "--attach", "t.csv", "--save-plan", "saved.yaml", "describe it",
+    )  # fmt: skip
+    assert "the plan uses a1" in done.stderr

@@ -168,3 +168,63 @@ def test_what_was_said_is_for_its_owner_only(tmp_path: Path) -> None:
     (tmp_path / "journal.db").chmod(0o640)
     open_journal(tmp_path / "journal.db").close()
     assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o640
+
+
+def test_one_process_at_a_time_goes_on_with_a_session(tmp_path: Path) -> None:
+    """Two would number their calls alike; the lock of a killed one is gone."""
+    path = tmp_path / "journal.db"
+    code = f"""
+        import sys
+        from pathlib import Path
+        from neuraxis.events import MessageSent
+        from neuraxis.journal import open_journal
+        journal = open_journal(Path({str(path)!r}))
+        said = MessageSent(sender="user", receiver="model", content="x")
+        journal.append("s", said, durable=True)
+        print("written", flush=True)
+        sys.stdin.read()
+    """
+    other = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdout is not None
+    other.stdout.readline()
+    journal = open_journal(path)
+    assert len(journal.read("s")) == 1
+    with pytest.raises(StorageError, match="open in another process"):
+        journal.append("s", SAID)
+    journal.append("mine", SAID)
+    other.kill()
+    other.communicate()
+    journal.append("s", SAID, durable=True)
+    assert len(journal.read("s")) == 2
+    journal.close()
+
+
+def test_a_session_that_went_on_elsewhere_is_opened_again(tmp_path: Path) -> None:
+    """What was read is no longer all of it: the next ids would be taken."""
+    path = tmp_path / "journal.db"
+    first, second = open_journal(path), open_journal(path)
+    first.append("s", SAID, durable=True)
+    assert len(second.read("s")) == 1
+    first.append("s", SAID, durable=True)
+    with pytest.raises(StorageError, match="went on elsewhere"):
+        second.append("s", SAID)
+    assert len(second.read("s")) == 2
+    second.append("s", SAID, durable=True)
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("place", [b"events", b"CREATE TABLE", b"message", b"sender"])
+def test_a_damaged_file_is_a_storage_error(tmp_path: Path, place: bytes) -> None:
+    """Also where the damage is no text: SQLite quotes it in what it says."""
+    path = tmp_path / "journal.db"
+    journal = open_journal(path)
+    journal.append("s", SAID, durable=True)
+    journal.close()
+    path.write_bytes(path.read_bytes().replace(place, place[:-2] + b"\xf5\x80"))
+    with pytest.raises(StorageError, match=r"cannot be (read|opened)|damaged"):
+        open_journal(path).read("s")

@@ -375,8 +375,24 @@ async def test_finish_reasons(given: str, expected: str, ask: Ask) -> None:
             {"index": 0, "id": "", "function": {"name": "", "arguments": '{"x": 1}'}},
             {"index": 1, "id": "b", "function": {"name": "g", "arguments": "}"}},
         ],
+        [
+            {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x": 1}'}},
+            {"index": 0, "id": "b", "function": {"name": "g", "arguments": "{}"}},
+        ],
+        [
+            {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}},
+            {"index": 0, "id": "a2", "function": {"arguments": ": 1}"}},
+            {"index": 0, "id": "b", "function": {"name": "g", "arguments": ""}},
+            {"index": 0, "id": "b", "function": {"name": "g", "arguments": "{}"}},
+        ],
     ],
-    ids=["no index", "arguments as objects", "mixed, with repeats"],
+    ids=[
+        "no index",
+        "arguments as objects",
+        "mixed, with repeats",
+        "all of index 0 (Ollama, Gemini)",
+        "all of index 0, in pieces, with new ids",
+    ],
 )
 async def test_tool_calls_of_quirky_servers(pieces: list[Any], ask: Ask) -> None:
     """Pieces are joined by index, id or order."""
@@ -386,6 +402,38 @@ async def test_tool_calls_of_quirky_servers(pieces: list[Any], ask: Ask) -> None
         NativeCall(id="a", name="f", arguments='{"x": 1}'),
         NativeCall(id="b", name="g", arguments="{}"),
     ) == completion.tool_calls
+
+
+@pytest.mark.parametrize("again", [{}, {"name": "f"}, {"id": "a", "name": "f"}])
+async def test_arguments_that_are_said_once_more(
+    again: dict[str, str], ask: Ask
+) -> None:
+    """Some gateways end a call with all of its arguments: it is one call, as it was."""
+    name = {"name": again["name"]} if "name" in again else {}
+    last = {"index": 0, "function": {**name, "arguments": '{"x": 1}'}}
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}},
+        {"index": 0, "function": {"arguments": ": 1}"}},
+        {**last, "id": again["id"]} if "id" in again else last,
+    ]
+    frames = [frame(delta={"tool_calls": [piece]}) for piece in pieces]
+    completion = await ask(stream(lines(*frames, frame(finish_reason="tool_calls"))))
+    call = NativeCall(id="a", name="f", arguments='{"x": 1}')
+    assert completion.tool_calls == (call,)
+
+
+async def test_tool_calls_of_one_index_without_ids(ask: Ask) -> None:
+    """A name behind a whole call begins another one; more of it would spoil it."""
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "", "function": {"name": "f", "arguments": '{"x": 1}'}},
+        {"index": 0, "id": "", "function": {"name": "f", "arguments": ""}},
+        {"index": 0, "id": "", "function": {"name": "f", "arguments": '{"x": 2}'}},
+    ]
+    frames = [frame(delta={"tool_calls": [piece]}) for piece in pieces]
+    completion = await ask(stream(lines(*frames, frame(finish_reason="tool_calls"))))
+    calls = completion.tool_calls
+    assert [call.arguments for call in calls] == ['{"x": 1}', '{"x": 2}']
+    assert len({call.id for call in calls}) == 2
 
 
 async def test_tool_calls_without_ids(ask: Ask) -> None:
@@ -400,12 +448,61 @@ async def test_tool_calls_without_ids(ask: Ask) -> None:
 
 async def test_a_stream_that_is_not_ended(ask: Ask) -> None:
     """With finish reason and usage there, silence afterwards is not waited for."""
-    body = lines(
-        {**WHOLE, "usage": {"prompt_tokens": 1, "completion_tokens": 1}}, done=False
-    )
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    body = lines(WHOLE, {"choices": [], "usage": usage}, done=False)
     started = time.monotonic()
     assert (await ask(stream(body, end="stall"))).text == "Hello"
     assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.parametrize("reason", ["stop", "null"])
+async def test_a_reason_with_every_piece_ends_nothing(
+    reason: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gateways to Gemini write "stop" in each frame, old koboldcpp writes "null"."""
+    monkeypatch.setattr("neuraxis.models.openai._AFTER_END", 0.05)
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+
+    async def slowly(writer: asyncio.StreamWriter) -> None:
+        await stream(end="open")(writer)
+        for text in ("Hel", "lo"):
+            body = lines({**frame(text, finish_reason=reason), "usage": usage})
+            body = body.removesuffix(b"data: [DONE]\n\n")
+            writer.write(b"%x\r\n%s\r\n" % (len(body), body))
+            await asyncio.sleep(0.15)
+        last = lines(frame(finish_reason="length"))
+        writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(last), last))
+
+    completion = await ask(slowly)
+    assert (completion.text, completion.finish_reason) == ("Hello", "length")
+
+
+async def test_a_drop_between_pieces_with_reasons(ask: Ask) -> None:
+    """Where a reason was not the last word, a broken stream is a broken answer."""
+    body = lines(WHOLE, WHOLE, done=False)
+    with pytest.raises(ModelBroken, match="broke off"):
+        await ask(stream(body, end="drop"))
+
+
+async def test_a_whole_message_behind_its_deltas_is_no_more_text(ask: Ask) -> None:
+    """MiniMax ends a stream with all of it once more: nothing is said or done twice."""
+    piece = {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "Hello", "tool_calls": [piece]}
+    body = lines(
+        frame("Hel"),
+        frame("lo"),
+        frame(delta={"tool_calls": [piece]}),
+        {
+            "object": "chat.completion",
+            "choices": [{"finish_reason": "tool_calls", "message": message}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+        },
+    )
+    completion = await ask(stream(body))
+    assert completion.text == "Hello"
+    assert completion.tool_calls == (NativeCall(id="a", name="f", arguments="{}"),)
+    assert completion.finish_reason == "tool_calls"
+    assert completion.usage.input_tokens == 7
 
 
 async def test_a_drop_after_the_finish_reason(ask: Ask) -> None:
@@ -436,6 +533,21 @@ BROKEN: dict[str, tuple[Script, str]] = {
     "error event of plain text": (
         stream(lines(frame("He"), done=False) + b"event: error\ndata: gone\n\n"),
         "gone",
+    ),
+    "error as a field of its own (llama.cpp until 2025)": (
+        stream(
+            lines(frame("He"), done=False)
+            + b'error: {"code":500,"message":"context size"}\n\ndata: [DONE]\n\n'
+        ),
+        "context size",
+    ),
+    "an object of errors": (
+        stream(lines(frame("He"), {"object": "error", "message": "no memory"})),
+        "no memory",
+    ),
+    "an error code without an error (FastChat)": (
+        stream(lines(frame("He"), {"text": "NETWORK ERROR", "error_code": 50001})),
+        "reports an error",
     ),
     "finish reason error": (
         stream(lines(frame("He", finish_reason="error"))),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from models.http_server import answer, hello, serving
-from neuraxis.messages import Message, NativeCall, Prompt
+from neuraxis.messages import Call, Message, NativeCall, Prompt
 from neuraxis.models.openai import OpenAIModel
 from neuraxis.models.openai_request import constant_of, encoded, request_body, without
 from neuraxis.models.openai_settings import Options
@@ -46,6 +46,35 @@ def tools(count: int) -> tuple[Mapping[str, Json], ...]:
 def plainly(body: Mapping[str, Json]) -> bytes:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "sent"),
+    [
+        ('{"x": 1}', {"x": 1}, '{"x": 1}'),
+        ('{"x": 1,}', {"x": 1}, '{"x": 1}'),
+        ('"{\\"x\\": 1}"', {"x": 1}, '{"x": 1}'),
+        ("", {}, "{}"),
+        ("[3]", [3], '{"value": [3]}'),
+        ("", None, "{}"),
+        ('{"x": "cut o', None, '{"unreadable": "{\\"x\\": \\"cut o"}'),
+        ("[" * 100_000, None, json.dumps({"unreadable": "[" * 100_000})),
+    ],
+)
+def test_arguments_are_always_sent_as_an_object(
+    written: str, read: Json, sent: str
+) -> None:
+    """Servers refuse a conversation in which a model once wrote something else."""
+    call = Call(id="1", plugin=None, command="add", arguments=read)
+    calls = () if read is None else (call,)
+    said = NativeCall(id="a", name="add", arguments=written)
+    message = Message(role="assistant", content="", calls=calls, tool_calls=(said,))
+    prompt = Prompt(messages=(ASKED, message, TOLD), native_tools=tools(1))
+    body = request_body(prompt, "m", Options())
+    assert body["messages"][1]["tool_calls"][0]["function"] == {
+        "name": "add",
+        "arguments": sent,
+    }
 
 
 @pytest.mark.parametrize("native", [(), tools(3)])

@@ -642,3 +642,49 @@ def test_a_function_without_a_readable_signature() -> None:
     assert inspect.isbuiltin(getattr)
     with pytest.raises(ManifestError, match="getattr"):
         plugin_from(getattr)
+
+
+def test_what_is_no_plugin_says_what_it_is() -> None:
+    """The value itself, a constructor's needs, a function without a name."""
+    with pytest.raises(ConfigError, match="plugin 2: expected a function, or a class"):
+        plugin_from(2)
+
+    class Needs:
+        def __init__(self, database: str, table: str) -> None: ...
+
+        @command
+        def ask(self) -> None: ...
+
+    with pytest.raises(
+        ConfigError, match=r"needs database, table.*plugins=\[.*Needs\("
+    ):
+        plugin_from(Needs)
+    assert list(plugin_from(Needs("a", "b")).commands) == ["ask"]
+    with pytest.raises(ManifestError, match="expected a function with a name"):
+        plugin_from(lambda a: a)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"effect": "read"}, "there is no option 'effect'. Did you mean effects"),
+        ({"time_limit": "5"}, "time_limit: expected seconds above 0, got .5"),
+        ({"time_limit": -1}, "time_limit: expected seconds above 0, got -1"),
+        ({"concurrency": 0}, "concurrency: expected a whole number above 0, got 0"),
+        ({"concurrency": "2"}, "concurrency: expected a whole number above 0"),
+        ({"tool_name": 3}, "tool_name: expected a text, got 3"),
+        ({"trusted_only": "to"}, "trusted_only: expected a list of names"),
+        ({"names_file": ["path"]}, "names_file: expected a mapping"),
+    ],
+)
+def test_an_option_that_cannot_be_meant(given: dict[str, Any], words: str) -> None:
+    """Told where it is written: with `concurrency=0` the first call would never end."""
+    with pytest.raises(ConfigError, match=words):
+        command(**given)
+
+
+def test_effects_without_their_name() -> None:
+    """`@command("read")` is what a beginner writes."""
+    decorate: Any = command
+    with pytest.raises(ConfigError, match=r"write @command\(effects='read'\)"):
+        decorate("read")

@@ -227,7 +227,7 @@ def test_what_comes_with_the_package() -> None:
 
 def test_names_that_lead_nowhere(tmp_path: Path) -> None:
     """They say what there is; a folder without a manifest says that."""
-    with pytest.raises(ConfigError, match="there is no such folder and no such name"):
+    with pytest.raises(ConfigError, match="no such file, no such folder and no"):
         load_plugin("wether")
     with pytest.raises(ConfigError, match="Did you mean neuraxis:files"):
         load_plugin("files")
@@ -274,3 +274,71 @@ def test_code_that_ends_the_process_is_a_mistake(tmp_path: Path) -> None:
     (problem,) = errors[0].problems
     assert problem.message == "importing it raised SystemExit: 3"
     assert problem.line == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "import reqests\n",
+            r"No module named 'reqests'; is it installed for .*python",
+        ),
+        (
+            "def say_it(text): ...\ndef ad(a, b): ...\n",
+            "command 'add'; there is ad: both must have one name",
+        ),
+        (
+            "class Sums:\n    def add(self, a, b): ...\n    say_it = add\n",
+            "the class Sums has it: a plugin's class must be named Plugin",
+        ),
+        (
+            "class Plugin:\n    def add(a, b): ...\n    def say_it(self, text): ...\n",
+            "takes no parameter 'a'; its first parameter must be self",
+        ),
+    ],
+)
+def test_what_the_author_may_have_meant(tmp_path: Path, code: str, words: str) -> None:
+    """A message that can be acted on by somebody who writes their first plugin."""
+    with pytest.raises(ManifestError, match=words):
+        load_plugin(folder(tmp_path / "tools", code))
+
+
+def test_a_relative_path_has_its_line_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python knows the file by its whole path; the author named it otherwise."""
+    folder(tmp_path / "tools", "x = 1\ndef add(a, b)\n    return a\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ManifestError) as caught:
+        load_plugin("tools")
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (str(Path("tools/plugin.py")), 2)
+
+
+def test_mistakes_in_a_file_name_the_file(tmp_path: Path) -> None:
+    """Not the module that it was loaded as; a file without commands says so."""
+    begin = "from neuraxis import command\n"
+    file = tmp_path / "mine.py"
+    file.write_text(f'{begin}@command\ndef f(a: "Nope"): ...\n', encoding="utf-8")
+    with pytest.raises(ManifestError, match=r"mine\.py:f: error: a type hint"):
+        load_plugin(file)
+    twice = '@command(name="f")\ndef {}(): ...\n'
+    text = begin + twice.format("a") + twice.format("b")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ManifestError, match=r"mine\.py: error: the command 'f' stands"):
+        load_plugin(file)
+    file.write_text(f'{begin}@command(effects="reads")\ndef f(): ...\n', "utf-8")
+    with pytest.raises(ManifestError, match=r"mine\.py:2: error: @command: effects"):
+        load_plugin(file)
+    file.write_text("def f(a: int): ...\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.py: expected functions marked by"):
+        load_plugin(file)
+
+
+def test_a_manifest_of_nearly_the_right_name(tmp_path: Path) -> None:
+    """`config.yml` is not read; it is told what it must be named."""
+    (tmp_path / "config.yml").write_text("name: x\n", encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"its config\.yml must be named config\.yaml"
+    ):
+        load_plugin(str(tmp_path))

@@ -854,6 +854,8 @@ def test_deep_nesting_does_not_crash() -> None:
         ("- a", "expected a mapping"),
         ("a: [", "not valid YAML"),
         ("a: b: c", "not valid YAML"),
+        ("a:\n\tb: c", "a tab stands before the text; indent with spaces"),
+        ("a:\n  - b: 1\n c: 2", "must begin at the same column"),
         ("a: 1\n---\nb: 2", "not valid YAML"),
         ("a: \x00", "not valid YAML"),
         ("? [a]\n: b", "expected a plain key"),

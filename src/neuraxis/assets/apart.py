@@ -8,12 +8,16 @@ it: with columns of its own (and, from pandas 3 on, data of its own once it is c
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any, cast
 
 _SHARED = frozenset({str, int, float, bool, type(None), bytes})
 """What cannot be changed, and is most of a value."""
 DEPTH = 200
 """Levels; what lies deeper is shared."""
+
+
+_COLLECTIONS = frozenset({OrderedDict, defaultdict, Counter, deque})
 
 
 def apart(value: Any) -> Any:
@@ -53,10 +57,15 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
                 made[key] = _apart(item, known, depth + 1)
         return made
     if kind is tuple:
-        parts = cast("tuple[Any, ...]", value)
-        return tuple([_apart(item, known, depth + 1) for item in parts])
-    if kind is set:
+        here = id(value)
+        if here not in known:  # pairs of pairs: what stands in them is looked at once
+            parts = cast("tuple[Any, ...]", value)
+            known[here] = tuple([_apart(item, known, depth + 1) for item in parts])
+        return known[here]
+    if kind is set or kind is bytearray:
         return value.copy()
+    if kind in _COLLECTIONS:
+        return _collection(value, known, depth)
     if kind.__name__ in ("DataFrame", "Series"):
         package = kind.__module__.partition(".")[0]
         if package == "pandas":
@@ -64,3 +73,13 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
         if package == "polars":
             return value.clone()
     return value
+
+
+def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:
+    """A list or an object with more methods, of the standard library."""
+    here = id(value)
+    if here not in known:
+        made = known[here] = value.copy()
+        for key in range(len(made)) if value.__class__ is deque else made:
+            made[key] = _apart(made[key], known, depth + 1)
+    return known[here]

@@ -8,6 +8,7 @@ by their type, scalars as they are, and what JSON cannot hold by what matters of
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -36,15 +37,16 @@ def said_size(said: Json) -> int:
     return 8 if small else len(json.dumps(said))
 
 
-def size_of(value: Any) -> int:
+def size_of(value: Any, most: float = math.inf) -> int:
     """Bytes the value holds, roughly: what it says of itself, else of its parts.
 
-    Each container is counted once, so that one which holds itself has a size.
+    Each container is counted once, so that one which holds itself has a size. What is
+    above `most` is not counted to its end.
     """
     total = 0
     seen: set[int] = set()
     waiting: list[Any] = [value]
-    while waiting:
+    while waiting and total <= most:
         item = waiting.pop()
         match item:
             case str() | bytes() | bytearray() | memoryview():

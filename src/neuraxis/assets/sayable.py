@@ -19,6 +19,7 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
+from neuraxis.notation.shapes import uses_names
 from neuraxis.specs import Json
 
 DEPTH = 100
@@ -28,6 +29,12 @@ STREAM_ITEMS = 100_000
 """An iterator longer than this is not consumed to its end."""
 
 _PLAIN = frozenset({str, bool, int, type(None)})
+
+
+_VALUES = (
+    str, int, float, date, time, timedelta, UUID, Decimal, PurePath, Enum, Set,
+)  # fmt: skip
+"""Their JSON says all there is of them; numpy's scalars are as good as these."""
 
 
 class CannotBeSaid(Exception):
@@ -42,6 +49,21 @@ def sayable(value: Any) -> tuple[bool, Json]:
         return True, _said(value, 0)
     except CannotBeSaid:
         return False, None
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether objects of classes stand in a value that can be said."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        kind = cast("type[Any]", type(item))
+        if kind is dict:
+            waiting += [part for part in item.values() if type(part) not in _PLAIN]
+        elif kind is list or kind is tuple:
+            waiting += [part for part in item if type(part) not in _PLAIN]
+        elif kind is not float and not isinstance(item, _VALUES):
+            return True
+    return False
 
 
 def consumed(value: Any) -> Any:
@@ -78,6 +100,8 @@ def _said(value: Any, depth: int) -> Json:
         if not math.isfinite(value):
             raise CannotBeSaid
         return value
+    if isinstance(value, type):
+        raise CannotBeSaid  # what its objects can do, it cannot
     return _said_object(value, depth)
 
 
@@ -93,7 +117,7 @@ def _said_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
 def _said_object(value: Any, depth: int) -> Json:
     match value:
         case Enum():
-            return _said(cast("Any", value).value, depth + 1)
+            return _said(_member(value), depth + 1)
         case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
@@ -105,14 +129,15 @@ def _said_object(value: Any, depth: int) -> Json:
         case Set():
             return _said_set(cast("Set[Any]", value), depth)
         case tuple() | list():
-            return [_said(item, depth + 1) for item in cast("list[Any]", value)]
-        case _ if is_dataclass(value) and not isinstance(value, type):
+            return _said_items(cast("Any", value), depth)
+        case _ if is_dataclass(value):
             return {
                 item.name: _said(getattr(value, item.name), depth + 1)
                 for item in fields(value)
             }
         case _ if hasattr(value, "model_dump"):
-            return _said(value.model_dump(mode="python"), depth + 1)
+            # by the names that a call gives its fields, not those of the code
+            return _said(value.model_dump(mode="python", by_alias=True), depth + 1)
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
             return _said(value.item(), depth + 1)
         case str():
@@ -123,6 +148,17 @@ def _said_object(value: Any, depth: int) -> Json:
             return _said(float(value), depth)
         case _:
             raise CannotBeSaid
+
+
+def _said_items(value: Any, depth: int) -> Json:
+    if hasattr(value, "_asdict"):  # a named tuple, as its class is declared
+        return _said_mapping(value._asdict(), depth)
+    return [_said(item, depth + 1) for item in value]
+
+
+def _member(value: Enum) -> Any:
+    """What says a member in a call, too."""
+    return value.name if uses_names(type(value)) else value.value
 
 
 def _is_scalar(value: Any) -> bool:

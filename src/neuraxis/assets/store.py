@@ -32,7 +32,7 @@ from neuraxis.assets.describe import (
     size_of,
     size_text,
 )
-from neuraxis.assets.sayable import consumed, sayable
+from neuraxis.assets.sayable import consumed, holds_objects, sayable
 from neuraxis.errors import StorageError
 from neuraxis.later import dataclass
 from neuraxis.messages import CallError
@@ -99,6 +99,7 @@ class AssetStore:
         self._memory_bytes = memory_bytes
         self._assets: OrderedDict[str, _Asset] = OrderedDict()
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._natives: dict[str, Mapping[str, Any]] = {}
         self._held = 0
         # what is told of them in each round, until one comes or goes
         self._ids: tuple[str, ...] | None = ()
@@ -110,8 +111,9 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        value = apart(consumed(value))
+        value = consumed(value)
         if is_short(value):
+            value = apart(value)
             self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=value)
         size: int | None = None
@@ -124,10 +126,17 @@ class AssetStore:
             else:
                 most = self._inline_bytes
                 can_be_said = most is None or size <= most
+                if holds_objects(value) or (can_be_said and value != said):
+                    content = {"command": command, "response": apart(value)}
+                    self._natives[asset_id] = {"content": content}
+                # What the model is told is what it refers to, field by field; only a
+                # command that asks for more gets the object (`native`).
+                value = said
         if can_be_said:
             self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=said)
         if size is None:
+            value = apart(value)
             size = size_of(value)
             _freeze(value)  # what is JSON has no arrays in it
         root: dict[str, Any] = {"content": {"command": command, "response": value}}
@@ -152,19 +161,22 @@ class AssetStore:
         """
         self._said[asset_id] = {"content": {"command": command, "response": value}}
         if len(self._said) > SAID_KEPT:
-            self._said.popitem(last=False)
+            oldest, _ = self._said.popitem(last=False)
+            self._natives.pop(oldest, None)
 
     def aside(self) -> AssetStore:
         """A store that knows what is in memory here and keeps what is new to itself."""
         aside = AssetStore(inline_bytes=self._inline_bytes)
         aside._assets = self._assets.copy()
         aside._said = self._said.copy()
+        aside._natives = self._natives.copy()
         aside._ids = aside._told = None
         return aside
 
     def forget(self, asset_id: str) -> None:
         """Let go of a result that does not count; its file stays, unreferred to."""
         self._said.pop(asset_id, None)
+        self._natives.pop(asset_id, None)
         asset = self._assets.pop(asset_id, None)
         self._ids = self._told = None
         if asset is not None and asset.root is not None:
@@ -172,6 +184,7 @@ class AssetStore:
 
     def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
         """Keep an object that the person gave (rule B61); it is always an asset."""
+        value = apart(value)
         root = {"content": value}
         _freeze(value)
         told: dict[str, Json] = (
@@ -221,11 +234,12 @@ class AssetStore:
 
     def _make_room(self) -> None:
         """Let the oldest saved objects leave the memory."""
-        for asset in self._assets.values():
+        for asset_id, asset in self._assets.items():
             if self._held <= self._memory_bytes:
                 return
             if asset.saved and asset.root is not None:
                 asset.root = None
+                self._natives.pop(asset_id, None)
                 self._held -= asset.bytes
 
     def known(self, asset_id: str) -> bool:
@@ -287,6 +301,15 @@ class AssetStore:
         except StorageError:
             raise ReferenceLost(sentences.asset_lost(asset_id)) from None
         return root
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether some answer was said as JSON that was more than that."""
+        return bool(self._natives)
+
+    def native(self, asset_id: str) -> Mapping[str, Any]:
+        """As `root`, with the objects that the answer was before it was said."""
+        return self._natives.get(asset_id) or self.root(asset_id)
 
     def resolve(self, ref: AssetRef) -> Any:
         """The object a reference leads to.

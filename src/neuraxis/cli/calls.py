@@ -104,10 +104,21 @@ def _options(words: list[str], known: Sequence[str]) -> list[tuple[str, str]]:
         if not equals:
             following = next(rest, None)
             if following is None:
-                raise ConfigError(f"--{name}: expected a value behind it")
+                raise ConfigError(_lonely(name, known))
             value = following
         pairs.append((name if name in known else name.replace("-", "_"), value))
     return pairs
+
+
+def _lonely(name: str, known: Sequence[str]) -> str:
+    """What is wrong with `--NAME` at the end; it may be a misspelt option of ours."""
+    if {name, name.replace("-", "_")} & set(known):
+        return f"--{name}: expected a value behind it"
+    listed = ", ".join(f"--{item}" for item in known) or "none"
+    return (
+        f"--{name}: there is no such option, and no such parameter; "
+        f"the command's parameters are: {listed}"
+    )
 
 
 def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from neuraxis import __version__
-from neuraxis.cli.options import Choices, journal_path, settings_of
+from neuraxis.cli.options import journal_path
 from neuraxis.errors import NeuraxisError
 from neuraxis.later import dataclass
-from neuraxis.settings import Settings
+from neuraxis.settings import Settings, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,10 @@ def doctor(as_json: bool) -> int:
     """Say what works on this machine and where each setting came from."""
     from neuraxis.cli.terminal import inert
 
-    settings = settings_of(Choices())
+    settings = load(Path.cwd())  # also with mistakes, which are told
     findings = [
         _python(),
+        *_faults(settings),
         *_extras(),
         _weights(),
         _openai(settings),
@@ -64,6 +65,15 @@ def doctor(as_json: bool) -> int:
 def _python() -> Finding:
     detail = f"neuraxis {__version__}, Python {sys.version.split()[0]}, "
     return Finding(what="runtime", state="ok", detail=detail + sys.platform)
+
+
+def _faults(settings: Settings) -> list[Finding]:
+    from neuraxis.arguments import faults_of
+
+    return [
+        Finding(what="setting", state="broken", detail=fault)
+        for fault in faults_of(settings, variables=True)
+    ]
 
 
 def _extras() -> list[Finding]:

@@ -7,6 +7,7 @@ finished step is one plain line.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, cast
@@ -24,7 +25,9 @@ from neuraxis.events import (
     ModelFinished,
     ModelStarted,
     PlanChecked,
+    SessionFinished,
 )
+from neuraxis.later import pattern
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -33,6 +36,11 @@ if TYPE_CHECKING:
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
 _BESIDE = ("success", "sandbox")
 """Fields of an answer that are told otherwise: by the mark before it, by `doctor`."""
+# A reference to an object, a marker of calls, a tag of calls or thoughts; or what may
+# become one. What stands behind is said at the end, if it is for the person.
+_NOT_PROSE = pattern(
+    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)", re.IGNORECASE
+)
 _LINES = 12
 """Lines of a command's output that are shown; the rest is in the journal."""
 
@@ -49,6 +57,7 @@ class Live:
         self._heard = ""
         self.said = ""
         """What was said on standard output of the last reply."""
+        self._mid_line = False
         self._console = console()
         self._status: Status | None = None
         self._running: dict[str, tuple[str, float]] = {}
@@ -60,6 +69,7 @@ class Live:
         """Show one event."""
         match event:
             case ModelStarted():
+                self._aside()
                 self._written = 0
                 self._heard = self.said = ""
                 self._spin(f"{event.model} is thinking")
@@ -87,7 +97,9 @@ class Live:
                 text = f"limit reached: {event.what} (at most {event.limit:g})"
                 self._print(text, "yellow")
             case ApprovalAsked():
-                self._stop()
+                self._aside()
+            case SessionFinished() if event.outcome != "answered":
+                self._aside()  # an error is told next
             case _:
                 pass
 
@@ -97,13 +109,14 @@ class Live:
         begun = self._heard.lstrip()
         if not self._aloud or not begun or begun[0] in "<[{`":
             return False
-        # an object's reference is said as what it becomes, at the end
-        begun = begun.partition("<|")[0].removesuffix("<")
-        new = inert(begun)[len(self.said) :]
-        self._stop()
-        self.said += new
-        sys.stdout.write(new)
-        sys.stdout.flush()
+        # blanks at the end may be no part of the answer
+        new = inert(_NOT_PROSE.split(begun, 1)[0]).rstrip()[len(self.said) :]
+        if new:
+            self._stop()
+            self.said += new
+            self._mid_line = True
+            sys.stdout.write(new)
+            sys.stdout.flush()
         return True
 
     def _plan(self, event: PlanChecked) -> None:
@@ -162,7 +175,7 @@ class Live:
     def _print(self, text: str, style: str) -> None:
         from rich.text import Text
 
-        self._stop()
+        self._aside()
         self._console.print(Text(text, style=style))
 
     def _spin(self, text: str) -> None:
@@ -173,6 +186,7 @@ class Live:
         width = max(20, self._console.width - 6)
         shown = Text(text if len(text) <= width else text[: width - 1] + "…")
         if self._status is None:
+            self._aside()
             self._status = self._console.status(shown)
             self._status.start()
         else:
@@ -182,6 +196,14 @@ class Live:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+    def _aside(self) -> None:
+        """Go on below what was said: a spinner would erase the line it begins in."""
+        self._stop()
+        if self._mid_line:
+            self._mid_line = False
+            sys.stdout.write("\n")
+            sys.stdout.flush()
 
     def close(self) -> None:
         """Take the spinner away."""

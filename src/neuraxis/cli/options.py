@@ -100,10 +100,17 @@ def session_options(command: F) -> F:
 
 
 def settings_of(choices: Choices) -> Settings:
-    """All settings, those of the command line first."""
+    """All settings, those of the command line first.
+
+    Raises:
+        ConfigError: a file of settings has mistakes.
+    """
+    from neuraxis.arguments import check_settings
     from neuraxis.settings import load
 
-    return load(Path.cwd()).override(
+    written = load(Path.cwd())
+    check_settings(written)
+    return written.override(
         {
             "model": choices.model,
             "openai.base_url": choices.base_url,
@@ -138,7 +145,7 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     elif isinstance(listed, str):
         named += [item for item in listed.split(",") if item]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
-    return [*builtin, *dict.fromkeys(named)]
+    return list(dict.fromkeys([*builtin, *named]))
 
 
 def make_session(

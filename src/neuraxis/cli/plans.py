@@ -17,7 +17,7 @@ from neuraxis.errors import ConfigError, StorageError
 if TYPE_CHECKING:
     from neuraxis.answers import Answer
     from neuraxis.messages import Result
-    from neuraxis.plan import Plan
+    from neuraxis.plan import OnError, Plan
     from neuraxis.plan_file import SavedPlan
     from neuraxis.session import Session
     from neuraxis.specs import Json
@@ -223,14 +223,27 @@ def write_file(path: Path, text: str) -> None:
         click.echo(f"file: {path}", err=True)
 
 
-def keep_plan(session: Session, answer: Answer, request: str, path: Path) -> None:
+def keep_plan(
+    session: Session,
+    answer: Answer,
+    request: str,
+    path: Path,
+    on_error: OnError | None = None,
+) -> None:
     """Write the calls of a run that worked as one plan.
+
+    Args:
+        session: that of the run.
+        answer: what came of it.
+        request: the person's words; they become the description.
+        path: the file.
+        on_error: what a failed step did to its plan, if the person chose it.
 
     Raises:
         StorageError: the file cannot be written.
     """
     from neuraxis.events import PlanChecked
-    from neuraxis.plan_saving import joined, plan_text
+    from neuraxis.plan_saving import joined, made_elsewhere, plan_text
 
     by_id = {result.call.id: result for result in answer.calls}
     replies: list[list[Result]] = []
@@ -240,7 +253,15 @@ def keep_plan(session: Session, answer: Answer, request: str, path: Path) -> Non
             ids = [str(step["id"]) for step in event.steps]
             replies.append([by_id[own] for own in ids if own in by_id])
     calls = joined(replies)
+    lost = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
+    if lost:
+        click.echo(
+            f"neuraxis: the plan uses {', '.join(lost)}, which none of its steps makes "
+            "(a file that was attached, or a step of an earlier request): it cannot be "
+            "run as it is",
+            err=True,
+        )
     if calls:
-        write_file(path, plan_text(calls, description=request))
+        write_file(path, plan_text(calls, description=request, on_error=on_error))
     else:
         click.echo("neuraxis: no call worked, so no plan was saved", err=True)

@@ -79,7 +79,7 @@ def run(
             session.attach(Path(path))
         answer = ask(session, text, as_json=as_json, quiet=quiet)
         if save_plan is not None:
-            keep_plan(session, answer, text, save_plan)
+            keep_plan(session, answer, text, save_plan, choices.on_error)
     return code_of(answer)
 
 

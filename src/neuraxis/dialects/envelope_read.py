@@ -35,6 +35,7 @@ from neuraxis.specs import Json
 Generation = Literal["v1", "v2"]
 
 _SAYS_CALL = pattern(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_OURS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
 
@@ -233,7 +234,15 @@ def _to_plugin(
     if reading.generation == "v1" and not isinstance(arguments, dict):
         _refuse(reading, (*path, "content", "param"), "an object", arguments)
         return
+    message = _with_own_keys(message, content, reading)
     step: Json = message.get("as")
+    if step is not None and (not isinstance(step, str) or not step):
+        _refuse(reading, (*path, "as"), "a name for the step", step)
+        return
+    literal: Json = message.get("$literal", False)
+    if not isinstance(literal, bool):
+        _refuse(reading, (*path, "$literal"), "true or false", literal)
+        return
     most: Json = message.get("$max_items")
     if "$max_items" in message and (type(most) is not int or most < 1):
         _refuse(reading, (*path, "$max_items"), "a whole number from 1", most)
@@ -248,12 +257,27 @@ def _to_plugin(
             plugin=name.strip(),
             command=command.strip(),
             arguments=arguments,
-            name=step if isinstance(step, str) and step else None,
-            literal=message.get("$literal") is True,
+            name=step,
+            literal=literal,
             for_each=cast("Json", loop),
             max_items=most,
         )
     )
+
+
+def _with_own_keys(
+    message: dict[str, Json], content: dict[str, Json], reading: _Reading
+) -> dict[str, Json]:
+    """The message with those keys of ours that a model wrote one level too deep."""
+    if not reading.lenient:
+        return message
+    inside = {
+        key: content[key] for key in _OURS if key in content and key not in message
+    }
+    if not inside:
+        return message
+    reading.notes.update(dict.fromkeys(f'"{key}" in the content' for key in inside))
+    return message | inside
 
 
 def _content(

@@ -36,6 +36,7 @@ class InProcess:
             return function(*positional, **arguments)
         until = None if seconds is None else asyncio.get_running_loop().time() + seconds
         limit: asyncio.Timeout | None = None
+        task, before = None, 0
         awaited: Awaitable[Any]
         try:
             if is_async:
@@ -50,6 +51,8 @@ class InProcess:
             else:
                 awaited = self._threads.run(partial(function, *positional, **arguments))
             limit = asyncio.timeout_at(until)
+            task = asyncio.current_task()
+            before = 0 if task is None else task.cancelling()
             async with limit:
                 return await awaited
         except TimeoutError:
@@ -61,7 +64,13 @@ class InProcess:
         except asyncio.CancelledError:
             if cancelled is not None:
                 cancelled.set()
+            task = None
             raise
+        finally:
+            # An `asyncio.TaskGroup` that failed leaves its task, which is that of the
+            # run, as one that is being cancelled (Python 3.11 and 3.12).
+            while task is not None and task.cancelling() > before:
+                task.uncancel()
 
     def close(self) -> None:
         """End the idle threads."""

@@ -93,8 +93,10 @@ def _settle(
         ended = RuntimeError(f"the command called sys.exit({error.code!r})")
         ended.__cause__ = error
         future.set_exception(ended)
-    elif isinstance(error, StopIteration):
-        # a future refuses StopIteration; a command that leaks one has a bug
-        future.set_exception(RuntimeError("the command raised StopIteration"))
+    elif isinstance(error, StopIteration | GeneratorExit):
+        # a future refuses the one, and the other would end the coroutine that awaits
+        # it; a command that leaks them has a bug
+        kind = type(error).__name__
+        future.set_exception(RuntimeError(f"the command raised {kind}"))
     else:
         future.set_exception(error)

@@ -19,6 +19,7 @@ from typing import cast
 from neuraxis.errors import StorageError
 from neuraxis.events import Event, from_json, to_json
 from neuraxis.journal import Entry, SessionInfo
+from neuraxis.journal.claims import Claims
 from neuraxis.specs import Json
 
 SCHEMA_VERSION = 1
@@ -53,6 +54,8 @@ class SqliteJournal:
         self._lock = threading.Lock()
         self._held: list[tuple[str, int, float, str, str]] = []
         self._next: dict[str, int] = {}
+        self._read_to: dict[str, int] = {}
+        self._claims = Claims(path.with_name(f"{path.name}-claims"))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -66,7 +69,7 @@ class SqliteJournal:
             except BaseException:
                 self._db.close()
                 raise
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeError) as error:
             raise StorageError(
                 f"the journal {path} cannot be opened: {error}. Name another file "
                 "with --journal, or use --journal memory"
@@ -134,20 +137,32 @@ class SqliteJournal:
         with self._lock:
             seq = self._next.get(session)
             if seq is None:
-                seq = self._last(session) + 1
+                seq = self._begin(session)
             self._next[session] = seq + 1
             self._held.append((session, seq, time.time(), str(written["type"]), body))
             if durable or len(self._held) >= 200:
                 self._write()
 
-    def _last(self, session: str) -> int:
+    def _begin(self, session: str) -> int:
+        """The number of the first event that is written here."""
+        if not self._claims.take(session):
+            raise StorageError(
+                f"session {session} is open in another process; end it there, or "
+                "begin another session"
+            )
         try:
             row = self._db.execute(
                 "SELECT max(seq) FROM events WHERE session = ?", (session,)
             ).fetchone()
         except sqlite3.Error as error:
             raise self._failed(error) from error
-        return int(row[0] or 0)
+        last = int(row[0] or 0)
+        if self._read_to.get(session, last) != last:
+            raise StorageError(
+                f"session {session} went on elsewhere since it was read here; open it "
+                "again"
+            )
+        return last + 1
 
     def _write(self) -> None:
         if not self._held:
@@ -167,8 +182,8 @@ class SqliteJournal:
             raise self._failed(error) from error
         self._held.clear()
 
-    def _failed(self, error: sqlite3.Error) -> StorageError:
-        return StorageError(f"the journal {self.path} cannot be written: {error}")
+    def _failed(self, error: Exception, what: str = "written") -> StorageError:
+        return StorageError(f"the journal {self.path} cannot be {what}: {error}")
 
     def read(self, session: str) -> Sequence[Entry]:
         """All events of a session, oldest first."""
@@ -179,8 +194,10 @@ class SqliteJournal:
                     "SELECT seq, at, body FROM events WHERE session = ? ORDER BY seq",
                     (session,),
                 ).fetchall()
-            except sqlite3.Error as error:
-                raise self._failed(error) from error
+            except (sqlite3.Error, UnicodeError) as error:
+                raise self._failed(error, "read") from error
+            if rows:
+                self._read_to[session] = rows[-1][0]
         return [
             Entry(seq=seq, at=at, event=from_json(self._read_body(body)))
             for seq, at, body in rows
@@ -208,8 +225,8 @@ class SqliteJournal:
                     "'message' ORDER BY seq LIMIT 1) FROM events GROUP BY session "
                     "ORDER BY max(at) DESC"
                 ).fetchall()
-            except sqlite3.Error as error:
-                raise self._failed(error) from error
+            except (sqlite3.Error, UnicodeError) as error:
+                raise self._failed(error, "read") from error
         return [
             SessionInfo(
                 session=session,
@@ -228,6 +245,7 @@ class SqliteJournal:
                 self._write()
             finally:
                 self._db.close()
+                self._claims.close()
 
 
 def _title(message: Mapping[str, Json]) -> str:

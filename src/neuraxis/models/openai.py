@@ -233,7 +233,7 @@ class OpenAIModel:
                 for event in events.feed(data):
                     for chunk in frames.event(event):
                         yield chunk
-                if frames.done or (frames.reason and frames.usage):
+                if frames.done or (frames.ended and frames.usage):
                     await drain(source)
                     break
             else:
@@ -249,7 +249,7 @@ class OpenAIModel:
             source,
             self._endpoint,
             self._options,
-            lambda: _AFTER_END if frames.reason else None,
+            lambda: frames.grace(_AFTER_END, self._options.stall_timeout),
         )
 
 

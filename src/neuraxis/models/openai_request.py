@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from operator import is_ as _is
+from typing import cast
 
 from neuraxis.messages import Message, Prompt
 from neuraxis.models.openai_settings import Options
@@ -83,14 +84,36 @@ def _message(message: Message, native: bool) -> dict[str, Json]:
                 {
                     "id": call.id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
+                    "function": {
+                        "name": call.name,
+                        "arguments": _arguments(message, place),
+                    },
                 }
-                for call in message.tool_calls
+                for place, call in enumerate(message.tool_calls)
             ],
         }
     # Without tools in the request a server refuses the role: the text is what counts.
     role = "user" if message.role == "tool" else message.role
     return {"role": role, "content": message.content}
+
+
+def _arguments(message: Message, place: int) -> str:
+    """The arguments of a tool call as they can be sent: always a JSON object.
+
+    A model may write others, or be cut off. Servers that read the arguments for their
+    template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.
+    """
+    written = message.tool_calls[place].arguments
+    try:
+        if isinstance(json.loads(written), dict):
+            return written
+    except (ValueError, RecursionError):
+        pass
+    sent: Json = {"unreadable": written} if written.strip() else {}
+    if len(message.calls) == len(message.tool_calls):
+        read: Json = message.calls[place].arguments  # what was meant, and run
+        sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
+    return json.dumps(sent, ensure_ascii=False)
 
 
 def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Mapping
 from typing import cast
 
@@ -19,6 +18,8 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
+from neuraxis.models.openai_calls import CallPieces
+from neuraxis.models.pairs import Pairs
 from neuraxis.models.sse import Event
 from neuraxis.specs import Json
 
@@ -57,12 +58,14 @@ class Frames:
     __slots__ = (
         "_calls",
         "_failed",
-        "_last_index",
+        "_given",
         "_note",
         "_reasoning",
         "_seen",
         "_text",
+        "_went_on",
         "done",
+        "ended",
         "reason",
         "usage",
     )
@@ -71,14 +74,19 @@ class Frames:
         self.done = False
         """The server said that this is all."""
         self.reason: FinishReason | None = None
+        self.ended = False
+        """Nothing more is expected: the last frame had a reason, or came behind one,
+        and brought nothing. Some servers give a reason with each piece of the answer.
+        """
         self.usage: Usage | None = None
         self._failed = ""
         self._seen = False
+        self._given = False
+        self._went_on = False
         self._note = ""
-        self._text = _Pairs()
-        self._reasoning = _Pairs()
-        self._calls: dict[str, int] = {}
-        self._last_index = 0
+        self._text = Pairs()
+        self._reasoning = Pairs()
+        self._calls = CallPieces()
 
     def event(self, event: Event) -> list[Chunk]:
         """The chunks of one event of the stream."""
@@ -105,16 +113,38 @@ class Frames:
         """The chunk of one frame, or None where it holds nothing to say."""
         if frame.get("error"):
             raise _server_error(frame["error"])
+        kinds = frame.get("object"), frame.get("type")
+        if "error" in kinds or frame.get("error_code"):
+            raise _server_error(dict(frame))
         self.usage = _usage(frame.get("usage")) or self.usage
         choice = _first_choice(frame.get("choices"))
         if choice is None:
+            self.ended = self.reason is not None
             return None
         self._seen = True
-        delta: Json = choice.get("delta") or choice.get("message") or {}
+        delta: Json = choice.get("delta") or {}
+        if not delta and not self._given:
+            # Behind deltas a whole message says all of them once more.
+            delta = choice.get("message") or {}
         if not isinstance(delta, dict):
             raise ServerError("a frame of its answer has a delta that is no object")
+        earlier = self.reason
         self._finish_reason(choice.get("finish_reason"))
-        return self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
+        chunk = self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
+        self._given = self._given or (chunk is not None and bool(choice.get("delta")))
+        self._went_on = self._went_on or (chunk is not None and earlier is not None)
+        self.ended = chunk is None and self.reason is not None
+        return chunk
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """How long silence is waited for until it is the end; None: it is none.
+
+        A reason that came with a piece of the answer may not be the last one; after
+        one that was not, a broken stream is a broken answer.
+        """
+        if self.ended:
+            return after_end
+        return None if self.reason is None or self._went_on else stall
 
     def _chunk(self, delta: Mapping[str, Json], plain: Json) -> Chunk | None:
         text, thought = _content(delta.get("content") or plain)
@@ -156,6 +186,8 @@ class Frames:
         if not isinstance(reason, str) or not reason:
             return
         word = reason.lower()
+        if word == "null":
+            return
         if word in _FAILED:
             # Told by `finish`: what this frame says besides is still given out.
             self._failed = f"it ended its answer with the reason {reason[:40]!r}"
@@ -180,71 +212,7 @@ class Frames:
         if not isinstance(function, dict):
             raise ServerError("a tool call in its answer names no function")
         named = cast("dict[str, Json]", function)
-        arguments = named.get("arguments")
-        if arguments is None:
-            arguments = ""
-        elif not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        call_id = piece.get("id")
-        call_id = _whole_pairs(call_id) if isinstance(call_id, str) else ""
-        name = named.get("name")
-        name = _whole_pairs(name) if isinstance(name, str) and name else None
-        index = piece.get("index")
-        if type(index) is not int:  # true is no place
-            index = self._index(call_id, name)
-        key = str(index)
-        if key not in self._calls:
-            self._calls[key] = index
-            # The id joins the call with its result: it must be there and be new.
-            call_id = call_id or f"call_{secrets.token_hex(6)}"
-        self._last_index = index
-        if call_id:
-            self._calls[f"id:{call_id}"] = index
-        return ToolCallDelta(
-            index=index,
-            id=call_id or None,
-            name=name,
-            arguments=_whole_pairs(arguments),
-        )
-
-    def _index(self, call_id: str | None, name: str | None) -> int:
-        """The place of a piece without index: a known id, a new call, or the last."""
-        if call_id and f"id:{call_id}" in self._calls:
-            return self._calls[f"id:{call_id}"]
-        if not self._calls:
-            return 0
-        return self._last_index + 1 if call_id or name else self._last_index
-
-
-class _Pairs:
-    """Text whose characters may come in halves: servers cut surrogate pairs in two."""
-
-    __slots__ = ("_half",)
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def join(self, text: str) -> str:
-        """The text with what was held back, without a half that ends it."""
-        if not text:
-            return ""
-        text = self._half + text
-        self._half = ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return _whole_pairs(text)
-
-    def rest(self) -> str:
-        """A half that never got its other half, as the sign for an unknown one."""
-        return "\ufffd" if self._half else ""
-
-
-def _whole_pairs(text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return self._calls.add(piece, named)
 
 
 def _line_by_line(event: Event) -> list[Json]:

@@ -99,3 +99,7 @@ class EventReader:
             self._held += len(raw)
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
+        elif field == b"error" and value:
+            # no field of the standard: how llama.cpp told errors until late in 2025
+            text = value.decode("utf-8", "replace")
+            events.append(Event(name="error", data=(text,)))

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from neuraxis.marks import FILE_KEY, FLAGS, TRUSTED_KEY
+from neuraxis.marks import CLASS_KEY, FILE_KEY, FLAGS, KEYS_KEY, TRUSTED_KEY
 from neuraxis.messages import Path, Problem
-from neuraxis.notation.text import type_text
+from neuraxis.notation.text import LIMITS, type_text
 from neuraxis.notation.walk import Node, arms, as_node, child, kinds, resolved
 from neuraxis.sentences import type_name
 from neuraxis.specs import Json
@@ -71,6 +71,8 @@ def native_problem(
         return wrong
     if "x-type" in node:
         return None if is_instance(value, str(node["x-type"])) else wrong
+    if CLASS_KEY in node and is_instance(value, str(node[CLASS_KEY])):
+        return None  # what a call would make of JSON
     if "anyOf" in node or "oneOf" in node:
         for arm in arms(node, root):
             if native_problem(arm, root, value, path, fits, depth + 1) is None:
@@ -79,6 +81,12 @@ def native_problem(
     if _takes_all(node) or fits(node, value):
         return None
     allowed = kinds(node)
+    if (
+        isinstance(value, float)
+        and "number" in allowed
+        and node.keys().isdisjoint(LIMITS)
+    ):
+        return None  # NaN: no JSON, but a number
     classes = _FORMAT_CLASSES.get(str(node.get("format", "")), ())
     if "string" in allowed and any(is_instance(value, name) for name in classes):
         return None
@@ -104,7 +112,7 @@ def _keys_problem(
         if key not in given:
             expected = f"{type_text(child(node, key, root) or {})} (required)"
             return Problem(path=(*path, key), expected=expected, got="nothing")
-    if not all(isinstance(key, str) for key in given):
+    if KEYS_KEY not in node and not all(isinstance(key, str) for key in given):
         return Problem(path=path, expected="keys that are text", got="other keys")
     return None
 
@@ -119,7 +127,7 @@ def _parts_problem(
 ) -> Problem | None:
     for part, inner in parts:
         at = (*path, part)
-        below = child(node, part, root)
+        below = child(node, str(part) if KEYS_KEY in node else part, root)
         if below is None:
             return Problem(path=at, expected="nothing here", got=type_name(inner))
         problem = native_problem(below, root, inner, at, fits, depth + 1)

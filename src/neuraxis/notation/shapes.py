@@ -6,6 +6,7 @@ Schemas of the parts flow in, the schema of the whole flows out: pure data.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from enum import Enum
 from typing import cast
 
 from neuraxis.later import dataclass
@@ -136,6 +137,11 @@ def kinds_of(schema: Mapping[str, Json]) -> list[str]:
     if isinstance(kinds, str):
         return [kinds]
     return cast("list[str]", kinds) if isinstance(kinds, list) else []
+
+
+def uses_names(members: type[Enum]) -> bool:
+    """Whether an enum is said by its names, since JSON has not all of its values."""
+    return not all(isinstance(member.value, str | int | float) for member in members)
 
 
 def literal_of(members: list[Json]) -> dict[str, Json]:

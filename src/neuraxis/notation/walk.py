@@ -226,6 +226,9 @@ DEEPEST = 200
 """Levels of a value that are looked at; deeper values are refused (rule D6)."""
 
 
+_SURE = frozenset({int, bool, type(None)})
+
+
 def is_json(value: Any, depth: int = 0) -> bool:
     """Whether the whole value is JSON: the quick form of `not not_json(value)`."""
     if isinstance(value, str):
@@ -238,10 +241,20 @@ def is_json(value: Any, depth: int = 0) -> bool:
         return False
     if isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)
-        return all(is_json(item, depth + 1) for item in items)
+        for item in items:
+            if item.__class__ not in _SURE and not is_json(item, depth + 1):
+                return False
+        return True
     if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return all(isinstance(k, str) and is_json(v, depth + 1) for k, v in pairs)
+        for key, item in cast("dict[Any, Any]", value).items():
+            kind = item.__class__
+            if not isinstance(key, str):
+                return False
+            if kind in _SURE or (kind is str and item.isascii()):
+                continue
+            if not is_json(item, depth + 1):
+                return False
+        return True
     return False
 
 

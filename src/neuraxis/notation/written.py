@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from neuraxis.marks import (
+    CLASS_KEY,
     FILE_KEY,
     FILE_WORD,
     FLAGS,
+    KEYS_KEY,
     RAW_KEY,
     RAW_WORD,
     TRUSTED_KEY,
@@ -38,7 +40,7 @@ _KEPT = frozenset(
     | {"const", "anyOf", "oneOf", "prefixItems", "$ref", "$defs", "x-type", "not"}
     | {"description", "default", "examples", "format", "x-asset-ref", "$schema"}
     | {"title", "x-optional", *LIMITS, *FLAGS.values(), FILE_KEY}
-    | {TRUSTED_KEY, RAW_KEY}
+    | {TRUSTED_KEY, RAW_KEY, CLASS_KEY, KEYS_KEY}
 )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import sys
 import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, cast
 
@@ -24,6 +25,10 @@ from neuraxis.record import record
 
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+FILE_MODULE = "_neuraxis_plugin_"
+"""How the name of a module begins that was made of one file, by the loader."""
+_STREAM_ITEMS = 100_000
+"""Items of an async generator that are waited for; more are too many to keep."""
 _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
 """Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
 
@@ -66,7 +71,8 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         ManifestError: its parameters or type hints cannot be read.
     """
     written = _hints(function)
-    taken = _from_code(function) or _from_signature(function)
+    given, function = function, _ended(function)
+    taken = _from_code(given) or _from_signature(given)
     context_name = ""
     hints: dict[str, Hint] = {}
     # what JSON gives is what the function takes; or would be, but for 3.0
@@ -81,7 +87,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         plain = plain and kind is _PLAIN
         whole = whole and (kind is _PLAIN or hint is int)
     return Caller(
-        run=function if plain else _converting(function, hints, taken.positional),
+        run=function if plain else _converting(function, hints, taken),
         exact=function if whole else None,
         is_async=_is_async(function),
         context_name=context_name,
@@ -133,8 +139,12 @@ def _from_code(function: Callable[..., Any]) -> _Taken | None:
 
 
 def _from_signature(function: Callable[..., Any]) -> _Taken:
+    whole: Any = function
+    if isinstance(whole, partial):  # not that of the function it was made of
+        made = cast("partial[Any]", whole)
+        whole = partial(made.func, *made.args, **made.keywords)
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(whole)
     except (ValueError, TypeError) as error:
         raise bad_function(
             where_of(function), f"its parameters cannot be read: {error}"
@@ -212,6 +222,41 @@ _looking_up = threading.RLock()
 """A reference remembers what it was found to be, and is used again elsewhere."""
 
 
+def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, so that its call ends with a value: not an async generator.
+
+    Nor with the coroutine of one that a plain decorator stands around; such a decorator
+    may as well run it itself.
+    """
+    wrapped = getattr(function, "__wrapped__", None)
+    last = function if wrapped is None else inspect.unwrap(function)
+    if inspect.isasyncgenfunction(last):
+
+        async def gathered(*values: Any, **arguments: Any) -> Any:
+            given = function(*values, **arguments)
+            if not hasattr(given, "__aiter__"):
+                return await given if inspect.isawaitable(given) else given
+            items: list[Any] = []
+            async for item in given:
+                items.append(item)
+                if len(items) > _STREAM_ITEMS:
+                    await given.aclose()
+            return iter(items)  # it is told, like any iterator, if there are too many
+
+        return gathered
+    is_hidden = last is not function and inspect.iscoroutinefunction(last)
+    if not is_hidden or _is_async(function):
+        return function
+
+    def awaited(*values: Any, **arguments: Any) -> Any:
+        import asyncio  # not with the package
+
+        given = function(*values, **arguments)
+        return asyncio.run(given) if inspect.iscoroutine(given) else given
+
+    return awaited
+
+
 def _is_async(function: Callable[..., Any]) -> bool:
     code = getattr(function, "__code__", None)
     if code is not None:
@@ -223,9 +268,10 @@ def _is_async(function: Callable[..., Any]) -> bool:
 def _converting(
     function: Callable[..., Any],
     hints: Mapping[str, Hint],
-    positional: Sequence[str],
+    taken: _Taken,
 ) -> Callable[..., Any]:
     """The function, called with values that are converted first."""
+    positional = taken.positional
     made: dict[str, Convert] | None = None
 
     def run(*values: Any, **arguments: Any) -> Any:
@@ -245,16 +291,26 @@ def _converting(
         for name, change in made.items():
             if name in arguments:
                 arguments[name] = change(arguments[name])
-        given += [arguments.pop(name) for name in positional if name in arguments]
+        left = [name for name in positional if name in arguments]
+        upto = positional.index(left[-1]) + 1 if left else 0
+        for name in positional[len(given) : upto]:  # no gap can be left between them
+            given.append(arguments.pop(name, taken.defaults.get(name)))
         return function(*given, **arguments)
 
     return run
 
 
+def place_of(module: str) -> str:
+    """A module as its author knows it: the file, where it was loaded from its file."""
+    if module.startswith(FILE_MODULE):
+        return str(getattr(sys.modules.get(module), "__file__", None) or module)
+    return module
+
+
 def where_of(function: Callable[..., Any]) -> str:
     """`module:name`, for messages."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{getattr(function, '__module__', '')}:{name}"
+    return f"{place_of(getattr(function, '__module__', '') or '')}:{name}"
 
 
 def bad_function(where: str, message: str) -> ManifestError:

@@ -7,6 +7,7 @@ type, since it came by reference, is passed as it is.
 from __future__ import annotations
 
 import base64
+import collections
 import dataclasses
 import datetime
 import decimal
@@ -39,7 +40,10 @@ Convert = Callable[[Any], Any]
 
 
 def _float(value: Any) -> Any:
-    return float(value) if type(value) is int else value
+    try:
+        return float(value) if type(value) is int else value
+    except OverflowError:
+        raise CommandError("expected a number below 1.8e308, got more") from None
 
 
 def _int(value: Any) -> Any:
@@ -61,7 +65,10 @@ def _parsed(cls: type[Any], parse: Callable[[str], Any], shape: str) -> Convert:
 
 def _seconds(value: Any) -> Any:
     if isinstance(value, int | float):
-        return datetime.timedelta(seconds=value)
+        try:
+            return datetime.timedelta(seconds=value)
+        except (OverflowError, ValueError):
+            raise CommandError("expected a number of seconds, got too many") from None
     return value
 
 
@@ -69,9 +76,9 @@ def _made(make: Callable[[list[Any]], Any], each: Convert | None) -> Convert:
     """A list as another collection, its items converted."""
 
     def convert(value: Any) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, list | tuple):
             return value
-        items = cast("list[Any]", value)
+        items = list(cast("list[Any]", value))
         return make(each(items) if each else items)
 
     return convert
@@ -99,6 +106,20 @@ _SIMPLE: Mapping[Hint, Convert] = {
     frozenset: _made(frozenset, None),
     tuple: _made(tuple, None),
 }
+
+
+def _as(make: Callable[[Any], Any]) -> Convert:
+    return lambda value: make(value) if type(value) is dict else value
+
+
+_DICTS: Mapping[Hint, Convert] = {
+    collections.OrderedDict: _as(collections.OrderedDict),
+    collections.Counter: _as(collections.Counter),
+    collections.defaultdict: _as(
+        lambda value: collections.defaultdict[Any, Any](None, value)
+    ),
+}
+"""What has its own methods, and is an object in JSON."""
 _OTHER: Mapping[Convert, type] = {_float: int, _int: float}
 """The class of a value that needs the conversion."""
 _NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
@@ -168,7 +189,11 @@ def _generic(
         return _tuple(args, around)
     if origin in MAPPINGS:
         return _mapping(args, around)
-    return None
+    if origin in _DICTS:
+        # a `Counter` has whole numbers
+        inner, make = _mapping((*args, int)[:2], around), _DICTS[origin]
+        return lambda value: make(inner(value) if inner else value)
+    return _class(origin, around) if isinstance(origin, type) else None
 
 
 def _list(each: Convert | None) -> Convert | None:
@@ -212,7 +237,7 @@ def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
 
 
 def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
-    if len(args) == 2 and args[1] is Ellipsis:
+    if args[1:] == (Ellipsis,):
         return _made(tuple, _list(converter(args[0], around)))
     parts = [converter(arg, around) for arg in args]
 
@@ -233,6 +258,8 @@ def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | No
     value_of = converter(args[1], around)
     if args[0] in (int, float):  # JSON keys are text
         key_of = cast("Convert", args[0])
+    elif isinstance(args[0], type) and issubclass(args[0], enum.Enum):
+        key_of = _member({str(said): it for said, it in enum_values(args[0]).items()})
     if key_of is None and value_of is None:
         return None
 
@@ -247,6 +274,10 @@ def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | No
     return convert
 
 
+def _member(members: Mapping[Any, Any]) -> Convert:
+    return lambda said: members.get(said, said)
+
+
 def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
     """The conversion of the first alternative whose schema takes the value."""
     choices = [(arg, converter(arg, around)) for arg in args]
@@ -257,11 +288,12 @@ def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None
         only = working[0][1]
         return lambda value: None if value is None else only(value)
     schemas: dict[int, Schema] = {}
+    both_numbers = int in args and float in args
 
     def convert(value: Any) -> Any:
+        if both_numbers and type(value) in (int, float):
+            return value
         for index, (arg, change) in enumerate(choices):
-            if isinstance(arg, type) and type(value) is arg:
-                return value
             if index not in schemas:
                 defs = Defs()
                 schemas[index] = Schema(inlined(schema_of(arg, defs), defs))
@@ -290,6 +322,8 @@ def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
         return _fields(hint, hint, around)
     if typing.is_typeddict(hint):
         return _fields(hint, dict, around)
+    if hint in _DICTS:
+        return _DICTS[hint]
     for base in hint.__mro__[1:-1]:
         if base in _SIMPLE and base is not tuple:
             return _SIMPLE[base]
@@ -304,7 +338,8 @@ def _fields(
     changes = _changes(hint, {**around, hint: cell})
     # A number of the other kind is rare, and mostly there is nothing else to change.
     others = _numbers(changes)
-    only_numbers = len(others) == len(changes)
+    made_inside = _made_inside(hint)
+    only_numbers = len(others) == len(changes) and not made_inside
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -320,11 +355,19 @@ def _fields(
             **{
                 key: changes[key](item) if key in changes else item
                 for key, item in given.items()
+                if key not in made_inside
             }
         )
 
     cell.append(convert)
     return convert
+
+
+def _made_inside(hint: type[Any]) -> frozenset[str]:
+    """The fields that a dataclass fills itself: they are said, and never given."""
+    if not dataclasses.is_dataclass(hint):
+        return frozenset()
+    return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
 def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:

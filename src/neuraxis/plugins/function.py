@@ -18,9 +18,17 @@ from typing import Any, TypeVar, cast, overload
 from neuraxis.errors import ConfigError
 from neuraxis.marks import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
 from neuraxis.plugins.additions import parse_effects, parse_examples
-from neuraxis.plugins.calling import Caller, bad_function, caller_of, where_of
+from neuraxis.plugins.calling import (
+    Caller,
+    bad_function,
+    caller_of,
+    place_of,
+    where_of,
+)
 from neuraxis.plugins.docstring import Docstring, read_docstring
 from neuraxis.plugins.hints import Defs, Hint, inlined, schema_of, understand
+from neuraxis.plugins.instances import make_instance
+from neuraxis.plugins.marking import check_marking
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.record import record
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec, put_off
@@ -105,8 +113,9 @@ def command(
             (takes `secret://NAME`), `names_file` (with `read`, `write` or `run`).
 
     Raises:
-        ConfigError: `effects` says nothing known.
+        ConfigError: an option is not known, or says nothing that is.
     """
+    check_marking(fn, options)
     parsed = parse_effects(
         effects if isinstance(effects, str | Effects) else dict(effects)
     )
@@ -148,13 +157,14 @@ def plugin_from(
         title = name or (first if first.strip("_") != "main" else "functions")
         return _plugin(title, None, functions, "", None)
     if isinstance(source, ModuleType):
-        return _plugin(
-            name or source.__name__.rpartition(".")[2],
-            source.__doc__,
-            [value for value in vars(source).values() if is_command(value)],
-            source.__name__,
-            None,
-        )
+        marked = [value for value in vars(source).values() if is_command(value)]
+        if not marked:
+            raise ConfigError(
+                f"{place_of(source.__name__)}: expected functions marked by @command, "
+                "and found none. Mark what a model may call with @command"
+            )
+        title = name or source.__name__.rpartition(".")[2]
+        return _plugin(title, source.__doc__, marked, place_of(source.__name__), None)
     if inspect.isroutine(source) or is_command(source):
         function = cast("Callable[..., Any]", source)
         options = options_of(function)
@@ -172,27 +182,18 @@ def plugin_from(
     order = {key: index for index, key in enumerate(_attributes(cls))}
     methods.sort(key=lambda method: order.get(method.__name__, 0))
     if not methods:
+        # of a plain value the value says more than its class
+        is_plain = cls.__module__ == "builtins"
+        given = (
+            f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
+        )
         raise ConfigError(
-            f"{cls.__module__}.{cls.__qualname__}: expected a function, or a class "
+            f"plugin {given}: expected a function, or a class "
             "with methods marked by @command, and found no such method. "
             "Mark what a model may call with @command"
         )
     where = f"{cls.__module__}:{cls.__qualname__}"
     return _plugin(name or cls.__name__, cls.__doc__, methods, where, config)
-
-
-def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
-    """An instance; with the plugin's own settings where its constructor takes them."""
-    taken = [
-        parameter
-        for parameter in inspect.signature(cls).parameters.values()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    if not taken:
-        return cls()
-    if any(parameter.name == "config" for parameter in taken):
-        return cls(config=config)
-    return cls(config) if taken[0].default is _EMPTY else cls()
 
 
 def _attributes(cls: type[Any]) -> list[str]:
@@ -277,6 +278,9 @@ def read_function(function: Callable[..., Any]) -> Built:
     )
     if wrong:
         raise bad_function(where_of(function), f"examples: {wrong[0][1]}")
+    if name == "<lambda>":
+        message = "expected a function with a name: write it with def"
+        raise bad_function(where_of(function), message)
     spec = CommandSpec(
         name=name,
         effects=options.effects,

@@ -16,13 +16,14 @@ import sys
 import types
 import typing
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from neuraxis.later import dataclass
-from neuraxis.notation.shapes import literal_of, union_of
+from neuraxis.marks import CLASS_KEY, KEYS_KEY
+from neuraxis.notation.shapes import literal_of, union_of, uses_names
 from neuraxis.plugins.docstring import read_docstring
 from neuraxis.specs import Json
 
@@ -118,9 +119,9 @@ def is_model(hint: Hint) -> bool:
 def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
     """What a call may say -> the member: values where JSON has them, else names."""
     members = list(hint)
-    if all(isinstance(member.value, str | int | float) for member in members):
-        return {member.value: member for member in members}
-    return {member.name: member for member in members}
+    if uses_names(hint):
+        return {member.name: member for member in members}
+    return {member.value: member for member in members}
 
 
 def has_forward(hint: Hint) -> bool:
@@ -249,6 +250,8 @@ def _generic(
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             return {"type": "array", "items": schema_of(args[0], defs)}
+        if not args:  # `tuple[()]`
+            return {"type": "array", "maxItems": 0}
         return {
             "type": "array",
             "prefixItems": [schema_of(arg, defs) for arg in args],
@@ -257,7 +260,9 @@ def _generic(
             "maxItems": len(args),
         }
     if origin in MAPPINGS:
-        return {"type": "object", "additionalProperties": schema_of(args[1], defs)}
+        values = schema_of(args[1], defs)
+        own = {} if args[0] in (str, Any) else {KEYS_KEY: True}
+        return {"type": "object", "additionalProperties": values, **own}
     return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
 
 
@@ -301,14 +306,16 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     if is_model(hint):
         return _model(hint, defs)
     if dataclasses.is_dataclass(hint):
-        fields = [item for item in dataclasses.fields(hint) if item.init]
+        fields = dataclasses.fields(hint)
         required = [
             item.name
             for item in fields
-            if item.default is dataclasses.MISSING
+            if item.init
+            and item.default is dataclasses.MISSING
             and item.default_factory is dataclasses.MISSING
         ]
-        return _object(hint, [item.name for item in fields], required, defs)
+        inside = {item.name for item in fields if not item.init}
+        return _object(hint, [item.name for item in fields], required, defs, inside)
     if typing.is_typeddict(hint):
         keys = getattr(hint, "__required_keys__", frozenset[str]())
         names = list(hint.__annotations__)
@@ -318,10 +325,9 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         names: list[str] = list(getattr(hint, "_fields", ()))
         required = [name for name in names if name not in defaults]
         return _object(hint, names, required, defs)
-    for base in hint.__mro__[1:-1]:  # a subclass of a type that JSON has
-        if base in SIMPLE and base not in (int, float):
-            return dict(SIMPLE[base])
-    return _opaque(hint)
+    bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
+    known = bases and bases[0] not in (int, float)  # a subclass of what JSON has
+    return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
 
 
 def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
@@ -343,7 +349,11 @@ def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
 
 
 def _object(
-    hint: type[Any], names: list[str], required: list[str], defs: Defs
+    hint: type[Any],
+    names: list[str],
+    required: list[str],
+    defs: Defs,
+    inside: Collection[str] = (),
 ) -> dict[str, Json]:
     name = defs.name(hint)
     ref: dict[str, Json] = {"$ref": f"#/$defs/{name}"}
@@ -362,12 +372,19 @@ def _object(
     properties: dict[str, Json] = {}
     for field_name in names:
         properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+        if field_name in inside:  # it is answered, and not given
+            properties[field_name]["readOnly"] = True
         if text := doc.names.get(field_name):
             properties[field_name]["description"] = text
     schema["properties"] = properties
     if required:
         schema["required"] = required
     schema["additionalProperties"] = False
+    used: dict[str, Json] = {}
+    _used_defs(properties, defs.schemas, used)
+    if "x-type" in repr([properties, used]) and not typing.is_typeddict(hint):
+        # no JSON makes such an object whole
+        schema[CLASS_KEY] = f"{hint.__module__}.{hint.__qualname__}"
     if "$ref" not in repr(properties):
         _flat[hint] = schema
     return ref

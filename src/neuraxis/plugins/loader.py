@@ -10,6 +10,7 @@ whole manifest. Nothing that a manifest names is ever imported.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,8 +20,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, NeuraxisError
-from neuraxis.plugins.calling import Caller, caller_of
-from neuraxis.plugins.function import make_instance, plugin_from
+from neuraxis.plugins.calling import FILE_MODULE, Caller, caller_of
+from neuraxis.plugins.function import plugin_from
+from neuraxis.plugins.instances import make_instance
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.sentences import nearest
 from neuraxis.specs import CommandSpec, PluginSpec
@@ -62,8 +64,10 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     if name in known:
         return _entry_point(known[name], allowed_dirs)
     if _exists(name):
+        short = (Path(name).expanduser() / "config.yml").is_file()
         raise ConfigError(
             f"{name}: expected a folder with a {FILE_NAME}, a manifest, or a .py file"
+            + f"; its config.yml must be named {FILE_NAME}" * short
         )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
@@ -71,8 +75,8 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     listed = ", ".join(names) or "none"
     raise ConfigError(
-        f"plugin {name!r}: there is no such folder and no such name.{hint} "
-        f"Names there are: {listed}"
+        f"plugin {name!r}: there is no such file, no such folder and no such name."
+        f"{hint} Names there are: {listed}"
     )
 
 
@@ -176,7 +180,7 @@ def _import(code: Path) -> ModuleType:
 
     digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
     folder = re.sub(r"\W", "_", code.parent.name)
-    name = f"_neuraxis_plugin_{folder}_{digest}"
+    name = f"{FILE_MODULE}{folder}_{digest}"
     found = importlib.util.spec_from_file_location(
         name, code, submodule_search_locations=[str(code.parent)]
     )
@@ -189,7 +193,7 @@ def _import(code: Path) -> ModuleType:
         found.loader.exec_module(module)
     except NeuraxisError as error:
         del sys.modules[name]
-        raise _error(str(code), str(error)) from error
+        raise _error(str(code), str(error), _line_of(error, code)) from error
     except (Exception, SystemExit) as error:  # a script that ends itself
         del sys.modules[name]
         raise _error(str(code), _raised(error), _line_of(error, code)) from error
@@ -201,16 +205,20 @@ def _import(code: Path) -> ModuleType:
 
 def _raised(error: BaseException) -> str:
     first = next(iter(str(error).splitlines()), "")
-    return f"importing it raised {type(error).__name__}: {first}"
+    hint = ""
+    if isinstance(error, ModuleNotFoundError):
+        hint = f"; is it installed for {sys.executable}?"
+    return f"importing it raised {type(error).__name__}: {first}{hint}"
 
 
 def _line_of(error: BaseException, code: Path) -> int:
     """The last line of the plugin's own file that the error passed through."""
-    if isinstance(error, SyntaxError) and error.filename == str(code):
+    file = str(code.absolute())  # as the import system calls it
+    if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 0
     line, trace = 0, error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(code):
+        if trace.tb_frame.f_code.co_filename == file:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
@@ -239,12 +247,27 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
         else:
             what = "method of Plugin" if holder is not module else "function"
             message = f"there is no {what} for the command {item.name!r}"
+            message += _meant(re.sub(r"\W", "_", item.name), holder, module)
             problems.append(_problem(code, message))
             continue
         commands[item.name] = command
     if problems:
         raise ManifestError(tuple(problems))
     return commands
+
+
+def _meant(name: str, holder: Any, module: ModuleType) -> str:
+    """What the author may have meant by the function that is not there."""
+    for key, value in vars(module).items():
+        if isinstance(value, type) and callable(getattr(value, name, None)):
+            return f"; the class {key} has it: a plugin's class must be named Plugin"
+    there = [
+        key
+        for key in dir(holder)
+        if not key.startswith("_") and inspect.isroutine(getattr(holder, key, None))
+    ]
+    close = nearest(name, there)
+    return f"; there is {close[0]}: both must have one name" if close else ""
 
 
 def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
@@ -313,8 +336,14 @@ def _named(
         return _command(spec, item, caller, caller.run), []
     renamed = _renamed(item, caller)
     given = {renamed.get(name, name) for name in item.parameter_names}
+    plain = getattr(getattr(function, "__func__", None), "__code__", None)
+    first = plain.co_varnames[: plain.co_argcount][:1] if plain is not None else ()
     problems = [
-        _problem(code, f"{function.__name__}() takes no parameter {name!r}")
+        _problem(
+            code,
+            f"{function.__name__}() takes no parameter {name!r}"
+            + "; its first parameter must be self" * ((name,) == first),
+        )
         for name in sorted(given - set(caller.hints))
         if not caller.open
     ]

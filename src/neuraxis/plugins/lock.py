@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -183,7 +184,9 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
 def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
     message = (
         f"the plugin {spec.name!r} is not as it was accepted in {file.name}: {line}. "
-        f"If that is right, run: neuraxis plugins lock --accept {spec.name}"
+        "If that is right, run: neuraxis plugins lock "
+        # by its place: it need not be one of the built-in ones and of the settings
+        f"{shlex.quote(spec.source or spec.name)} --accept {shlex.quote(spec.name)}"
     )
     return ManifestProblem(file=spec.source or spec.name, line=0, message=message)
 

@@ -8,7 +8,7 @@ what the author typed, a key stands once, aliases cannot blow up, tags are refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Any, cast
 
@@ -61,8 +61,22 @@ class Tree:
         return 0
 
 
-def read_yaml(text: str, file: str) -> Tree:
-    """The document in `text`.
+def _detail(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What is wrong, in the words of somebody who indents for the first time."""
+    mark = error.problem_mark
+    lines = text.splitlines()
+    if mark is not None and mark.line < len(lines):
+        before = lines[mark.line][: mark.column + 1]
+        if "\t" in before and not before.strip():
+            return "a tab stands before the text; indent with spaces"
+    detail = " ".join(part for part in (error.context, error.problem) if part)
+    if (error.context or "").startswith("while parsing a block"):
+        detail += "; what belongs together must begin at the same column"
+    return detail
+
+
+def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
+    """The document in `text`; under the keys `data`, names and types mean nothing.
 
     Raises:
         ManifestError: it is no YAML, or more than the limits allow.
@@ -74,10 +88,8 @@ def read_yaml(text: str, file: str) -> Tree:
         root = _compose(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        detail = " ".join(part for part in (error.context, error.problem) if part)
-        raise _refused(
-            file, mark.line + 1 if mark else 0, f"not valid YAML: {detail}"
-        ) from error
+        line = mark.line + 1 if mark else 0
+        raise _refused(file, line, f"not valid YAML: {_detail(error, text)}") from error
     except yaml.YAMLError as error:
         raise _refused(file, 0, f"not valid YAML: {error}") from error
     except UnicodeEncodeError as error:
@@ -85,7 +97,7 @@ def read_yaml(text: str, file: str) -> Tree:
         raise _refused(file, line, "half of a character stands here") from error
     if root is None:
         raise _refused(file, 0, "expected a mapping, the file is empty")
-    reader = _Reader(file=file)
+    reader = _Reader(file=file, data=data)
     value = reader.read(root, (), _Mode())
     return Tree(
         value=value, file=file, lines=reader.lines, problems=tuple(reader.problems)
@@ -136,6 +148,7 @@ _DATA = _Mode(data=True)
 @dataclass(slots=True)
 class _Reader:
     file: str
+    data: Collection[str] = ()
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     nodes: int = 0
@@ -178,9 +191,12 @@ class _Reader:
                     f"{key}: {value.value} is read as the text {value.value!r}; "
                     "write it in quotes",
                 )
-            found[key] = self.read(
-                value, place, _mode_of(key, value, path, mode, typed, nodes)
+            inner = (
+                _DATA
+                if key in self.data
+                else _mode_of(key, value, path, mode, typed, nodes)
             )
+            found[key] = self.read(value, place, inner)
             if key in ("enum", "item_enum") and typed is not None:
                 self._warn_of_members(value, line)
         return found

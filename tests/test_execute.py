@@ -1,0 +1,197 @@
+"""One step: what a command does in odd ways ends in a result all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from neuraxis import Answer, Budget, Session, command
+from neuraxis.policy import EVERYTHING
+from neuraxis.testing import ScriptedModel
+
+
+def _block(*intents: dict[str, Any]) -> str:
+    return json.dumps(list(intents))
+
+
+def _answer(plugins: list[Any], *replies: str, **options: Any) -> Answer:
+    model = ScriptedModel([*replies, "done"])
+    session = Session(model=model, plugins=plugins, policy=EVERYTHING, **options)
+    return session.run_sync("go")
+
+
+class Panic(BaseException):
+    """As Rust code under Python (polars, pydantic) raises one."""
+
+
+@pytest.mark.parametrize("raised", [Panic("index out of bounds"), GeneratorExit("g")])
+def test_what_is_no_exception_of_pythons_fails_the_call_only(
+    raised: BaseException,
+) -> None:
+    """In a thread; the run goes on."""
+
+    @command(effects="read")
+    def breaks() -> str:
+        """Breaks."""
+        raise raised
+
+    answer = _answer([breaks], _block({"tool": "breaks"}))
+    assert answer.outcome == "answered"
+    error = answer.calls[0].error
+    assert error is not None
+    assert type(raised).__name__ in error.message
+
+
+def test_a_panic_on_the_loop_fails_the_call_only() -> None:
+    """Of a command that needs no thread, among others that overlap."""
+
+    @command(effects="read", blocking=False)
+    def breaks() -> str:
+        """Breaks."""
+        raise Panic("no")
+
+    @command(effects="read")
+    async def waits() -> str:
+        """Waits."""
+        await asyncio.sleep(0)
+        raise BaseExceptionGroup("several", [Panic("no")])
+
+    asked = _block({"tool": "breaks"}, {"tool": "waits"})
+    answer = _answer([breaks, waits], asked, on_error="continue")
+    assert [call.status for call in answer.calls] == ["failed", "failed"]
+    assert answer.outcome == "answered"
+
+
+def test_a_generators_body_has_its_thread_and_its_time_limit() -> None:
+    """It holds up nobody else while it runs."""
+
+    @command(effects="read", time_limit=0.2)
+    def slowly() -> Iterator[int]:
+        """Gives numbers, one by one."""
+        for number in range(20):
+            time.sleep(0.05)
+            yield number
+
+    @command(effects="read")
+    async def looks() -> float:
+        """The longest time that the loop did not turn."""
+        worst, until = 0.0, time.perf_counter() + 0.3
+        while (now := time.perf_counter()) < until:
+            await asyncio.sleep(0.01)
+            worst = max(worst, time.perf_counter() - now)
+        return worst
+
+    asked = _block({"tool": "looks"}, {"tool": "slowly"})
+    looked, gave = _answer([slowly, looks], asked).calls
+    assert looked.value < 0.5
+    assert gave.error is not None
+    assert gave.error.code == "timeout"
+
+
+class World:
+    """Something that commands look at and change."""
+
+    def __init__(self) -> None:
+        self.state = 0
+
+    @command(effects="read")
+    def look(self) -> int:
+        """How it is."""
+        return self.state
+
+    @command(effects="once")
+    def change(self) -> int:
+        """Changes it."""
+        self.state += 1
+        return -1
+
+    @command(effects="once")
+    def half(self) -> int:
+        """Changes it, and fails."""
+        self.state += 1
+        raise RuntimeError("half done")
+
+
+def test_after_an_effect_that_failed_a_look_is_a_new_one() -> None:
+    """What was seen before it is not told as what is now."""
+    look, half = {"tool": "look"}, {"tool": "half"}
+    replies = [_block(look), _block(look), _block(half), _block(look)]
+    answer = _answer([World()], *replies)
+    assert [call.value for call in answer.calls] == [0, 0, None, 1]
+    assert answer.calls[-1].warnings == ()
+
+
+def test_after_an_effect_that_was_there_before_a_look_is_a_new_one() -> None:
+    """A second, equal effect changes as much as the first; a third is not done."""
+    look, change = {"tool": "look"}, {"tool": "change"}
+    answer = _answer([World()], _block(*[look, look, change] * 3, look))
+    assert [call.value for call in answer.calls] == [0, 0, -1, 1, 1, -1, 2, 2, -1, 2]
+    assert [bool(call.warnings) for call in answer.calls[-2:]] == [True, True]
+
+
+def test_a_run_whose_commands_never_wait_ends_in_its_seconds() -> None:
+    """No timer is heard there; the next turn sees the clock."""
+
+    @command(effects="read", blocking=False)
+    def works(n: int) -> int:
+        """Keeps the loop busy."""
+        time.sleep(0.05)
+        return n
+
+    replies = [_block({"tool": "works", "n": n}) for n in range(15)]
+    answer = _answer([works], *replies, budget=Budget(seconds=0.2))
+    assert answer.outcome == "budget"
+    assert len(answer.calls) < 10
+
+
+def test_a_failed_task_group_leaves_no_trace_in_the_run() -> None:
+    """The run's own time limit is still told as one."""
+
+    @command(effects="read")
+    async def group() -> int:
+        """Fails in a task of its own."""
+
+        async def fails() -> None:
+            await asyncio.sleep(0)
+            raise ValueError("in a task")
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fails())
+        return 1
+
+    @command(effects="read")
+    async def waits() -> int:
+        """Waits."""
+        await asyncio.sleep(30)
+        return 1
+
+    replies = [_block({"tool": "group"}), _block({"tool": "waits"})]
+    answer = _answer([group, waits], *replies, budget=Budget(seconds=0.3))
+    assert answer.outcome == "budget"
+
+
+@pytest.mark.parametrize("effects", ["once", "read"])
+def test_what_was_done_before_the_time_was_up_is_in_the_answer(effects: Any) -> None:
+    """Also of the plan in whose middle the run ended."""
+
+    @command(effects=effects)
+    async def gives(n: int) -> int:
+        """Gives a number."""
+        return n
+
+    @command(effects=effects)
+    async def waits() -> int:
+        """Waits."""
+        await asyncio.sleep(30)
+        return 1
+
+    numbers = [{"tool": "gives", "n": n} for n in (1, 2)]
+    asked = _block(*numbers, {"tool": "waits"})
+    answer = _answer([gives, waits], asked, budget=Budget(seconds=0.3))
+    assert answer.outcome == "budget"
+    assert [call.value for call in answer.calls] == [1, 2]
