@@ -110,7 +110,8 @@ def read_saved_plan(data: bytes) -> None:
         must(checks.can_be_stored(call.arguments), "arguments that are no JSON")
     for parameter in plan.parameters:
         must(Schema(parameter.schema).defect is None, "a parameter of no type")
-        parameter.sample  # noqa: B018
+    assumed = plan.values([], samples=True)
+    must(assumed.keys() == {item.name for item in plan.parameters}, "one has no value")
 
 
 _MANIFEST = """

@@ -70,11 +70,12 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
         usage, budget = runtime.usage, runtime.budget
         usage.steps += 1
         times = usage.by_tool[tool] = usage.by_tool.get(tool, 0) + 1
+        usage.counted.append((call.id, tool))
         if usage.steps > budget.steps or times > budget.steps_per_tool:
             raise Refused(_exhausted(tool, runtime))
         seen = usage.seen.get(key)
-        if seen is not None and seen[0] >= budget.repeats:
-            result = _again(seen[1], step, seen[0] + 1, runtime)
+        if seen is not None and len(seen) >= budget.repeats:
+            result = _again(seen[-1], step, len(seen) + 1, runtime)
         else:
             origins = runtime.origins
             if (
@@ -158,8 +159,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             ):
                 kept = kept or Kept(stored=False, value=value)
                 result = _looked_at(result, kept, command, runtime)
-            now = usage.seen.get(key)  # one like it may have ended in between
-            usage.seen[key] = (1 if now is None else now[0] + 1, result)
+            # one like it may have ended in between
+            usage.seen[key] = (*usage.seen.get(key, ()), result)
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():

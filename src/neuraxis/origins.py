@@ -218,6 +218,16 @@ class Origins:
             if dot:  # one item of a step that is done for each
                 self.results[whole] = self.results.get(whole, OWN) | label
 
+    def forget(self, gone: set[str]) -> None:
+        """These calls, with their items, do not count: nothing is left of an answer."""
+        for call_id in [known for known in self.results if is_of(known, gone)]:
+            del self.results[call_id]
+            self.inputs.pop(call_id, None)
+            self.fields.pop(call_id, None)
+            self.givers.pop(call_id, None)
+            self.asked.pop(call_id, None)
+            self.early.discard(call_id)
+
     def told_as(self, label: Label) -> tuple[Json, ...]:
         """A label as JSON, for the journal."""
         told = self._told.get(label)
@@ -285,6 +295,8 @@ class Origins:
                         self._is_made_of(label, event.id, event.part_of)
                     for path in event.wrote:
                         self.wrote(path, self.results.get(event.id, OWN))
+                    if event.status == "skipped":  # also if it ran: it was given up
+                        self.forget({event.id})
                 case _:
                     pass
         for call_id, event in running.items():
@@ -313,6 +325,11 @@ class Origins:
 
 def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:
     return known is not None and any(use == "run" for _, use in known[1].files)
+
+
+def is_of(call_id: str, ids: set[str]) -> bool:
+    """Whether a call is one of these, or one item of one of them."""
+    return call_id in ids or call_id.rpartition(".")[0] in ids
 
 
 def normal(path: str) -> str:

@@ -93,6 +93,7 @@ class _Overlap:
     ended: deque[int] = field(default_factory=deque[int])
     found: dict[int, Result] = field(default_factory=dict[int, Result])
     failed: dict[str, Step] = field(default_factory=dict[str, Step])
+    begun: set[str] = field(default_factory=set[str])
     stop: int = 0
     """The place of the first failed step, behind which nothing counts; else the end."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -138,6 +139,7 @@ class _Overlap:
                     self.failed[step.call.id] = step
                     self._release(here)
                     continue
+            self.begun.add(step.call.id)
             task = asyncio.create_task(self.run_one(step, runtime))
             self.tasks[here] = task
             task.add_done_callback(lambda _, here=here: self._note(here))
@@ -192,16 +194,21 @@ class _Overlap:
     def _as_if_in_order(self) -> list[Result]:
         results: list[Result] = []
         failed: dict[str, Step] = {}
+        gone: set[str] = set()
         for here, step in enumerate(self.steps):
             result = self.found.get(here)
             broken = _broken(step, failed, self.runtime)
             if broken is not None or result is None:
-                if result is not None:  # it ran early, and does not count
+                if step.call.id in self.begun:  # it ran early, and does not count
                     self.runtime.assets.forget(step.call.id)
+                    gone.add(step.call.id)
                 result = _skip(step, broken or step, self.runtime)
             results.append(result)
             if result.status != "done":
                 failed[step.call.id] = step
+        if gone:
+            self.runtime.usage.take_back(gone)
+            self.runtime.origins.forget(gone)
         return results
 
 

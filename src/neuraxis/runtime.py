@@ -14,7 +14,7 @@ from neuraxis.engines import Engine
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.later import dataclass
 from neuraxis.messages import Result
-from neuraxis.origins import Origins
+from neuraxis.origins import Origins, is_of
 from neuraxis.plan import OnError
 from neuraxis.policy import Policy
 from neuraxis.record import record
@@ -47,11 +47,27 @@ class Usage:
     by_tool: dict[str, int] = field(default_factory=dict[str, int])
     refusals: int = 0
     """How often a person said no."""
-    seen: dict[str, tuple[int, Result]] = field(
-        default_factory=dict[str, tuple[int, Result]]
+    seen: dict[str, tuple[Result, ...]] = field(
+        default_factory=dict[str, tuple[Result, ...]]
     )
+    """What each call gave, in the order of their ends, since the last effect."""
+    counted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Each step that is counted above: its call id and its tool."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
     """What the steps of a plan gave so far, for when it is cut off."""
+
+    def take_back(self, gone: set[str]) -> None:
+        """These calls, or these of all items of a step, do not count after all."""
+        for call_id, tool in self.counted:
+            if is_of(call_id, gone):
+                self.steps -= 1
+                self.by_tool[tool] -= 1
+        self.counted = [one for one in self.counted if not is_of(one[0], gone)]
+        kept = {
+            key: tuple(one for one in results if not is_of(one.call.id, gone))
+            for key, results in self.seen.items()
+        }
+        self.seen = {key: results for key, results in kept.items() if results}
 
 
 @record(frozen=True, slots=True, kw_only=True)

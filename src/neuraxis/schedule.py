@@ -39,26 +39,28 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     if _may_reach_a_limit(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))
-    waits = _same_calls_wait(plan, waits, runtime.budget.repeats)
+    waits = _same_calls_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
     return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
 
 
 def _same_calls_wait(
-    plan: Plan, waits: Mapping[str, frozenset[str]], repeats: int
+    plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
 ) -> Mapping[str, frozenset[str]]:
     """Let a call that is written once too often wait for those before it.
 
-    It is answered with an earlier result then, as it would be in order.
+    It is answered with an earlier result then, as it would be in order. Those of
+    earlier plans count too.
     """
+    repeats, seen = runtime.budget.repeats, runtime.usage.seen
     same: dict[str, list[str]] = {}
     more: dict[str, frozenset[str]] = {}
     for step in plan.steps:
         spec = step.command.spec
         key = f"{step.command.plugin.name}.{spec.name} {step.arguments!r}"
         earlier = same.setdefault(key, [])
-        if len(earlier) >= repeats:
+        if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
             more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
         earlier.append(step.call.id)
     return {**waits, **more} if more else waits
