@@ -385,6 +385,13 @@ async def test_finish_reasons(given: str, expected: str, ask: Ask) -> None:
             {"index": 0, "id": "b", "function": {"name": "g", "arguments": ""}},
             {"index": 0, "id": "b", "function": {"name": "g", "arguments": "{}"}},
         ],
+        [
+            {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}},
+            {"index": 0, "id": "a2", "function": {"name": "f", "arguments": '{"x"'}},
+            {"index": 0, "id": "a3", "function": {"name": "f", "arguments": ": 1}"}},
+            {"index": 0, "id": "b", "function": {"name": "g", "arguments": "{"}},
+            {"index": 0, "id": "b2", "function": {"name": "g", "arguments": "}"}},
+        ],
     ],
     ids=[
         "no index",
@@ -392,6 +399,7 @@ async def test_finish_reasons(given: str, expected: str, ask: Ask) -> None:
         "mixed, with repeats",
         "all of index 0 (Ollama, Gemini)",
         "all of index 0, in pieces, with new ids",
+        "a new id and the name with each piece",
     ],
 )
 async def test_tool_calls_of_quirky_servers(pieces: list[Any], ask: Ask) -> None:

@@ -44,7 +44,7 @@ class CallPieces:
         else:
             place = self._without_index(call_id, name)
         if place not in self._calls:
-            self._calls[place] = _CallSoFar(call_id)
+            self._calls[place] = _CallSoFar(call_id, name)
             # The id joins the call with its result: it must be there and be new.
             call_id = call_id or f"call_{secrets.token_hex(6)}"
         arguments = self._calls[place].add(arguments)
@@ -63,15 +63,17 @@ class CallPieces:
     ) -> int:
         """The place of a piece with an index: its own, unless another call has it.
 
-        A piece with a name begins another call where its id is another one, or where
-        the call is whole and more would spoil it.
+        A piece with a name begins another call where its id is another one, unless it
+        goes on with a call of that name (some servers make a new id for each piece), or
+        where the call is whole and more would spoil it.
         """
         place = self._places.setdefault(index, index)
         so_far = self._calls.get(place)
         if so_far is None or not name:
             return place
         if call_id and so_far.id:
-            another = call_id != so_far.id
+            differs = call_id != so_far.id
+            another = differs and (name != so_far.name or so_far.is_whole)
         else:
             more = bool(arguments.strip()) and not so_far.is_said_by(arguments)
             another = more and so_far.is_whole
@@ -92,10 +94,11 @@ class CallPieces:
 class _CallSoFar:
     """A call whose pieces come in; `id` is the one that the server gave, or empty."""
 
-    __slots__ = ("_pieces", "_size", "id")
+    __slots__ = ("_pieces", "_size", "id", "name")
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, name: str | None) -> None:
         self.id = call_id
+        self.name = name
         self._pieces: list[str] = []
         self._size = 0
 
@@ -114,7 +117,10 @@ class _CallSoFar:
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are a whole JSON object."""
+        text = "".join(self._pieces).rstrip()
+        if not text.endswith("}"):  # asked for each piece where each has a name
+            return False
         try:
-            return isinstance(json.loads("".join(self._pieces)), dict)
+            return isinstance(json.loads(text), dict)
         except (ValueError, RecursionError):
             return False
