@@ -62,6 +62,17 @@ def test_the_digest_is_of_all_that_matters() -> None:
     assert plan_digest([one, two]) != plan_digest([two, one])
 
 
+def test_the_digest_of_what_is_no_JSON_is_of_nothing_else() -> None:
+    """Keys of two kinds, and integers without a text, have a form of their own."""
+    for one, other in [
+        ({1: "a", "b": 2}, {"pairs": [['"b"', "0x2"], ['"0x1"', "a"]]}),
+        ([{1: 1, "b": 2}, 1], [{1: 1, "b": 2}, "0x1"]),
+        ([10**5000], [hex(10**5000)]),
+    ]:
+        assert value_digest(one) != value_digest(other)
+        assert value_digest(one) == value_digest(one)
+
+
 def test_a_yes_is_used_once_and_expires() -> None:
     """Taking it uses it up; after its time it is for nothing; close forgets it."""
     now = [0.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -200,3 +201,25 @@ def test_a_plain_function_may_answer_a_question() -> None:
     assert asyncio.run(session.call(call)).value == "paid"
     assert len(asked) == 1
     assert asked != [threading.main_thread().name]
+
+
+def test_a_question_that_expired_holds_nothing_up() -> None:
+    """Who was asked may never answer; the session and the process end all the same."""
+    answer = threading.Event()
+
+    def approve(_: ApprovalAsked) -> bool:
+        return answer.wait(30)
+
+    session = Session(
+        model=ScriptedModel(['[{"tool": "one"}]', "ok"]),
+        plugins=[one],
+        policy=Policy(default="ask"),
+        approve=approve,
+    )
+    session.approvals.expires = 0.05
+    started = time.perf_counter()
+    with session:
+        (result,) = session.run_sync("go").calls
+    assert time.perf_counter() - started < 10
+    answer.set()
+    assert result.status == "failed"

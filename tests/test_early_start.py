@@ -832,9 +832,7 @@ def _counts(events: list[Event]) -> list[str]:
     told = _told(events)
     last = {item[0]: item for item in told if item[2] != "started"}
     begun = [
-        item
-        for item in told
-        if item[2] == "started" and last[item[0]][2] != "skipped"
+        item for item in told if item[2] == "started" and last[item[0]][2] != "skipped"
     ]
     return sorted(map(repr, [*begun, *last.values()]))
 

@@ -195,3 +195,29 @@ def test_what_was_done_before_the_time_was_up_is_in_the_answer(effects: Any) -> 
     answer = _answer([gives, waits], asked, budget=Budget(seconds=0.3))
     assert answer.outcome == "budget"
     assert [call.value for call in answer.calls] == [1, 2]
+
+
+def test_C12_an_answer_too_large_to_be_said_tells_its_failure_too() -> None:
+    """It is kept as an asset, the call has failed and the next one is not run."""
+    written: list[str] = []
+
+    @command(effects="read", failure_field="success")
+    def runs() -> dict[str, Any]:
+        """Fails, and says much of it."""
+        return {"success": False, "stderr": "first " + "x" * 20_000 + " last"}
+
+    @command(effects="read")
+    def writes(text: str) -> None:
+        """Write."""
+        written.append(text)
+
+    calls = _block(
+        {"tool": "runs"}, {"tool": "writes", "text": "{{ previous_result.stderr }}"}
+    )
+    first, second = _answer([runs, writes], calls).calls
+    assert (first.status, first.stored, second.status) == ("failed", True, "skipped")
+    assert first.error is not None
+    assert "first" in first.error.message
+    assert "last" in first.error.message
+    assert len(first.error.message) < 5_000
+    assert written == []

@@ -347,6 +347,7 @@ def test_filters(inside: str, value: Any, expected: Any) -> None:
         (" | int", True, None),
         (" | float", "9" * 400, "a number"),
         (" | int", "9" * 9999, "a number"),
+        (" | int", "9007199254740993.0", "a number"),
         (" | tojson(99)", [], "indent"),
         (" | string", object(), "JSON can hold"),
         (" | list", "abc", "a list"),

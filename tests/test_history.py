@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis import CommandError, Session, command
-from neuraxis.events import CallStarted, Event
+from neuraxis.dialects import find_dialect
+from neuraxis.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    ModelFinished,
+    PlanChecked,
+)
+from neuraxis.history import history_of
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedReply
 from neuraxis.testing import ScriptedModel
@@ -152,6 +161,25 @@ async def test_what_the_program_called_itself_is_not_told(tmp_path: Path) -> Non
         )
     with session(tmp_path, session=first.id) as later:
         assert len(later.history) == 2
+
+
+def test_a_plan_of_the_program_does_not_hide_that_of_the_model() -> None:
+    """A call of the program in the middle of a run is not what the model waits for."""
+    step = {"tool": "pay", "arguments": {}}
+    names: Any = {"plugin": "p", "command": "pay", "tool": "pay"}
+    events: list[Event] = [
+        MessageSent(sender="user", receiver="model", content="go"),
+        ModelFinished(text="[...]", finish_reason="stop"),
+        PlanChecked(steps=({**step, "id": "a1"}, {**step, "id": "a2"})),
+        CallStarted(id="a1", **names, arguments={}, effects="once"),
+        PlanChecked(steps=({**step, "id": "own"},)),
+        CallStarted(id="own", **names, arguments={}, effects="once"),
+        CallFinished(id="own", **names, status="done", value="of the program"),
+    ]
+    (told,) = history_of(events, find_dialect("intents")).untold
+    assert "unknown" in told.content
+    assert "of the program" not in told.content
+    assert told.content.count('"tool":"pay"') == 2, told.content
 
 
 def test_a_failed_call_has_no_answer_to_refer_to(tmp_path: Path) -> None:

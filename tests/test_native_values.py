@@ -421,3 +421,21 @@ def test_B42_a_parameter_without_a_hint_gets_the_object(
     expected = given["day"] if expected is None else expected
     assert seen == [expected]
     assert type(seen[0]) is type(expected)
+
+
+@pytest.mark.parametrize("hint", [list, list[Any], Any])
+def test_B42_a_list_of_anything_gets_the_objects(hint: Any) -> None:
+    """A `list` says nothing of what is in it."""
+    seen: list[Any] = []
+
+    def gives() -> Any:
+        return [Part(1), Part(2)]
+
+    def takes(value: Any) -> None:
+        seen.append(value)
+
+    takes.__annotations__["value"] = hint
+    call = {"tool": "takes", "value": "{{ results[0] }}"}
+    results = _run([gives, takes], {"tool": "gives"}, call)
+    assert [result.status for result in results] == ["done", "done"], results
+    assert seen == [[Part(1), Part(2)]]

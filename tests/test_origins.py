@@ -445,6 +445,20 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
     assert is_foreign(origins.of_file("notes/x.py"))
 
 
+def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:
+    """A read behind a failed step ran, and counts as little as in the session."""
+    page = Origin(source="web.fetch", open_world=True)
+    names: Any = {"id": "a2", "plugin": "web", "command": "fetch", "tool": "fetch"}
+    started = CallStarted(**names, arguments={}, origins=to_tell(frozenset([page])))
+    done = CallFinished(**names, status="done", value="words")
+    skipped = CallFinished(**names, status="skipped")
+    for events, known in (([started, done], True), ([started, done, skipped], False)):
+        origins = Origins()
+        origins.replay(events)
+        assert ("a2" in origins.results) == known
+        assert bool(origins.read) == known
+
+
 def test_a_loop_of_repeated_answers_is_as_foreign(tmp_path: Path) -> None:
     """Each of its items is answered with an earlier result, and so is the whole."""
     loop = {"tool": "fetch", "$for_each": ["u"], "url": "{{ item }}"}

@@ -290,6 +290,78 @@ def test_a_read_that_ran_before_an_earlier_failure_is_told_as_skipped() -> None:
     ]
 
 
+@pytest.mark.parametrize("yields", [0, 2, 100_000])
+@pytest.mark.parametrize("items", [None, 3])
+def test_a_read_that_is_given_up_is_as_if_it_never_ran(
+    yields: int, items: int | None
+) -> None:
+    """Whether it had begun, or ended, before the failure: the run's budget, what was
+    seen of it and where its answer came from are those of a run in order."""
+
+    def outcome(how: str) -> Any:
+        whole = runtime()
+        known = registry(World())
+        each: Any = {} if items is None else {"for_each": list(range(items))}
+        plan = planned(
+            [
+                call(1, "look", yields=0),
+                call(0, "read", yields=5, fails=9),
+                call(2, "look", yields=yields, **each),
+                call(3, "look", yields=0),
+            ],
+            Registry([*known.plugins, plugin_from([look], name="web")]),
+        )
+        asyncio.run(_run(how, plan, whole))
+        usage, origins = whole.usage, whole.origins
+        seen = {key: [one.call.id for one in it] for key, it in usage.seen.items()}
+        own = {key: count for key, count in usage.by_tool.items() if count}
+        known_of = [*origins.results, *origins.asked, *origins.givers, *origins.early]
+        return usage.steps, own, seen, sorted(known_of)
+
+    @command(effects={"kind": "read", "open_world": True})
+    async def look(n: int, yields: int) -> int:
+        for _ in range(yields):
+            await asyncio.sleep(0)
+        return 0
+
+    assert outcome("overlapping") == outcome("in order")
+    assert outcome("in order")[0] == 2
+
+
+def test_a_call_of_an_earlier_plan_counts_as_the_same() -> None:
+    """One earlier and two at once now: the last is answered with what was given."""
+    ran: list[int] = []
+
+    @command(effects="read")
+    async def look() -> int:
+        ran.append(len(ran))
+        await asyncio.sleep(0)
+        return ran[-1]
+
+    whole = runtime(budget=Budget(repeats=2))
+    known = Registry([plugin_from([look], name="web")])
+
+    async def go() -> list[Result]:
+        def calls(*ids: str) -> Plan:
+            return planned(
+                [
+                    Call(id=own, plugin=None, command="look", arguments={})
+                    for own in ids
+                ],
+                known,
+            )
+
+        return [
+            *await run_plan(calls("a1"), whole),
+            *await run_plan(calls("a2", "a3"), whole),
+        ]
+
+    results = asyncio.run(go())
+    assert ran == [0, 1]
+    assert [result.value for result in results] == [0, 1, 1]
+    assert results[2].warnings
+
+
 def test_a_failure_stops_the_later_reads_that_still_run() -> None:
     """What would not have run is not waited for."""
     world = World()
@@ -360,6 +432,53 @@ def test_concurrency_of_a_command_is_held() -> None:
         results = asyncio.run(_run("overlapping", plan, runtime()))
         assert {result.status for result in results} == {"done"}
         assert world.most == most
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_thread_that_is_late_keeps_its_place(ends: bool) -> None:
+    """It cannot be killed: the next call waits for its end, but not for ever."""
+    running: list[int] = []
+    most: list[int] = []
+    go_on = threading.Event()
+
+    @command(effects="read", concurrency=1, time_limit=0.1)
+    def device(n: int) -> int:
+        running.append(n)
+        most.append(len(running))
+        if n == 0:
+            go_on.wait(20)
+        running.remove(n)
+        return n
+
+    known = Registry([plugin_from([device], name="lab")])
+    plan = planned([call(n, "device") for n in range(2)], known)
+    if ends:
+        timer = threading.Timer(0.15, go_on.set)
+        timer.start()
+    results = asyncio.run(_run("overlapping", plan, runtime(on_error="continue")))
+    go_on.set()
+    assert most == ([1, 1] if ends else [1])
+    told = [result.error and result.error.message for result in results]
+    assert told == [
+        "device did not end within 0.1 seconds and was stopped.",
+        None
+        if ends
+        else "device was not run: an earlier call of it was stopped and still runs.",
+    ]
+
+
+def test_a_call_waits_for_its_turn_longer_than_it_may_take() -> None:
+    """Its own time begins when it runs."""
+
+    @command(effects="read", concurrency=1, time_limit=0.1)
+    def device(n: int) -> int:
+        time.sleep(0.06)
+        return n
+
+    known = Registry([plugin_from([device], name="lab")])
+    plan = planned([call(n, "device") for n in range(4)], known)
+    results = asyncio.run(_run("overlapping", plan, runtime()))
+    assert [result.status for result in results] == ["done"] * 4
 
 
 async def test_cancelling_a_plan_leaves_nothing_behind() -> None:

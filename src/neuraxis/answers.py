@@ -22,7 +22,7 @@ class Answer:
     """Paths that commands wrote, relative to the workspace."""
     usage: Usage = NOTHING_USED
     error: str = ""
-    """Why it failed, where it failed; of an answer: that its end could not be stored."""
+    """Why it failed; of one that answered: that its end could not be stored."""
 
 
 def as_json(answer: Answer) -> Json:

@@ -70,7 +70,7 @@ def _digest(value: Any) -> str:
     try:
         text = _written(value)
     except (TypeError, ValueError):  # other keys than texts, integers without a text
-        text = _written(_plain(value))
+        text = "plain " + _written(_plain(value))  # nothing in JSON begins like that
     return _sha256(text.encode())
 
 
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Json:
         }
     if isinstance(value, list | tuple):
         return [_plain(item) for item in cast("Sequence[Any]", value)]
-    return hex(value) if type(value) is int else value
+    return {"int": hex(value)} if type(value) is int else value
 
 
 def _sha256(data: bytes | bytearray) -> str:

@@ -355,7 +355,7 @@ def _copied(runtime: Runtime) -> Runtime:
             steps=usage.steps,
             by_tool=dict(usage.by_tool),
             refusals=usage.refusals,
-            seen=dict(usage.seen),
+            seen={key: [*results] for key, results in usage.seen.items()},
         ),
         origins=replace(
             origins,

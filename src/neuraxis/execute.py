@@ -160,7 +160,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 kept = kept or Kept(stored=False, value=value)
                 result = _looked_at(result, kept, command, runtime)
             # one like it may have ended in between
-            usage.seen[key] = (*usage.seen.get(key, ()), result)
+            usage.seen.setdefault(key, []).append(result)
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -284,7 +284,6 @@ def _looked_at(
             result = replace(result, warnings=(contract.message,))
     if kept.stored:
         _tell_stored(call.id, kept, runtime)
-        return result
     error = told_failure(call, command, kept.value)
     return result if error is None else replace(result, status="failed", error=error)
 

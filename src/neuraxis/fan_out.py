@@ -16,6 +16,7 @@ from typing import Any, cast
 from neuraxis import sentences
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.deciding import Refused
+from neuraxis.engines.holding import PLACE, Places
 from neuraxis.errors import MissingExtra
 from neuraxis.events import AssetStored, CallStarted
 from neuraxis.execute import finished, keep_all, run_step
@@ -63,25 +64,34 @@ def is_asked_about(step: Step, runtime: Runtime) -> bool:
 
 
 async def _run_held(step: Step, runtime: Runtime) -> Result:
-    result = await _in_its_slot(step, runtime)
+    result = await _in_its_place(step, runtime)
     if runtime.on_error != "retry":
         return result
     for pause in PAUSES:
         if not _may_be_tried_again(step, result):
             break
         await asyncio.sleep(pause)
-        result = await _in_its_slot(step, runtime)
+        result = await _in_its_place(step, runtime)
     return result
 
 
-async def _in_its_slot(step: Step, runtime: Runtime) -> Result:
+async def _in_its_place(step: Step, runtime: Runtime) -> Result:
     spec = step.command.spec
     if spec.concurrency is None:
         return await run_step(step, runtime)
     tool = f"{step.command.plugin.name}.{spec.name}"
-    slots = runtime.slots.setdefault(tool, asyncio.Semaphore(spec.concurrency))
-    async with slots:
+    places = runtime.places.setdefault(tool, Places(spec.concurrency))
+    place = await places.take(spec.time_limit or runtime.time_limit)
+    if place is None:
+        result = _failed(step, sentences.still_busy(step.call.target))
+        finished(result, runtime, step)
+        return result
+    before = PLACE.set(place)
+    try:
         return await run_step(step, runtime)
+    finally:
+        PLACE.reset(before)
+        place.leave()
 
 
 def _may_be_tried_again(step: Step, result: Result) -> bool:

@@ -54,6 +54,8 @@ AROUND = ("response", "result", "output", "value")
 """Words that stand over an answer where a model reads it, or might."""
 LEAVE_OUT = "; leave out .{}, which is no part of the answer"
 COUNTS = "; | length counts it"
+_EXACT = 2**53
+"""Below it each whole number is one as a float, too."""
 
 
 def _items(value: Any, name: str) -> Sequence[Any]:
@@ -176,6 +178,8 @@ def _converted(value: Any, kind: Callable[[Any], int | float]) -> int | float | 
         except ValueError:
             # "12.0" for an integer, as 12.0 is taken, too
             number = kind(float(value))
+            if abs(number) >= _EXACT:
+                return None  # another number than the text says
     except (ValueError, OverflowError):
         return None
     return number if isinstance(number, int) or math.isfinite(number) else None

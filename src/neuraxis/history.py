@@ -94,7 +94,7 @@ class _Said:
     dialect: Dialect
     messages: list[Message] = field(default_factory=list[Message])
     _by_model: bool = False
-    """Whether the model writes the plans now, and not the program."""
+    """Whether the next plan is one that the model wrote, and not the program."""
     _steps: dict[str, str] = field(default_factory=dict[str, str])
     """By call id, the tools of the model's plan that it was not told of yet."""
     _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
@@ -107,7 +107,6 @@ class _Said:
         match event:
             case MessageSent(sender="user"):
                 self.tell_the_rest()
-                self._by_model = True
                 text = self.dialect.request(event.content)
                 self.messages.append(Message(role="user", content=text))
             case MessageSent(sender="system", receiver="model"):
@@ -115,13 +114,16 @@ class _Said:
                 self._ended.clear()
                 self._answer(event.content)
             case ModelFinished():
+                self._by_model = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
                 self.messages.append(
                     Message(role="assistant", content=event.text, tool_calls=calls)
                 )
-            case PlanChecked() if self._by_model and not event.problems:
-                self._steps = dict(_tool(step) for step in event.steps)
+            case PlanChecked() if self._by_model:
+                self._by_model = False
+                steps = () if event.problems else event.steps
+                self._steps = dict(_tool(step) for step in steps)
             case CallStarted() if not event.part_of:
                 self._running[event.id] = event
             case CallFinished() if not event.part_of:

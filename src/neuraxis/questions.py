@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.approvals import MOST_REFUSALS
+from neuraxis.engines.threads import Threads
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.labels import Traced, describe_traced
 from neuraxis.runtime import Approve, Runtime
@@ -25,9 +27,11 @@ def asking(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
     """What is awaited for an answer; a plain function has a thread to wait in."""
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
+    # not asyncio's: the process would not end while a question that expired stands
+    threads = Threads()
 
     async def ask(asked: ApprovalAsked) -> bool:
-        said: Any = await asyncio.to_thread(approve, asked)
+        said: Any = await threads.run(partial(approve, asked))
         return await said if inspect.isawaitable(said) else said
 
     return ask

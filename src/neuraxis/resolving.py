@@ -42,6 +42,7 @@ _LARGE = 10_000
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
 """Keys of a schema whose properties are not all that it says of an entry."""
 _REMARKS = frozenset({"description", "title", "default", "examples"})
+_OPEN = frozenset({"type", "items", "additionalProperties"})
 _NOTHING = object()
 
 
@@ -129,9 +130,10 @@ def _as_text(
     """The text of a value, unless the parameter takes it as it is: bytes, a date."""
     if schema.accepts_native(binding.path, value) is None:
         return value
-    _, said = sayable(value)
-    if isinstance(said, str):
-        return said
+    if not isinstance(value, list | dict):  # their text is written once, below
+        _, said = sayable(value)
+        if isinstance(said, str):
+            return said
     return evaluate(binding.template, resolve, True, path=binding.path)
 
 
@@ -151,14 +153,24 @@ def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> 
 def _where_anything_is_taken(
     step: Step, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> dict[Path, Any]:
-    """The objects, not their JSON, for parameters without a type hint."""
+    """The objects, not their JSON, for parameters that do not say what is in them."""
     found: dict[Path, Any] = {}
     for path in replaced:
-        node = step.command.parameters.at(path)
-        if node is not None and node.keys() <= _REMARKS:
+        schema = step.command.parameters
+        node = schema.at(path)
+        if node is not None and _is_open(node):
             for form in _objects(step, path, assets):
-                found[path] = form
+                if schema.accepts_native(path, form) is None:
+                    found[path] = form
     return found
+
+
+def _is_open(node: Mapping[str, Json]) -> bool:
+    """Whether a parameter says nothing of what is in it: no hint, `list`, `dict`."""
+    said = node.keys() - _REMARKS
+    if not said <= _OPEN or node.get("type", "array") not in ("array", "object"):
+        return False
+    return all(node[key] in ({}, True) for key in said - {"type"})
 
 
 def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import field
@@ -11,6 +10,7 @@ from pathlib import Path
 from neuraxis.approvals import Approvals
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
+from neuraxis.engines.holding import Places
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.later import dataclass
 from neuraxis.messages import Result
@@ -47,9 +47,7 @@ class Usage:
     by_tool: dict[str, int] = field(default_factory=dict[str, int])
     refusals: int = 0
     """How often a person said no."""
-    seen: dict[str, tuple[Result, ...]] = field(
-        default_factory=dict[str, tuple[Result, ...]]
-    )
+    seen: dict[str, list[Result]] = field(default_factory=dict[str, list[Result]])
     """What each call gave, in the order of their ends, since the last effect."""
     counted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Each step that is counted above: its call id and its tool."""
@@ -64,7 +62,7 @@ class Usage:
                 self.by_tool[tool] -= 1
         self.counted = [one for one in self.counted if not is_of(one[0], gone)]
         kept = {
-            key: tuple(one for one in results if not is_of(one.call.id, gone))
+            key: [one for one in results if not is_of(one.call.id, gone)]
             for key, results in self.seen.items()
         }
         self.seen = {key: results for key, results in kept.items() if results}
@@ -93,9 +91,7 @@ class Runtime:
     secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
-    slots: dict[str, asyncio.Semaphore] = field(
-        default_factory=dict[str, asyncio.Semaphore]
-    )
+    places: dict[str, Places] = field(default_factory=dict[str, Places])
     """What holds back the commands that say how many calls may run at once."""
 
 

@@ -266,6 +266,16 @@ def timed_out(target: str, seconds: float) -> CallError:
     )
 
 
+def still_busy(target: str) -> CallError:
+    """Earlier calls of the command are over their time, and do not end."""
+    return CallError(
+        code="timeout",
+        where=target,
+        message=f"{target} was not run: an earlier call of it was stopped and still "
+        "runs.",
+    )
+
+
 def cancelled(target: str) -> CallError:
     """The person stopped the run."""
     return CallError(

@@ -128,7 +128,6 @@ def to_python(value: Any, budget: Budget) -> str:
 
 
 _SCALARS = frozenset({int, float, bool, type(None)})
-_JSON_TYPES = _SCALARS | {str, list, tuple, dict}
 
 
 class _Measure:

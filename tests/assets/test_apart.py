@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -70,6 +71,16 @@ def test_mappings_and_lists_of_the_standard_library() -> None:
     made["bytes"].append(2)
     made["counts"]["b"] = 2
     assert given_ == before
+
+
+def test_a_long_queue_is_gone_through_once() -> None:
+    """Not from its nearer end to each of its places: that took seconds."""
+    given_ = deque([{"n": n} for n in range(200_000)])
+    started = time.process_time()
+    made = apart(given_)
+    assert time.process_time() - started < 1
+    assert made == given_
+    assert made[7] is not given_[7]
 
 
 def test_pairs_of_pairs_are_looked_at_once() -> None:

@@ -170,6 +170,8 @@ def test_tables_lists_and_arrays() -> None:
     array = numpy.arange(6).reshape(3, 2)
     assert plugin.asset_rows(array)["rows"] == [[0, 1], [2, 3], [4, 5]]
     assert plugin.asset_lines(array)["lines"] == ["[0, 1]", "[2, 3]", "[4, 5]"]
+    with pytest.raises(CommandError, match="Expected a table, a list or an array"):
+        plugin.asset_rows(numpy.array(5))
     assert plugin.asset_rows(numpy.zeros((2, 3, 4)))["rows"][0].startswith("<class")
 
 

@@ -49,6 +49,19 @@ PAGES: dict[str, Page] = {
     "/image": (200, "image/png", b"\x89PNG"),
     "/large": (200, "text/plain", b"word " * 100_000),
     "/huge": (200, "text/plain", b"word\n" * 1_200_000),
+    "/feed": (
+        200,
+        "application/rss+xml",
+        '<?xml version="1.0" encoding="windows-1251"?><a>Чай</a>'.encode("cp1251"),
+    ),
+    "/frames": (
+        200,
+        "text/html",
+        b'<html><frameset cols="1,2"><frame name=a src="a.html">'
+        b"<FRAME SRC='b.html'></frameset></html>",
+    ),
+    "/comment": (200, "text/html", b"<p>a</p><!-- a <script> --><p>b</p><!--><p>c"),
+    "/icon": (200, "text/html", b'<p>a</p><svg class="i"/><p>b</p>'),
     "/empty": (200, "text/html", b""),
     "/broken": (200, "text/html", b"<html><p>open <b>never <closed <<>> &#x0; &bogus"),
 }
@@ -99,6 +112,7 @@ def test_C10_short_page_is_kept_whole(fetch: Callable[[str], str]) -> None:
         ("/rot", "uryyb"),
         ("/hex", "6869"),
         ("/utf7", "+ADw-script+AD4-"),
+        ("/feed", '<?xml version="1.0" encoding="windows-1251"?><a>Чай</a>'),
     ],
 )
 def test_text_is_handed_on_as_it_is(
@@ -113,6 +127,27 @@ def test_charset_of_the_page_itself(fetch: Callable[[str], str]) -> None:
     pytest.importorskip("trafilatura")
     pytest.importorskip("html_to_markdown")
     assert "grüß" == fetch("/meta")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("/comment", "a\n\nb\n\nc"), ("/icon", "a\n\nb")]
+)
+def test_nothing_is_dropped_but_what_a_browser_hides(
+    path: str, text: str, fetch: Callable[[str], str]
+) -> None:
+    """A tag in a comment opens nothing, and a tag may close itself."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    assert text == fetch(path)
+
+
+def test_the_pages_of_frames_are_links(fetch: Callable[[str], str]) -> None:
+    """Not an empty text that looks like an empty page."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    text = fetch("/frames")
+    assert "/a.html)" in text
+    assert "/b.html)" in text
 
 
 @pytest.mark.parametrize("path", ["/large", "/huge"])

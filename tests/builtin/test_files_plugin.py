@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from neuraxis.builtin.assets.lines import lines_of
 from neuraxis.builtin.files import plugin
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
@@ -69,6 +70,19 @@ def test_read_lines(
     (tmp_path / "n.txt").write_text("1\n2\n3\n4", encoding="utf-8")
     answer = plugin.read_file("n.txt", _context(tmp_path), start, lines)
     assert {"contents": expected, "total_lines": 4} == answer
+
+
+def test_lines_end_where_an_editor_and_the_assets_end_them(tmp_path: Path) -> None:
+    """Not at a form feed or U+2028; the line endings stay."""
+    text = "a\x0cb\r\nc\u2028d\x85e\n\nf"
+    (tmp_path / "n.txt").write_bytes(text.encode())
+    assert plugin.read_file("n.txt", _context(tmp_path)) == {
+        "contents": text,
+        "total_lines": 4,
+    }
+    second = plugin.read_file("n.txt", _context(tmp_path), 2, 1)
+    assert second["contents"] == "c\u2028d\x85e\n"
+    assert lines_of(text).total == 4
 
 
 def test_read_past_the_end_is_told(tmp_path: Path) -> None:

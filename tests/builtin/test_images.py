@@ -200,6 +200,20 @@ def test_convert() -> None:
     assert plugin.convert_image(_picture(), "1").mode == "1"
 
 
+def test_grey_of_16_bits_stays_grey(tmp_path: Path) -> None:
+    """Scans have it; everything above 255 of 65,535 became white."""
+    scan = Image.new("I;16", (4, 4), 40_000)
+    assert plugin.convert_image(scan, "L").getpixel((0, 0)) == 156
+    assert plugin.convert_image(scan, "RGB").getpixel((0, 0)) == (156, 156, 156)
+    context = Context(workspace=tmp_path)
+    for name in ("s.jpg", "s.webp"):
+        plugin.save_image(scan, name, context)
+        shade = plugin.open_image(name, context).convert("L").getpixel((0, 0))
+        assert abs(shade - 156) < 4
+    plugin.save_image(scan, "s.png", context)
+    assert plugin.open_image("s.png", context).getpixel((0, 0)) == 40_000
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

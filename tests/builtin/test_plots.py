@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from typing import Any
 
 import pytest
@@ -48,6 +50,57 @@ def test_dates_are_an_axis() -> None:
         )
     )
     assert plugin.plot_line(days, "day", "n").size == (800, 500)
+
+
+def test_times_of_day_are_an_axis() -> None:
+    """As `read_table` reads 10:00; an empty cell is a gap."""
+    frame = polars.DataFrame({"at": ["10:00", None, "18:30"], "n": [1, 2, 3]})
+    frame = frame.with_columns(polars.col("at").str.to_time("%H:%M"))
+    assert plugin.plot_line(frame, "at", "n").size == (800, 500)
+    with pytest.raises(CommandError, match="holds Duration"):
+        plugin.plot_line(frame.with_columns(polars.col("at").diff()), "at", "n")
+
+
+@pytest.mark.parametrize(
+    "across", [["a", None, "c"], [[1], [2], None], [{"k": 1}, None, {"k": 2}]]
+)
+def test_what_is_no_number_has_places(across: list[Any]) -> None:
+    """Also an empty cell."""
+    frame = polars.DataFrame({"x": across, "n": [1, 2, 3]})
+    assert plugin.plot_scatter(frame, "x", "n").size == (800, 500)
+
+
+def test_many_texts_along_the_bottom_cost_no_minutes() -> None:
+    """A few of them are written; equal beginnings are not the same place."""
+    names = [f"{'a' * 40}{n}" for n in range(20_000)]
+    frame = polars.DataFrame({"x": names, "n": range(20_000)})
+    start = time.monotonic()
+    drawn = plugin.plot_line(frame, "x", "n")
+    assert time.monotonic() - start < 10
+    same = plugin.plot_line(frame.with_columns(x=polars.lit("a" * 40)), "x", "n")
+    assert drawn.tobytes() != same.tobytes()
+
+
+def test_a_histogram_of_truth_values_and_of_what_has_no_ranges() -> None:
+    """matplotlib's own errors say nothing to a model."""
+    assert plugin.plot_histogram(polars.DataFrame({"n": [True, False]}), "n").size
+    close = polars.DataFrame({"n": [1e16, 1e16 + 2]})
+    with pytest.raises(CommandError, match="'n' cannot be drawn"):
+        plugin.plot_histogram(close, "n")
+
+
+def test_a_date_that_no_axis_holds_is_told() -> None:
+    """Exports write 9999-12-31 for never."""
+    frame = polars.DataFrame({"d": [date(1, 1, 1), date(9999, 12, 31)], "n": [1, 2]})
+    with pytest.raises(CommandError, match="cannot be drawn"):
+        plugin.plot_line(frame, "d", "n")
+
+
+@pytest.mark.parametrize("command", ["plot_line", "plot_bar", "plot_scatter"])
+def test_no_column_is_told(command: str) -> None:
+    """Neither an empty picture nor a division by zero."""
+    with pytest.raises(CommandError, match="at least one column"):
+        getattr(plugin, command)(TABLE, "month", [])
 
 
 def test_the_same_table_is_the_same_picture_also_in_threads() -> None:

@@ -16,6 +16,7 @@ import pytest
 from neuraxis.errors import StorageError
 from neuraxis.events import CallStarted, MessageSent, SessionFinished
 from neuraxis.journal import Journal, open_journal
+from neuraxis.journal.claims import Claims
 
 SAID = MessageSent(
     sender="user", receiver="model", content="Write \ud800 a file\nplease"
@@ -170,6 +171,7 @@ def test_what_was_said_is_for_its_owner_only(tmp_path: Path) -> None:
     assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="locks are those of POSIX")
 def test_one_process_at_a_time_goes_on_with_a_session(tmp_path: Path) -> None:
     """Two would number their calls alike; the lock of a killed one is gone."""
     path = tmp_path / "journal.db"
@@ -201,6 +203,40 @@ def test_one_process_at_a_time_goes_on_with_a_session(tmp_path: Path) -> None:
     journal.append("s", SAID, durable=True)
     assert len(journal.read("s")) == 2
     journal.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks are those of POSIX")
+def test_closing_one_journal_keeps_the_claims_of_another(tmp_path: Path) -> None:
+    """A process that closes a file loses all its locks on it, however it opened it."""
+    path = tmp_path / "journal.db"
+    code = f"""
+        import sys
+        from pathlib import Path
+        from neuraxis.journal.claims import Claims
+        claims = Claims(Path({str(path)!r}))
+        print(*[claims.take(name) for name in ("kept", "left", "both")])
+    """
+
+    def others() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    first, second = Claims(path), Claims(tmp_path / "." / "journal.db")
+    assert first.take("kept")
+    assert first.take("both")
+    assert second.take("left")
+    assert second.take("both")
+    assert second.take("both")
+    assert others() == "False False False"
+    second.close()
+    assert others() == "False True False"
+    second.close()
+    first.close()
+    assert others() == "True True True"
 
 
 def test_a_session_that_went_on_elsewhere_is_opened_again(tmp_path: Path) -> None:

@@ -388,3 +388,15 @@ def test_folders_that_scripts_made_too_deep_are_left_out(workspace: Path) -> Non
     os.close(here)
     files.write_text(workspace, "x.txt", "x")
     assert "x.txt" in files.list_files(workspace).files
+
+
+@needs_links
+def test_a_replaced_file_is_no_more_open_than_it_was(workspace: Path) -> None:
+    """What only its owner could read stays so; nothing new may be executed."""
+    for mode, expected in ((0o600, 0o600), (0o640, 0o640), (0o755, 0o644)):
+        target = workspace / "private.txt"
+        target.write_text("old", encoding="utf-8")
+        target.chmod(mode)
+        files.write_text(workspace, "private.txt", "new")
+        assert target.stat().st_mode & 0o777 & ~expected == 0
+        assert target.read_text(encoding="utf-8") == "new"

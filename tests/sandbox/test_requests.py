@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import socket
 import ssl
 import threading
@@ -165,6 +166,20 @@ def test_redirects_are_followed(code: int) -> None:
     assert [True] == [url.endswith("/start/") for url in found.redirects]
 
 
+def test_a_blank_in_a_redirect_is_read_as_browsers_do() -> None:
+    """In the path; in a host it stays what no host has."""
+
+    def answer(client: socket.socket, path: str) -> None:
+        if path == "/start":
+            client.sendall(_redirect("/a b?c d"))
+        else:
+            reply(path.encode())(client, path)
+
+    assert b"/a%20b?c%20d" == get(answer, "/start").body
+    with pytest.raises(RequestRefused, match="percent-encoded"):
+        get(lambda client, _: client.sendall(_redirect("http://exam ple.org/")))
+
+
 def test_redirect_to_another_inner_port_is_refused() -> None:
     """Only the named host and port is open, also behind a redirect."""
     reached: list[str] = []
@@ -315,6 +330,26 @@ def test_compressed_although_not_asked_for(encoding: str) -> None:
     pack = zlib.compress if encoding == "deflate" else gzip.compress
     more = f"Content-Encoding: {encoding}\r\n"
     assert b"packed" * 100 == get(reply(pack(b"packed" * 100), more=more)).body
+
+
+def test_gzip_of_several_members_is_read_whole() -> None:
+    """As `cat a.gz b.gz` makes it, also over several pieces; padding may follow."""
+    more = "Content-Encoding: gzip\r\n"
+    texts = [b"one", os.urandom(65_536), b"", b"two"]
+    packed = b"".join(map(gzip.compress, texts))
+    assert b"".join(texts) == get(reply(packed + bytes(30), more=more)).body
+    assert b"" == get(reply(b"", more=more)).body
+    with pytest.raises(RequestFailed, match="broken gzip"):
+        get(reply(packed[:-6], more=more))
+
+
+def test_members_of_a_gzip_are_bounded_together() -> None:
+    """In what they hold, and in how many there are."""
+    more = "Content-Encoding: gzip\r\n"
+    with pytest.raises(RequestRefused, match="compressed answer of more than"):
+        get(reply(gzip.compress(bytes(3 * MIB)) * 2, more=more))
+    with pytest.raises(RequestRefused, match="too many parts"):
+        get(reply(gzip.compress(b"") * 1200, more=more))
 
 
 def test_gzip_bomb_is_refused() -> None:

@@ -80,6 +80,10 @@ def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:
     here = id(value)
     if here not in known:
         made = known[here] = value.copy()
-        for key in range(len(made)) if value.__class__ is deque else made:
+        if value.__class__ is deque:
+            made.clear()  # not place by place: far from its ends each takes long
+            made.extend([_apart(item, known, depth + 1) for item in value])
+            return made
+        for key in made:
             made[key] = _apart(made[key], known, depth + 1)
     return known[here]

@@ -29,6 +29,7 @@ STREAM_ITEMS = 100_000
 """An iterator longer than this is not consumed to its end."""
 
 _PLAIN = frozenset({str, bool, int, type(None)})
+_NO_OBJECTS = _PLAIN | {float}
 
 
 _VALUES = (
@@ -58,10 +59,10 @@ def holds_objects(value: Any) -> bool:
         item = waiting.pop()
         kind = cast("type[Any]", type(item))
         if kind is dict:
-            waiting += [part for part in item.values() if type(part) not in _PLAIN]
+            waiting += [it for it in item.values() if type(it) not in _NO_OBJECTS]
         elif kind is list or kind is tuple:
-            waiting += [part for part in item if type(part) not in _PLAIN]
-        elif kind is not float and not isinstance(item, _VALUES):
+            waiting += [it for it in item if type(it) not in _NO_OBJECTS]
+        elif not isinstance(item, _VALUES):
             return True
     return False
 

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from neuraxis.engines.holding import PLACE, Place
+
 IDLE_SECONDS = 10.0
 """An idle thread ends after this time."""
 
@@ -22,6 +24,7 @@ _Job = tuple[
     asyncio.AbstractEventLoop,
     asyncio.Future[Any],
     contextvars.Context,
+    Place | None,
 ]
 
 
@@ -36,7 +39,11 @@ class Threads:
         """Start `function` now; an abandoned future leaves its thread running."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        job = (function, loop, future, contextvars.copy_context())
+        context, place = contextvars.copy_context(), PLACE.get()
+        if place is not None:
+            place.begin()
+            context.run(PLACE.set, None)  # what a command runs itself is not held
+        job = (function, loop, future, context, place)
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
@@ -60,7 +67,7 @@ class Threads:
                 job = inbox.get()
             if job is None:
                 return
-            function, loop, future, context = job
+            function, loop, future, context, place = job
             value: Any = None
             error: BaseException | None = None
             try:
@@ -70,8 +77,8 @@ class Threads:
             with self._lock:
                 self._idle.append(inbox)
             with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-                loop.call_soon_threadsafe(_settle, future, value, error)
-            del job, function, loop, future, context, value, error
+                loop.call_soon_threadsafe(_settle, future, value, error, place)
+            del job, function, loop, future, context, value, error, place
 
     def close(self) -> None:
         """End the idle threads."""
@@ -82,8 +89,13 @@ class Threads:
 
 
 def _settle(
-    future: asyncio.Future[Any], value: Any, error: BaseException | None
+    future: asyncio.Future[Any],
+    value: Any,
+    error: BaseException | None,
+    place: Place | None,
 ) -> None:
+    if place is not None:
+        place.end()
     if future.done():  # the time limit or the person was faster
         return
     if error is None:

@@ -119,8 +119,8 @@ def write_bytes(
         )
     _check_quota(workspace, len(data), limits)
     with parent_folder(workspace, parts, create=True) as folder:
-        _check_target(folder, parts[-1], shown)
-        _replace(folder, parts[-1], shown, data)
+        mode = _check_target(folder, parts[-1], shown)
+        _replace(folder, parts[-1], shown, data, mode)
     return shown
 
 
@@ -263,11 +263,12 @@ def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
                 )
 
 
-def _check_target(folder: Folder, part: str, shown: str) -> None:
+def _check_target(folder: Folder, part: str, shown: str) -> int:
+    """Who may read and write the new file: no more than the one it replaces."""
     check_case(folder, part, shown)
     found = lstat(folder, part)
     if found is None:
-        return
+        return 0o666
     if stat.S_ISLNK(found.st_mode):
         raise FileRefused(f"{shown!r} is a link, and links are not written through.")
     if stat.S_ISDIR(found.st_mode):
@@ -276,13 +277,14 @@ def _check_target(folder: Folder, part: str, shown: str) -> None:
         raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
     if not found.st_mode & 0o222:
         raise FileRefused(f"{shown!r} is write-protected.")
+    return found.st_mode & 0o666
 
 
-def _replace(folder: Folder, part: str, shown: str, data: bytes) -> None:
+def _replace(folder: Folder, part: str, shown: str, data: bytes, mode: int) -> None:
     temporary = f".nx-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
     try:
-        fd = os.open(folder.name(temporary), flags, 0o666, dir_fd=folder.fd)
+        fd = os.open(folder.name(temporary), flags, mode, dir_fd=folder.fd)
         try:
             with os.fdopen(fd, "wb") as stream:
                 stream.write(data)

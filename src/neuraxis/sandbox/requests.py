@@ -48,6 +48,8 @@ TEXT_TYPES = (
     "application/*+json",
     "application/*+xml",
 )
+_MOST_MEMBERS = 1000
+"""Of one gzip: each costs time, however little it holds."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 Resolver = Callable[[str, int], Iterable[str]]
 Connector = Callable[[str, int, float], socket.socket]
@@ -198,7 +200,8 @@ def _one(url: Url, way: _Way) -> Response | str:
 
 def _location(header: str, url: Url) -> str:
     try:
-        return header.encode("latin-1").decode("utf-8")
+        # a blank is written by many servers, and meant as browsers read it
+        return header.encode("latin-1").decode("utf-8").replace(" ", "%20")
     except UnicodeError:
         raise RequestRefused(
             f"{url.host} redirects to something that is no URL."
@@ -261,11 +264,7 @@ def _body(
             held += piece
         else:
             # One byte more than allowed tells a bomb from a page of just that size.
-            room = limit + 1 - len(held)
-            try:
-                held += decoder.decompress(piece, room)
-            except zlib.error:
-                raise RequestFailed(f"{url.host} sent broken {encoding}.") from None
+            held += decoder.decompress(piece, limit + 1 - len(held))
             if len(held) > limit or taken > limit:
                 raise RequestRefused(
                     f"{url.host} sent a compressed answer of more than {limit} bytes."
@@ -274,18 +273,59 @@ def _body(
             return bytes(held[:limit]), True
     if response.length:
         raise RequestFailed(f"{url.host} closed the connection too early.")
-    if decoder is not None and not decoder.eof:
+    if decoder is not None and taken and not decoder.whole:
         raise RequestFailed(f"{url.host} sent broken {encoding}.")
     return bytes(held), False
 
 
-def _decoder(encoding: str, url: Url) -> zlib._Decompress | None:  # pyright: ignore[reportPrivateUsage] the class has no public name
+class _Decoder:
+    """Bytes as they were compressed: gzip of any number of members, or deflate."""
+
+    def __init__(self, encoding: str, bits: int, url: Url) -> None:
+        self._encoding, self._bits, self._url = encoding, bits, url
+        self._stream = zlib.decompressobj(bits)
+        self._members = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether what was given so far ends where a member does."""
+        return self._stream.eof
+
+    def decompress(self, piece: bytes, room: int) -> bytes:
+        """What the piece holds, at most `room` bytes of it."""
+        made = b""
+        try:
+            while piece and len(made) < room:
+                if self._stream.eof and not self._another(piece):
+                    break
+                made += self._stream.decompress(piece, room - len(made))
+                piece = self._stream.unused_data
+        except zlib.error:
+            raise RequestFailed(
+                f"{self._url.host} sent broken {self._encoding}."
+            ) from None
+        return made
+
+    def _another(self, piece: bytes) -> bool:
+        """Whether a next member begins, and not the padding that may follow one."""
+        if self._bits <= zlib.MAX_WBITS or piece[:1] != b"\x1f":
+            return False
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise RequestRefused(
+                f"{self._url.host} sent a compressed answer of too many parts."
+            )
+        self._stream = zlib.decompressobj(self._bits)
+        return True
+
+
+def _decoder(encoding: str, url: Url) -> _Decoder | None:
     if encoding == "identity":
         return None
     if encoding in ("gzip", "x-gzip"):
-        return zlib.decompressobj(16 + zlib.MAX_WBITS)
+        return _Decoder(encoding, 16 + zlib.MAX_WBITS, url)
     if encoding == "deflate":
-        return zlib.decompressobj()
+        return _Decoder(encoding, zlib.MAX_WBITS, url)
     raise RequestRefused(f"{url.host} sent the encoding {encoding[:40]!r} unasked.")
 
 

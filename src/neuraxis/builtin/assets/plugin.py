@@ -110,7 +110,8 @@ def asset_rows(
     value = _opened(asset)
     if is_table(value):
         return rows_of(frame_of(value), start, count, columns)
-    if isinstance(value, str | bytes) or not hasattr(value, "__getitem__"):
+    rows = hasattr(value, "__getitem__") and getattr(value, "shape", None) != ()
+    if isinstance(value, str | bytes) or not rows:
         raise CommandError(f"Expected a table, a list or an array: {describe(value)}.")
     if isinstance(value, Mapping):
         raise CommandError(

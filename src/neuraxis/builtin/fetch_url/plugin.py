@@ -25,9 +25,18 @@ _META = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""",
     re.IGNORECASE,
 )
+_XML = re.compile(
+    rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9_:.-]{1,40})""",
+)
+# A comment first: a tag in it opens nothing. `<svg/>` has no end tag to look for.
 _DROPPED = re.compile(
-    r"<(script|style|template|svg)\b.*?(</\1\s*>|\Z)",
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<svg\b[^<>]*/>"
+    r"|<(script|style|template|svg)\b.*?(</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
+)
+_FRAMESET = re.compile(r"</?frameset\b[^<>]*>", re.IGNORECASE)
+_FRAME = re.compile(
+    r"""<frame\b[^<>]*?\ssrc\s*=\s*["']?([^"'\s<>]+)[^<>]*>""", re.IGNORECASE
 )
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -77,13 +86,15 @@ def _markdown(answer: requests.Response) -> str:
 
 
 def _decode(answer: requests.Response) -> str:
-    """The body as text: byte order mark, header, `<meta>`, then UTF-8."""
+    """The body as text: byte order mark, header, what it says itself, then UTF-8."""
     body = answer.body
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body.decode(name, errors="replace")
     names = [answer.charset]
     if answer.content_type in _HTML and (found := _META.search(body[:4096])):
+        names.append(found[1].decode("ascii"))
+    if answer.content_type.endswith("xml") and (found := _XML.match(body[:400])):
         names.append(found[1].decode("ascii"))
     for name in names:
         if (text := _decoded(body, name)) is not None:
@@ -117,6 +128,8 @@ def _from_html(html: str, url: str) -> str:
             (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
         ) from None
     html = _DROPPED.sub(" ", html)
+    # the pages of a frameset are links, as that of an iframe is
+    html = _FRAME.sub(r'<p><a href="\1">frame</a></p>', _FRAMESET.sub(" ", html))
     if html.count("&") > MOST_ENTITIES:
         # No page has that many; the converter's time grows with their square.
         html = html.replace("&", " ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from neuraxis.builtin.workspace import quota
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
@@ -9,6 +11,8 @@ from neuraxis.sandbox import files
 from neuraxis.specs import Json
 
 LISTED = 500
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+"""As an editor and `asset_lines` count: a form feed or U+2028 ends no line."""
 
 
 def write_file(file_path: str, contents: str, context: Context) -> dict[str, Json]:
@@ -34,7 +38,7 @@ def read_file(
         text = files.read_text(context.workspace, file_path)
     except files.FileRefused as error:
         raise CommandError(str(error)) from None
-    every = text.splitlines(keepends=True)
+    every = _LINE.findall(text)
     first = (start or 1) - 1
     if first and first >= len(every):
         raise CommandError(

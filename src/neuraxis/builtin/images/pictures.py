@@ -125,6 +125,8 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
             f"Expected a name that ends in {', '.join(_SAVED)}, got "
             f"{ending or 'a name without an ending'}."
         )
+    if kind != "PNG":
+        picture = eight_bits(picture)
     if kind == "JPEG" and picture.mode not in ("RGB", "L"):
         picture = on_white(picture)
     elif kind == "WEBP" and picture.mode not in ("RGB", "RGBA"):
@@ -138,6 +140,17 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
     except (OSError, ValueError) as error:
         raise CommandError(f"The picture cannot be written: {error}.") from None
     return sink.getvalue()
+
+
+def eight_bits(picture: Any) -> Any:
+    """Grey of 16 bits (scans) as 8; Pillow's `convert` would make nearly all white."""
+    if not picture.mode.startswith("I;16"):
+        return picture
+
+    def high_byte(shade: Any) -> Any:
+        return shade * (1 / 256)
+
+    return picture.point(high_byte).convert("L")
 
 
 def on_white(picture: Any) -> Any:

@@ -151,7 +151,7 @@ def resize_image(
 
 def convert_image(img_data: Any, mode: str) -> Any:
     """Change the colours: RGB, RGBA, grey, black and white."""
-    picture = pictures.picture_of(img_data)
+    picture = pictures.eight_bits(pictures.picture_of(img_data))
     if mode == "RGB":
         return pictures.as_given(pictures.on_white(picture), img_data)
     if mode in ("L", "1") and "A" in picture.getbands():

@@ -7,6 +7,7 @@ the process, and two commands at once would draw into each other's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date, datetime
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,8 @@ from neuraxis.errors import CommandError
 MOST_POINTS = 1_000_000
 MOST_BARS = 200
 MOST_BINS = 1000
+MOST_LABELS = 30
+"""Texts along the bottom; more could not be read, and each costs milliseconds."""
 DPI = 100
 _Names = str | list[str]
 
@@ -57,10 +60,7 @@ def plot_bar(
             broad,
             label=_plain(name),
         )
-    labels = ["" if item is None else _plain(str(item)[:40]) for item in frame[x]]
-    axes.set_xticks(list(places), labels)
-    if frame.height > 6 or any(len(label) > 12 for label in labels):
-        axes.tick_params(axis="x", labelrotation=90 if frame.height > 12 else 30)
+    _label(axes, places, [_text(item) for item in frame[x].to_list()])
     return _picture(figure, axes, x, names)
 
 
@@ -83,7 +83,12 @@ def plot_histogram(
             values = values.filter(values.is_finite())
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
-    axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
+    with told():
+        values = values.cast(library().Float64)  # truth values have no ranges
+    try:
+        axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
+    except ValueError as error:  # numbers so near to each other, or so large
+        raise CommandError(f"The column {column!r} cannot be drawn: {error}") from None
     return _picture(figure, axes, column, ["count"])
 
 
@@ -97,11 +102,48 @@ def _over(
     """The columns `y`, each drawn over `x` by what `pen` takes of the axes."""
     frame, names = _columns(table, x, y)
     figure, axes = _figure(*shape)
-    across = frame[x].to_list()
+    across = _across(axes, frame[x])
     draw = pen(axes)
     for name in names:
         draw(across, _numbers(frame, name), label=_plain(name))
     return _picture(figure, axes, x, names)
+
+
+def _across(axes: Any, column: Any) -> list[Any]:
+    """Where each row stands along the bottom: its number or date, or a place."""
+    polars = library()
+    if column.dtype == polars.Time:
+        dates = needed("matplotlib.dates", "plots", "Drawing a plot")
+        axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
+        day = date(2000, 1, 1)
+        return [
+            item if item is None else datetime.combine(day, item) for item in column
+        ]
+    if column.dtype == polars.Duration:
+        raise CommandError(
+            f"The column {column.name!r} holds {column.dtype}; expected numbers, "
+            "dates, times or texts."
+        )
+    if column.dtype.is_numeric() or column.dtype.is_temporal():
+        return column.to_list()
+    texts = ["" if item is None else str(item) for item in column.to_list()]
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    step = -(-len(places) // MOST_LABELS)
+    labels = [_text(text) for text in list(places)[::step]]
+    _label(axes, range(0, len(places), step), labels)
+    return [places[text] for text in texts]
+
+
+def _text(item: Any) -> str:
+    """A value as a label."""
+    return "" if item is None else _plain(str(item)[:40])
+
+
+def _label(axes: Any, places: Sequence[int], labels: Sequence[str]) -> None:
+    """Texts along the bottom, turned where they would not fit beside each other."""
+    axes.set_xticks(list(places), labels)
+    if len(labels) > 6 or any(len(label) > 12 for label in labels):
+        axes.tick_params(axis="x", labelrotation=90 if len(labels) > 12 else 30)
 
 
 def _columns(
@@ -110,6 +152,8 @@ def _columns(
     """The frame of the table and the names of the columns that are drawn."""
     frame = frame_of(table)
     names = [y] if isinstance(y, str) else y
+    if not names:
+        raise CommandError("y: expected at least one column.")
     check_columns(frame, [x, *names])
     for name in names:
         _check_numbers(frame, name)
@@ -163,7 +207,10 @@ def _picture(figure: Any, axes: Any, across: str, names: Sequence[str]) -> Any:
     else:
         axes.legend()
     canvas = agg.FigureCanvasAgg(figure)
-    canvas.draw()
+    try:
+        canvas.draw()
+    except (ValueError, OverflowError) as error:  # no axis holds the year 9999
+        raise CommandError(f"The plot cannot be drawn: {error}") from None
     size = canvas.get_width_height()
     drawn = image.frombytes("RGBA", size, bytes(canvas.buffer_rgba()))
     return drawn.convert("RGB")

@@ -108,9 +108,14 @@ def _moment(name: str, kind: Any, text: str) -> Any:
             return written.to_date(strict=True)[0]
         if kind == polars.Time:
             return written.to_time(strict=True)[0]
-        return written.to_datetime(strict=True, time_zone=kind.time_zone)[0]
+        found = written.to_datetime(strict=True, time_zone=kind.time_zone)[0]
     except (polars.exceptions.PolarsError, AttributeError):
         raise CommandError(
             f"{name}: expected {kind} as ISO text such as 2026-01-31, got "
             f"{quote(text)}."
         ) from None
+    if found.tzinfo and not kind.time_zone:
+        raise CommandError(
+            f"{name}: the column has no time zone; leave it out of {quote(text)}."
+        )
+    return found

@@ -6,7 +6,9 @@ did not change. Polars is untyped here, since it may not be installed.
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -19,6 +21,12 @@ from neuraxis.sentences import nearest, type_name
 MOST_ROWS = 20_000_000
 """Rows of a table that is read or joined: a small file may unpack to more."""
 MOST_CELLS = 200_000_000
+_TYPED_BY = 10_000
+"""Rows that the types of a CSV file's columns are guessed from, before all are."""
+_QUOTED = re.compile(rb'"[^"]*"')
+_ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
+"""What Polars tells a programmer to try: options that no command has."""
+_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$"
 
 
 def library() -> Any:
@@ -38,7 +46,8 @@ def told() -> Generator[None]:
         yield
     except polars.exceptions.PolarsError as error:
         text = str(error).partition("\n\nThis error occurred")[0]
-        raise CommandError(" ".join(text.split())[:400]) from None
+        said = _ADVICE.sub("", " ".join(text.split()))
+        raise CommandError(said[:400].rstrip()) from None
     except BaseException as error:
         # a broken file can make the Rust side give up by an exception of its own,
         # which is no `Exception` and would end the worker
@@ -89,14 +98,7 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
     with told():
         match ending:
             case ".csv" | ".tsv" | ".txt":
-                frame = polars.read_csv(
-                    source,
-                    separator=separator
-                    or ("\t" if ending == ".tsv" else separator_of(data)),
-                    try_parse_dates=True,
-                    infer_schema_length=10_000,
-                    n_rows=most + 1,
-                )
+                frame = _csv(_utf8(data), separator, ending, most)
             case ".parquet":
                 _check_cells(polars.scan_parquet(source))
                 source.seek(0)
@@ -104,7 +106,13 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
             case ".json":
                 frame = polars.read_json(source, infer_schema_length=None)
             case ".ndjson" | ".jsonl":
-                frame = polars.read_ndjson(source, infer_schema_length=None)
+                data = data.removeprefix(codecs.BOM_UTF8)
+                # an empty table is an empty file
+                frame = (
+                    polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+                    if data.strip()
+                    else polars.DataFrame()
+                )
             case _:
                 raise CommandError(
                     "Expected a file that ends in .csv, .tsv, .parquet, .json, "
@@ -113,6 +121,71 @@ def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> An
     if frame.height > most:
         raise CommandError(f"The table has more than {most} rows; split the file.")
     return frame
+
+
+def _csv(data: bytes, separator: str, ending: str, most: int) -> Any:
+    polars = library()
+    if not separator:
+        # a separator within quotes separates nothing
+        plain = _QUOTED.sub(b"", data[:65_536])
+        separator = "\t" if ending == ".tsv" else separator_of(plain)
+
+    def read(rows: int | None) -> Any:
+        return polars.read_csv(
+            data,
+            separator=separator,
+            try_parse_dates=True,
+            infer_schema_length=rows,
+            n_rows=most + 1,
+        )
+
+    try:
+        frame = read(_TYPED_BY)
+    except polars.exceptions.ComputeError:
+        # a later row may be what the first ones did not let expect: 1.5 after integers
+        frame = read(None)
+    return frame if separator == "," else _decimal_commas(frame)
+
+
+def _utf8(data: bytes) -> bytes:
+    """The text in UTF-8, as Polars takes it; spreadsheets also save in others.
+
+    Raises:
+        CommandError: it is in none that we know.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode()
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), 1 << 20):  # no second copy of a large file
+            decoder.decode(data[at : at + (1 << 20)])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        try:
+            return data.decode("cp1252").encode()
+        except UnicodeDecodeError:
+            raise CommandError(
+                "The file is no text: neither in UTF-8 nor in Windows-1252."
+            ) from None
+    return data
+
+
+def _decimal_commas(frame: Any) -> Any:
+    """Columns of texts such as 2,5 and 1.234,50 as numbers.
+
+    Not where each comma has three digits after it: 1,234 may be a thousand.
+    """
+    polars = library()
+    texts = [name for name, kind in frame.schema.items() if kind == polars.String]
+    made: list[Any] = []
+    for name in texts:
+        column = polars.col(name).str
+        numbers = column.contains(_COMMA).all()
+        clear = column.contains(r",(\d{1,2}|\d{4,})$").any()
+        if frame.select(numbers & clear).item():
+            bare = column.replace_all(".", "", literal=True).str
+            made.append(bare.replace(",", ".", literal=True).cast(polars.Float64))
+    return frame.with_columns(made) if made else frame
 
 
 def _check_cells(lazy: Any) -> None:
@@ -168,6 +241,12 @@ def _check_writable(frame: Any, ending: str) -> None:
                 f"The column {name!r} holds {kind}, which {ending} has no form for; "
                 "select the other columns first."
             )
+
+
+def worded() -> tuple[Any, ...]:
+    """The types of texts and bytes, which nothing is computed from."""
+    polars = library()
+    return (polars.String, polars.Categorical, polars.Enum, polars.Binary)
 
 
 def check_columns(frame: Any, names: Sequence[str]) -> None:

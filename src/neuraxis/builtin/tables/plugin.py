@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, cast
 
 from neuraxis.builtin import workspace
@@ -14,6 +15,7 @@ from neuraxis.specs import Json
 FILE_BYTES = 200_000_000
 DESCRIBED = 60
 """Columns that one description holds."""
+_OF_NUMBERS = ("sum", "mean", "median", "std")
 
 
 def read_table(
@@ -87,6 +89,11 @@ def _aggregation(frame: Any, given: dict[str, Json]) -> Any:
     frames.check_columns(frame, [str(column)])
     # the schema's enum holds these and `distinct` only
     method = "n_unique" if function == "distinct" else function
+    kind = frame.schema[str(column)]
+    if function in _OF_NUMBERS and (kind.is_nested() or kind in frames.worded()):
+        raise CommandError(
+            f"{function}: the column {column!r} holds {kind}; expected numbers."
+        )
     made = getattr(polars.col(str(column)), method)()
     return made.alias(str(given.get("name") or f"{column}_{function}"))
 
@@ -112,20 +119,35 @@ def join_tables(
             left_on=on,
             right_on=others,
             how=how,
+            suffix=_suffix(first.columns, second.columns),
             maintain_order="left_right",
             coalesce=True if how in ("left", "full") else None,
         )
 
 
+def _suffix(left: list[str], right: list[str]) -> str:
+    """What a column of the right table gets whose name the left one has, too.
+
+    The left one may have such a column from an earlier join.
+    """
+    shared, taken = set(left) & set(right), {*left, *right}
+    suffixes = (f"_right{number if number > 1 else ''}" for number in count(1))
+    return next(
+        suffix
+        for suffix in suffixes
+        if not any(f"{name}{suffix}" in taken for name in shared)
+    )
+
+
 def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> None:
     """A join of keys that stand often on both sides can outgrow the memory."""
     polars = frames.library()
-    left = first.group_by(on).agg(polars.len().alias("_left"))
-    right = second.group_by(others).agg(polars.len().alias("_right"))
+    keys = "".join((*on, *others))  # longer than any of them: no key has this name
+    left = first.group_by(on).agg(polars.len().alias(f"left {keys}"))
+    right = second.group_by(others).agg(polars.len().alias(f"right {keys}"))
     both = left.join(right, left_on=on, right_on=others, how="inner")
-    rows = both.select(
-        (polars.col("_left").cast(polars.Int64) * polars.col("_right")).sum()
-    ).item()
+    here, there = polars.col(f"left {keys}"), polars.col(f"right {keys}")
+    rows = both.select((here.cast(polars.Int64) * there).sum()).item()
     if rows > frames.MOST_ROWS:
         raise CommandError(
             f"The join would have {rows} rows, at most {frames.MOST_ROWS} are made: "

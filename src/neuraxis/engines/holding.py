@@ -1,0 +1,72 @@
+"""Calls of one command flow in; so many at once may run, and the others wait.
+
+A thread cannot be killed: one that is over its time limit, or whose call is given up,
+still runs. It keeps its place until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+
+
+class Places:
+    """How many calls of a command may run at once, in one loop."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._free = asyncio.Semaphore(most)
+        self._late = 0
+
+    async def take(self, seconds: float) -> Place | None:
+        """A place, or None: for so long, threads of calls that are over have them."""
+        while True:
+            all_late = self._late >= self._most
+            try:
+                async with asyncio.timeout(seconds if self._free.locked() else None):
+                    await self._free.acquire()
+            except TimeoutError:
+                if all_late:
+                    return None
+            else:
+                return Place(self)
+
+    def ended(self, place: Place) -> None:
+        """A call is over; its threads may still run."""
+        if place.threads:
+            self._late += 1
+        else:
+            self._free.release()
+
+    def left(self) -> None:
+        """The last thread of a call that is over has ended."""
+        self._late -= 1
+        self._free.release()
+
+
+class Place:
+    """That of one call; used in the thread of its loop only."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._is_over = False
+        self.threads = 0
+
+    def begin(self) -> None:
+        """A thread begins to work for the call."""
+        self.threads += 1
+
+    def end(self) -> None:
+        """A thread of the call has ended."""
+        self.threads -= 1
+        if self._is_over and not self.threads:
+            self._places.left()
+
+    def leave(self) -> None:
+        """The call is over."""
+        self._is_over = True
+        self._places.ended(self)
+
+
+PLACE: ContextVar[Place | None] = ContextVar("neuraxis_place", default=None)
+"""That of the call that is run here; its threads keep it."""
