@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -182,6 +181,8 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
 
 
 def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
+    import shlex  # no first run should wait for it
+
     message = (
         f"the plugin {spec.name!r} is not as it was accepted in {file.name}: {line}. "
         "If that is right, run: neuraxis plugins lock "
