@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from neuraxis.record import record
 from neuraxis.specs import Json
@@ -246,7 +246,7 @@ def to_json(event: Event) -> dict[str, Json]:
     written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
     for name in event.__slots__:
         value: Any = getattr(event, name)
-        written[name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+        written[name] = list(value) if value.__class__ is tuple else value
     return written
 
 
@@ -269,7 +269,7 @@ def from_json(written: Mapping[str, Json]) -> Event | Unknown:
                 return unknown
             if item.type == "str" and not isinstance(value, str):
                 return unknown
-            values[item.name] = tuple(value) if is_tuple else value  # pyright: ignore[reportUnknownArgumentType]
+            values[item.name] = tuple(cast("list[Json]", value)) if is_tuple else value
         elif item.default is MISSING and item.default_factory is MISSING:
             return unknown
     return cls(**values)

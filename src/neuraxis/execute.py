@@ -122,7 +122,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 code,
                 *_passed(call, command, passed, label, runtime)
                 if command.context_name or command.bare
-                else ((), passed, None),  # pyright: ignore[reportArgumentType]
+                else ((), passed, None),  # pyright: ignore[reportArgumentType] - an object: not bare
                 is_async=command.is_async,
                 blocking=spec.blocking,
                 seconds=spec.time_limit or runtime.time_limit,

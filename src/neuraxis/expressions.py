@@ -277,7 +277,8 @@ class _Reader:
             elif numbers[2:] == [0]:
                 raise _Syntax("a slice whose step is not 0", "0")
             else:
-                key = Slice(**dict(zip(("start", "stop", "step"), numbers)))  # noqa: B905
+                start, stop, step = (*numbers, None, None)[:3]
+                key = Slice(start=start, stop=stop, step=step)
         if key is None:
             raise self.wrong("a key in quotes or an integer after [")
         self.skip()

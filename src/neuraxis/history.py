@@ -213,5 +213,5 @@ def _error(told: Json) -> CallError | None:
         code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
         message=str(error.get("message")),
         where=str(error.get("where", "")),
-        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType]
+        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
     )

@@ -174,12 +174,12 @@ def _items(loop: Loop, runtime: Runtime) -> Sequence[Json] | None:
     if not all(runtime.assets.known(ref.asset_id) for ref in refs):
         return None
     try:
-        items = loop.items(runtime.assets.resolve)
+        found = loop.items(runtime.assets.resolve)
     except (ReferenceFailure, ReferenceLost):
         return None
-    if not isinstance(items, list) or not items or len(items) > loop.most:  # pyright: ignore[reportUnknownArgumentType]
-        return None  # the step will tell it
-    return cast("list[Json]", items)
+    items = cast("list[Json]", found) if isinstance(found, list) else []
+    # what is no list, or is too long, the step will tell
+    return items if 0 < len(items) <= loop.most else None
 
 
 def _known_arguments(step: Step, runtime: Runtime) -> tuple[Json, frozenset[Path]]:

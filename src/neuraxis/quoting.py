@@ -50,7 +50,7 @@ def type_name(value: Any) -> str:
         case dict():
             return "object"
         case _:
-            cls: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+            cls: type[Any] = value.__class__
             return f"{cls.__module__}.{cls.__qualname__}"
 
 

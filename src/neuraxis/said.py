@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import overload
+from typing import cast, overload
 
 from neuraxis.messages import Message
 
@@ -66,7 +66,7 @@ class Said(Sequence[Message]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Said | tuple):
-            return tuple(self) == tuple(other)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            return tuple(self) == tuple(cast("Sequence[Message]", other))
         return NotImplemented
 
     def __hash__(self) -> int:

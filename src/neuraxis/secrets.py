@@ -154,7 +154,7 @@ class Secrets:
         if isinstance(value, dict):
             entries = cast("dict[Any, Any]", value)
             return {self.scrub(key): self.scrub(part) for key, part in entries.items()}
-        if type(value) in (list, tuple, set, frozenset):  # pyright: ignore[reportUnknownArgumentType]
+        if value.__class__ in (list, tuple, set, frozenset):
             items = cast("list[Any]", value)
             return type(items)(self.scrub(part) for part in items)
         return value

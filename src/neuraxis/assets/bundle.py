@@ -122,7 +122,7 @@ def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
             return ["j", value]
         case dict():
             return _dict_tree(cast("dict[Any, Any]", value), writer, depth)
-        case list() | tuple() if type(value) in (list, tuple):  # pyright: ignore[reportUnknownArgumentType]
+        case _ if value.__class__ in (list, tuple):  # not what is derived of them
             items = cast("Sequence[Any]", value)
             tag = "l" if isinstance(value, list) else "t"
             return [tag, [_tree(item, writer, depth + 1) for item in items]]

@@ -54,9 +54,10 @@ def size_of(value: Any, most: float = math.inf) -> int:
             case None | bool() | int() | float():
                 total += 8
             case Mapping() | list() | tuple():
-                if id(item) not in seen:  # pyright: ignore[reportUnknownArgumentType]
-                    seen.add(id(item))  # pyright: ignore[reportUnknownArgumentType]
-                    waiting += _parts(item)
+                container = cast("Any", item)
+                if id(container) not in seen:
+                    seen.add(id(container))
+                    waiting += _parts(container)
             case _:
                 total += _own_size(item)
     return total

@@ -365,7 +365,8 @@ def _freeze(value: Any) -> None:
         if hasattr(flags, "writeable"):
             with contextlib.suppress(ValueError):  # a view that someone else owns
                 cast("Any", flags).writeable = False
-        elif isinstance(item, dict | list | tuple) and id(item) not in seen:  # pyright: ignore[reportUnknownArgumentType]
-            seen.add(id(item))  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(item, dict | list | tuple):
             inside = cast("dict[Any, Any] | list[Any]", item)
-            waiting += inside.values() if isinstance(inside, dict) else inside
+            if id(inside) not in seen:
+                seen.add(id(inside))
+                waiting += inside.values() if isinstance(inside, dict) else inside

@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = INTERRUPTED
     except BrokenPipeError:
         # the reader of a pipe went away; nothing is left to say to it
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
         code = 0
     except NeuraxisError as error:
         _say(str(error))

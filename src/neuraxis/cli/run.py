@@ -160,7 +160,7 @@ def _drive(session: Session, request: str, watch: Any) -> Answer:
         try:
             answers.append(await session.drive(request, watch))
         finally:
-            with contextlib.suppress(NotImplementedError):
+            with contextlib.suppress(NotImplementedError):  # as above
                 loop.remove_signal_handler(signal.SIGTERM)
             await session.model.close()
 

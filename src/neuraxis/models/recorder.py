@@ -89,7 +89,7 @@ def entry(reply: Json) -> str:
     )
     # Some characters do not survive a block; JSON is YAML too and keeps them all, but
     # that YAML does not join the two halves of a character.
-    if yaml.load(written, Loader=yaml.SafeLoader) == [reply]:
+    if yaml.safe_load(written) == [reply]:
         return written
     return f"- {_HALVES.sub(_joined, json.dumps(reply))}\n"
 

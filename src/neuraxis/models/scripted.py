@@ -207,12 +207,13 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     import yaml  # slow to import, and needed for files only
 
+    # as `safe_load` does, which has libyaml's reader, eight times as fast, nowhere
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         tree: Json = (
             json.loads(text)
             if path.suffix == ".json"
-            else yaml.load(text, Loader=loader)  # a SafeLoader
+            else yaml.load(text, Loader=loader)
         )
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"{path}: not a script: {error}") from error

@@ -204,7 +204,7 @@ def _list(each: Convert | None) -> Convert | None:
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
             return value
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
         return [one(item) for item in items]
 
     return convert
@@ -221,7 +221,7 @@ def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
             return value
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
         try:
             for item in items:
                 if item.__class__ is not dict:
@@ -344,7 +344,7 @@ def _fields(
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        given: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
         if only_numbers:
             for name, other in others:
                 if given.get(name).__class__ is other:

@@ -115,14 +115,14 @@ def _loader() -> Any:
 
 def _compose(text: str) -> yaml.Node | None:
     # PyYAML's stubs leave these functions half typed.
-    compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType]
+    compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType] - see above
     return compose(text, Loader=_loader())
 
 
 def _check_depth(text: str, file: str) -> None:
     """Refuse deep nesting before `compose`, whose C recursion would crash on it."""
     depth = 0
-    parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+    parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType] - as in `_compose`
     for event in parse(text, Loader=_loader()):
         if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
             depth += 1

@@ -128,11 +128,11 @@ def asset_rows(
 
 
 def _item(item: Any, columns: list[str] | None) -> Json:
-    if columns and isinstance(item, dict):
-        row = cast("dict[str, Any]", item)
-        return {name: cell(row.get(name)) for name in columns}
     if isinstance(item, dict):
-        return {str(key): cell(value) for key, value in item.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        row = cast("dict[Any, Any]", item)
+        if columns:
+            return {name: cell(row.get(name)) for name in columns}
+        return {str(key): cell(value) for key, value in row.items()}
     if getattr(item, "ndim", 0) > 1:
         return describe(item)
     return cell(item.tolist() if hasattr(item, "tolist") else item)

@@ -76,7 +76,7 @@ def ddgs(query: str, most: int, context: Context) -> list[Hit]:
         ) from None
     try:
         found: Json = package.DDGS(timeout=10).text(query, max_results=most)
-    except Exception as error:  # noqa: BLE001  the package raises many kinds of its own
+    except Exception as error:  # noqa: BLE001 - the package raises many kinds of its own
         raise CommandError(
             f"The search with ddgs failed ({type(error).__name__})."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from neuraxis import sentences
 from neuraxis.messages import Path
@@ -33,5 +34,6 @@ def _holes(value: Json, path: Path = ()) -> list[Path]:
     if isinstance(value, str):
         return [path] if value.startswith("{{") else []
     if isinstance(value, dict):
-        return [h for key, item in value.items() for h in _holes(item, (*path, key))]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        named = cast("dict[str, Json]", value)
+        return [hole for key in named for hole in _holes(named[key], (*path, key))]
     return []

@@ -137,7 +137,8 @@ def _load(code: str) -> Language:
         .joinpath("languages", f"{code}.yaml")
         .read_text(encoding="utf-8")
     )
-    # The base loader keeps every scalar a string: `on` and `no` are words here.
+    # A file of ours. The base loader makes texts, lists and mappings and nothing else:
+    # no object, and `on` and `no` are words here, which `safe_load` reads as truths.
     rules = cast("dict[str, Any]", yaml.load(text, Loader=yaml.CBaseLoader))
     if code != "en":
         # Names in manifests are English in every country, and what a language's file

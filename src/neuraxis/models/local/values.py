@@ -213,7 +213,8 @@ def moment(text: str, slot: Slot, language: Language) -> str:
         return (to_date(text, language) or text) if iso else text
     if not iso:
         return text
-    day = to_date(text, language) or datetime.date.today().isoformat()  # noqa: DTZ011
+    today = datetime.date.today()  # noqa: DTZ011 - the person's own day
+    day = to_date(text, language) or today.isoformat()
     hour = to_clock(text, language)
     joint = "T" if not shown or "T" in shown[0] else " "
     seconds = (
