@@ -28,7 +28,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.dialects.early import EarlyReader, ReadsEarly
 from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
-from neuraxis.fan_out import TRIES, is_asked_about, run_one
+from neuraxis.fan_out import is_asked_about, may_reach_a_limit, run_one
 from neuraxis.later import dataclass
 from neuraxis.messages import Call, Chunk, Result
 from neuraxis.plan import Plan, Step
@@ -206,7 +206,11 @@ class EarlyStarts:
             self._ids.append(self._new_id())
         self._calls.append(replace(call, id=self._ids[here]))
         plan = self._plan(self._calls)
-        if plan.problems or here + 1 >= MOST_CALLS or not self._fits(plan):
+        if (
+            plan.problems
+            or here + 1 >= MOST_CALLS
+            or may_reach_a_limit(plan, self._runtime)
+        ):
             self._off = True
             return
         step = plan.steps[-1]
@@ -220,19 +224,6 @@ class EarlyStarts:
         ):
             # written twice it may be answered with what the first one gave
             self._begin(step)
-
-    def _fits(self, plan: Plan) -> bool:
-        """Whether the budget has room for all so far; else who gets it is told last."""
-        runtime = self._runtime
-        budget, usage = runtime.budget, runtime.usage
-        tries = TRIES if runtime.on_error == "retry" else 1
-        steps, by_tool = usage.steps, dict(usage.by_tool)
-        for step in plan.steps:
-            tool = f"{step.command.plugin.name}.{step.command.spec.name}"
-            most = tries * (step.loop.most if step.loop is not None else 1)
-            steps += most
-            by_tool[tool] = by_tool.get(tool, 0) + most
-        return steps <= budget.steps and max(by_tool.values()) <= budget.steps_per_tool
 
     def _may_begin(self, step: Step) -> bool:
         return (

@@ -22,7 +22,6 @@ from neuraxis.deciding import Refused, decide
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra, StorageError
 from neuraxis.events import (
-    AssetStored,
     CallFinished,
     CallProgress,
     CallStarted,
@@ -35,7 +34,8 @@ from neuraxis.plugins.registry import Command
 from neuraxis.policy import DEFAULT
 from neuraxis.questions import shown
 from neuraxis.record import fresh
-from neuraxis.resolving import resolve_arguments, same_key
+from neuraxis.repeating import again, same_key, tell_stored
+from neuraxis.resolving import resolve_arguments
 from neuraxis.runtime import Linked, Runtime
 from neuraxis.short import is_short
 from neuraxis.specs import Json
@@ -63,6 +63,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             key = same_key(tool, arguments, step)
         else:
             read = call.read
+            # as `written_key`
             key = read[1] if read and read[0] is arguments else f"{tool} {arguments!r}"
             code = command.exact or code
         if step.item is not None:
@@ -75,7 +76,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
             raise Refused(_exhausted(tool, runtime))
         seen = usage.seen.get(key)
         if seen is not None and len(seen) >= budget.repeats:
-            result = _again(seen[-1], step, len(seen) + 1, runtime)
+            result = again(seen[-1], step, len(seen) + 1, runtime)
         else:
             origins = runtime.origins
             if (
@@ -200,17 +201,6 @@ def _exhausted(tool: str, runtime: Runtime) -> CallError:
     return sentences.budget_exhausted(f"calls of {tool}", budget.steps_per_tool)
 
 
-def _again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
-    call = step.call
-    warning = sentences.repeated_call(call.target, times).message
-    if step.item is None:  # a later step may refer to it by its own id
-        kept = runtime.assets.keep(call.id, step.command.spec.name, earlier.value)
-        if kept.stored:
-            _tell_stored(call.id, kept, runtime)
-    runtime.origins.same(call.id, earlier.call.id)
-    return replace(earlier, call=call, warnings=(warning,), seconds=0.0)
-
-
 def _with_secrets(
     step: Step, command: Command, arguments: Json, runtime: Runtime
 ) -> tuple[Json, Callable[..., Any]]:
@@ -282,15 +272,9 @@ def _looked_at(
             if runtime.strict:
                 raise Refused(contract)
             result = replace(result, warnings=(contract.message,))
-    if kept.stored:
-        _tell_stored(call.id, kept, runtime)
+    tell_stored(call.id, kept, runtime)
     error = told_failure(call, command, kept.value)
     return result if error is None else replace(result, status="failed", error=error)
-
-
-def _tell_stored(call_id: str, kept: Kept, runtime: Runtime) -> None:
-    kind = sentences.type_name(kept.value)
-    runtime.emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))
 
 
 def _of_raised(
@@ -358,11 +342,13 @@ def keep_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
     """Keep the answers of a loop; one of them may be what cannot be looked at."""
     call = step.call
     try:
-        return runtime.assets.keep(call.id, step.command.spec.name, values)
+        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
     except StorageError:
         raise
     except Exception as raised:
         raise Refused(_crashed(call, raised, runtime)) from raised
+    tell_stored(call.id, kept, runtime)
+    return kept
 
 
 def _as_told(value: Any) -> Json:

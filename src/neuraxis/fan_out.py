@@ -18,7 +18,7 @@ from neuraxis.assets.store import ReferenceLost
 from neuraxis.deciding import Refused
 from neuraxis.engines.holding import PLACE, Places
 from neuraxis.errors import MissingExtra
-from neuraxis.events import AssetStored, CallStarted
+from neuraxis.events import CallStarted
 from neuraxis.execute import finished, keep_all, run_step
 from neuraxis.messages import CallError, Result
 from neuraxis.overlap import run_overlapping
@@ -57,6 +57,25 @@ def is_asked_about(step: Step, runtime: Runtime) -> bool:
         and (not rule.effects or spec.effects.kind in rule.effects)
         and fnmatchcase(target, rule.target)
         for rule in policy.rules
+    )
+
+
+def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
+    """Whether a limit may be reached in the middle.
+
+    Who gets the last call of a budget must not depend on who was first.
+    """
+    tries = TRIES if runtime.on_error == "retry" else 1
+    budget, usage = runtime.budget, runtime.usage
+    total = usage.steps
+    by_tool: dict[str, int] = {}
+    for step in plan.steps:
+        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
+        most = tries * (step.loop.most if step.loop is not None else 1)
+        total += most
+        by_tool[tool] = by_tool.get(tool, usage.by_tool.get(tool, 0)) + most
+    return (
+        total > budget.steps or max(by_tool.values(), default=0) > budget.steps_per_tool
     )
 
 
@@ -200,11 +219,6 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
     kept = keep_all(values, step, runtime)
-    if kept.stored:
-        kind = sentences.type_name(kept.value)
-        runtime.emit(
-            AssetStored(id=call.id, kind=kind, meta=kept.meta, bytes=kept.bytes)
-        )
     whole = Result(
         call=call,
         status="done",

@@ -1,19 +1,16 @@
 """A checked step flows in; its arguments with the values its references lead to, out.
 
-And what two calls with the same arguments have in common. A chain pays for this in
-each of its links, so the common way stands first: a whole `{{ … }}` on the top level.
+A chain pays for this in each of its links, so the common way stands first: a whole
+`{{ … }}` on the top level.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import sentences
-from neuraxis.assets.describe import size_of
 from neuraxis.assets.sayable import sayable
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.deciding import Refused
@@ -34,15 +31,14 @@ from neuraxis.references import (
     walk,
 )
 from neuraxis.runtime import Runtime
-from neuraxis.short import is_short
 from neuraxis.specs import Json
 
-_LARGE = 10_000
-"""Bytes of arguments that are compared by their references, not written out."""
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
 """Keys of a schema whose properties are not all that it says of an entry."""
 _REMARKS = frozenset({"description", "title", "default", "examples"})
+"""Keys of a schema that ask nothing of a value."""
 _OPEN = frozenset({"type", "items", "additionalProperties"})
+"""Those that a schema may have beside them and still take anything."""
 _NOTHING = object()
 
 
@@ -216,19 +212,3 @@ def _that_fits(step: Step, path: Path, value: Any) -> str:
             longer = AssetRef(asset_id=ref.asset_id, field_path=ref.field_path + tail)
             return f" (did you mean {format_url(longer)}?)"
     return ""
-
-
-def same_key(tool: str, arguments: Json, step: Step) -> str:
-    """What two calls with the same resolved arguments have in common."""
-    if is_short(arguments):
-        return f"{tool} = {arguments!r}"
-    if size_of(arguments, _LARGE) > _LARGE:
-        # what is stored never changes, so the same references mean the same values
-        refs = [binding.template.refs for binding in step.bindings]
-        item = None if step.item is None else (step.item.part_of, step.item.index)
-        return f"{tool} {step.arguments!r} {refs!r} {item}"
-    try:
-        return f"{tool} {json.dumps(arguments)}"
-    except (TypeError, ValueError):
-        # a native object: never the same as another
-        return f"{tool} {id(arguments)} {time.perf_counter_ns()}"

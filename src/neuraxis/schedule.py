@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from neuraxis.execute import run_step
-from neuraxis.fan_out import TRIES, is_asked_about, run_one
+from neuraxis.fan_out import is_asked_about, may_reach_a_limit, run_one
 from neuraxis.messages import Result
 from neuraxis.overlap import run_in_order, run_overlapping
 from neuraxis.plan import Plan, waits_for
+from neuraxis.repeating import written_key
 from neuraxis.runtime import Runtime
 
 MOST_AT_ONCE = 64
@@ -36,7 +37,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         runtime.approvals.begin(steps)  # a person may be asked for several at once
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
-    if _may_reach_a_limit(plan, runtime):
+    if may_reach_a_limit(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, lambda step: is_asked_about(step, runtime))
     waits = _same_calls_wait(plan, waits, runtime)
@@ -57,29 +58,10 @@ def _same_calls_wait(
     same: dict[str, list[str]] = {}
     more: dict[str, frozenset[str]] = {}
     for step in plan.steps:
-        spec = step.command.spec
-        key = f"{step.command.plugin.name}.{spec.name} {step.arguments!r}"
+        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
+        key = written_key(tool, step)
         earlier = same.setdefault(key, [])
         if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
             more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
         earlier.append(step.call.id)
     return {**waits, **more} if more else waits
-
-
-def _may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
-    """Whether a limit may be reached in the middle.
-
-    Who gets the last call of a budget must not depend on who was first.
-    """
-    tries = TRIES if runtime.on_error == "retry" else 1
-    budget, usage = runtime.budget, runtime.usage
-    total = usage.steps
-    by_tool: dict[str, int] = {}
-    for step in plan.steps:
-        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
-        most = tries * (step.loop.most if step.loop is not None else 1)
-        total += most
-        by_tool[tool] = by_tool.get(tool, usage.by_tool.get(tool, 0)) + most
-    return (
-        total > budget.steps or max(by_tool.values(), default=0) > budget.steps_per_tool
-    )
