@@ -463,7 +463,8 @@ def test_a_thread_that_is_late_keeps_its_place(ends: bool) -> None:
         "device did not end within 0.1 seconds and was stopped.",
         None
         if ends
-        else "device was not run: an earlier call of it was stopped and still runs.",
+        else "device was not run: an earlier call of it was stopped and still runs. "
+        "Go on without it, or try again later.",
     ]
 
 

@@ -272,7 +272,7 @@ def still_busy(target: str) -> CallError:
         code="timeout",
         where=target,
         message=f"{target} was not run: an earlier call of it was stopped and still "
-        "runs.",
+        "runs. Go on without it, or try again later.",
     )
 
 
@@ -323,7 +323,8 @@ def not_begun(target: str) -> CallError:
     return CallError(
         code="skipped",
         where=target,
-        message=f"{target} was not run: the run was cut off before it.",
+        message=f"{target} was not run: the run was cut off before it. "
+        "Call it again if it is still wanted.",
     )
 
 

@@ -17,6 +17,9 @@ from neuraxis.later import dataclass
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""
 
+STREAM_ITEMS = 100_000
+"""Items of a command's generator that are taken; a longer one is refused."""
+
 EffectKind = Literal["none", "read", "idempotent", "once"]
 
 Later = Callable[[], Mapping[str, Any]]

@@ -13,11 +13,10 @@ from typing import Any, cast
 
 _SHARED = frozenset({str, int, float, bool, type(None), bytes})
 """What cannot be changed, and is most of a value."""
+_COLLECTIONS = frozenset({OrderedDict, defaultdict, Counter, deque})
+"""Of the standard library: a list or an object with more methods."""
 DEPTH = 200
 """Levels; what lies deeper is shared."""
-
-
-_COLLECTIONS = frozenset({OrderedDict, defaultdict, Counter, deque})
 
 
 def apart(value: Any) -> Any:
@@ -76,7 +75,7 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
 
 
 def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:
-    """A list or an object with more methods, of the standard library."""
+    """A copy of one of `_COLLECTIONS`."""
     here = id(value)
     if here not in known:
         made = known[here] = value.copy()

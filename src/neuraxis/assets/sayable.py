@@ -20,18 +20,13 @@ from typing import Any, cast
 from uuid import UUID
 
 from neuraxis.notation.shapes import uses_names
-from neuraxis.specs import Json
+from neuraxis.specs import STREAM_ITEMS, Json
 
 DEPTH = 100
 """A value nested deeper than this is an asset."""
 
-STREAM_ITEMS = 100_000
-"""An iterator longer than this is not consumed to its end."""
-
 _PLAIN = frozenset({str, bool, int, type(None)})
 _NO_OBJECTS = _PLAIN | {float}
-
-
 _VALUES = (
     str, int, float, date, time, timedelta, UUID, Decimal, PurePath, Enum, Set,
 )  # fmt: skip

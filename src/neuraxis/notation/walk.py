@@ -227,6 +227,7 @@ DEEPEST = 200
 
 
 _SURE = frozenset({int, bool, type(None)})
+"""Classes whose every value is JSON."""
 
 
 def is_json(value: Any, depth: int = 0) -> bool:

@@ -22,13 +22,12 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.convert import Convert, converter, is_plain
 from neuraxis.plugins.hints import Hint, has_forward
 from neuraxis.record import record
+from neuraxis.specs import STREAM_ITEMS
 
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 FILE_MODULE = "_neuraxis_plugin_"
 """How the name of a module begins that was made of one file, by the loader."""
-_STREAM_ITEMS = 100_000
-"""Items of an async generator that are waited for; more are too many to keep."""
 _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
 """Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
 
@@ -239,7 +238,7 @@ def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
             items: list[Any] = []
             async for item in given:
                 items.append(item)
-                if len(items) > _STREAM_ITEMS:
+                if len(items) > STREAM_ITEMS:
                     await given.aclose()
             return iter(items)  # it is told, like any iterator, if there are too many
 

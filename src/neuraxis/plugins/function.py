@@ -115,7 +115,7 @@ def command(
     Raises:
         ConfigError: an option is not known, or says nothing that is.
     """
-    check_marking(fn, options)
+    check_marking(fn, options, tuple(Options.__slots__))
     parsed = parse_effects(
         effects if isinstance(effects, str | Effects) else dict(effects)
     )

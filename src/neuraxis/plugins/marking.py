@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuraxis.errors import ConfigError
@@ -11,15 +11,16 @@ from neuraxis.marks import FLAGS
 from neuraxis.plugins.additions import KINDS
 from neuraxis.sentences import nearest, quote
 
-_KNOWN = (
-    "name", "description", "effects", "tool_name", "time_limit", "blocking",
-    "concurrency", "examples", "example_output", "failure_field", "asset_refs",
-    "trusted_only", "sends_out", "secret_ok", "names_file",
-)  # fmt: skip
 
-
-def check_marking(function: Any, options: Mapping[str, Any]) -> None:
+def check_marking(
+    function: Any, options: Mapping[str, Any], known: Sequence[str]
+) -> None:
     """Tell what cannot be meant; with a limit of no calls a run would never end.
+
+    Args:
+        function: what is marked; None: it is not there yet.
+        options: what was written beside `effects` and `asset_refs`.
+        known: the options there are.
 
     Raises:
         ConfigError: an option is none of ours, or a value of a wrong kind.
@@ -28,10 +29,10 @@ def check_marking(function: Any, options: Mapping[str, Any]) -> None:
         hint = f"; write @command(effects={function!r})" if function in KINDS else ""
         raise ConfigError(f"@command: expected a function, got {quote(function)}{hint}")
     for name, value in options.items():
-        if name not in _KNOWN:
-            close = nearest(name, _KNOWN)
+        if name not in known:
+            close = nearest(name, known)
             hint = f" Did you mean {close[0]}?" if close else ""
-            listed = ", ".join(_KNOWN)
+            listed = ", ".join(known)
             raise ConfigError(
                 f"@command: there is no option {name!r}.{hint} Options are: {listed}"
             )
