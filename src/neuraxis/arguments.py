@@ -18,6 +18,7 @@ from neuraxis.runtime import Budget
 from neuraxis.sentences import nearest
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
+from neuraxis.telling import Tell
 
 _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
@@ -44,7 +45,11 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     ),
 }
 """The types that are taken, and the method that anything else must have."""
-_WORDS = {"on_error": get_args(OnError), "on_failure": ("tell", "raise")}
+_WORDS = {
+    "on_error": get_args(OnError),
+    "tell": get_args(Tell),
+    "on_failure": ("tell", "raise"),
+}
 
 _TEXTS = ("model", "dialect", "workspace", "journal")
 _TOP = (*_TEXTS, "plugins", "weights")

@@ -45,6 +45,7 @@ from neuraxis.runtime import Runtime, Stopped
 from neuraxis.schedule import run_plan
 from neuraxis.specs import Json
 from neuraxis.standing import left_of, with_standing
+from neuraxis.telling import told_of
 
 MISREAD = 3
 """So many replies in a row that cannot be read or planned end a run."""
@@ -203,6 +204,7 @@ async def _turns(
                 content=completion.text,
                 calls=reply.calls,
                 tool_calls=completion.tool_calls,
+                carried=completion.carried,
             )
         )
         texts = [_readable(said, parts, state) for said in reply.texts]
@@ -235,7 +237,7 @@ async def _turns(
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
-        _tell(parts, history, results, emit)
+        _tell(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
@@ -272,6 +274,7 @@ async def _ask(
             seconds=time.perf_counter() - started,
             tool_calls=tuple([_native(call) for call in calls]) if calls else (),
             notes=tuple(notes),
+            carried=completion.carried,
         )
     )
     return completion
@@ -344,12 +347,13 @@ def _told(step: Step) -> Json:
 def _tell(
     parts: Parts,
     history: list[Message],
+    plan: Plan,
     results: Sequence[Result],
     emit: Callable[[Event], None],
 ) -> None:
     """Put the results where the model reads them, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(results):
+    for message in parts.dialect.answer(told_of(plan, results, parts.tell)):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 

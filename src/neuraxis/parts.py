@@ -26,6 +26,7 @@ from neuraxis.policy import Policy
 from neuraxis.runtime import Approve, Budget, Runtime
 from neuraxis.secrets import Secrets
 from neuraxis.settings import Settings
+from neuraxis.telling import Tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Parts:
     raise_failures: bool = False
     early_start: bool = True
     """What only looks may start while the model is still writing (decision 7)."""
+    tell: Tell = "all"
 
 
 @dataclass(slots=True)

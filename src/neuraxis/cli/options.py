@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuraxis.runtime import Approve
     from neuraxis.session import Session
     from neuraxis.settings import Settings
+    from neuraxis.telling import Tell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,7 @@ class Choices:
     max_seconds: float | None = None
     yes_to: tuple[str, ...] = ()
     on_error: OnError | None = None
+    tell: Tell = "all"
 
 
 def session_options(command: F) -> F:
@@ -92,6 +94,13 @@ def session_options(command: F) -> F:
                 "--on-error",
                 type=click.Choice(("fail_fast", "continue", "retry")),
                 help="What a failed step does to its plan; default: fail_fast.",
+            ),
+            click.option(
+                "--tell",
+                type=click.Choice(("all", "ends")),
+                default="all",
+                help="Results of a plan that the model is shown: ends, only those "
+                "that no later step takes.",
             ),
         )
     ):
@@ -196,6 +205,7 @@ def make_session(
         strict=choices.strict,
         early_start=not choices.no_early_start,
         on_error=choices.on_error or "fail_fast",
+        tell=choices.tell,
     )
 
 

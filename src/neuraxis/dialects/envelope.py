@@ -152,12 +152,12 @@ class Envelope:
         if result.stored:
             message["content_type"] = "asset_ref"
             message["content"] = format_object(AssetRef(asset_id=result.call.id))
-            return message
-        message["content_type"] = "command"
-        message["content"] = {"command": command, "response": self._said(result)}
+        else:
+            message["content_type"] = "command"
+            message["content"] = {"command": command, "response": self._said(result)}
         if result.warnings and not self._strict:
             message["warnings"] = list(result.warnings)
-        return self._with_id(message, result)
+        return message if result.stored else self._with_id(message, result)
 
     def _with_id(self, message: dict[str, Json], result: Result) -> dict[str, Json]:
         # Rule B26: never in the receiver, and not at all in the strict profile.
