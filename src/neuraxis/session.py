@@ -51,6 +51,7 @@ from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
 from neuraxis.specs import Json
+from neuraxis.telling import Tell
 
 
 class Session:
@@ -82,6 +83,8 @@ class Session:
             that may be repeated.
         early_start: what only looks may start while the model is still writing; it
             counts only if the whole reply turns out to be right.
+        tell: which results of a plan the model is shown: "all", or only the "ends",
+            which no later step of it takes; the others by their address.
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
@@ -111,6 +114,7 @@ class Session:
         strict: bool = False,
         on_error: OnError = "fail_fast",
         early_start: bool = True,
+        tell: Tell = "all",
         on_failure: str = "tell",
     ) -> None:
         check_arguments(locals())
@@ -185,6 +189,7 @@ class Session:
             on_error=on_error,
             raise_failures=on_failure == "raise",
             early_start=early_start,
+            tell=tell,
         )
         if session is not None:
             self._resume()
