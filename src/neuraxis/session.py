@@ -43,10 +43,10 @@ from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy import DEFAULT, Policy
+from neuraxis.prompting import constant_prompt, with_messages
 from neuraxis.questions import asking
 from neuraxis.run import Run, Watch, also
 from neuraxis.runtime import Approve, Budget
-from neuraxis.said import Said
 from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
@@ -358,33 +358,11 @@ class Session:
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """What the model is sent: the constant part, then `messages`."""
-        specs = self.registry.specs
-        if self._constant is None or self._constant.plugins is not specs:
-            names = self.registry.tool_names
-            self._constant = Prompt(
-                messages=(
-                    Message(role="system", content=self.dialect.prompt(specs, names)),
-                ),
-                constant=1,
-                stop=self.dialect.stop,
-                plugins=specs,
-                tool_names=names,
-                write=self.dialect.write,
-                native_tools=self.dialect.native_tools(specs, names),
-            )
         constant = self._constant
-        before = tuple(constant.messages)
-        return Prompt(
-            messages=messages.after(before)
-            if isinstance(messages, Said)
-            else Said(messages, before=before),
-            constant=1,
-            stop=constant.stop,
-            plugins=constant.plugins,
-            tool_names=constant.tool_names,
-            write=constant.write,
-            native_tools=constant.native_tools,
-        )
+        if constant is None or constant.plugins is not self.registry.specs:
+            constant = constant_prompt(self.registry, self.dialect)
+            self._constant = constant
+        return with_messages(constant, messages)
 
     def close(self) -> None:
         """Let go of the journal's file, of idle threads and of `run_sync`'s loop."""
