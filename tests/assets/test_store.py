@@ -196,3 +196,13 @@ def test_a_value_that_holds_itself_is_an_asset() -> None:
     store = AssetStore()
     assert store.keep("a1", "c", loop).stored
     assert json.dumps(store.meta())
+
+
+def test_B57_a_list_that_stands_in_itself_many_times_is_an_asset() -> None:
+    """Written out it would have a thousand million items."""
+    bomb: list[Any] = ["x"] * 10
+    for _ in range(9):
+        bomb = [bomb] * 10
+    kept = AssetStore().keep("a1", "c", bomb)
+    assert kept.stored  # and it ends
+    assert kept.bytes < 10_000

@@ -24,6 +24,9 @@ from neuraxis.specs import STREAM_ITEMS, Json
 
 DEPTH = 100
 """A value nested deeper than this is an asset."""
+ITEMS = 1_000_000
+"""As is one of more items; a list that stands in itself many times over has as many as
+are written, not as are there."""
 
 _PLAIN = frozenset({str, bool, int, type(None)})
 _NO_OBJECTS = _PLAIN | {float}
@@ -42,7 +45,7 @@ def sayable(value: Any) -> tuple[bool, Json]:
     if type(value) in _PLAIN:
         return True, value
     try:
-        return True, _said(value, 0)
+        return True, _said(value, 0, [ITEMS])
     except CannotBeSaid:
         return False, None
 
@@ -80,17 +83,19 @@ def consumed(value: Any) -> Any:
     return items
 
 
-def _said(value: Any, depth: int) -> Json:
+def _said(value: Any, depth: int, left: list[int]) -> Json:
     kind = cast("type[Any]", type(value))
     if kind in _PLAIN:
         return value
     if depth > DEPTH:
         raise CannotBeSaid
     if kind is dict:
-        return _said_mapping(value, depth)
+        return _said_mapping(value, depth, left)
     if kind is list or kind is tuple:
+        _count(len(value), left)
         return [
-            item if type(item) in _PLAIN else _said(item, depth + 1) for item in value
+            item if type(item) in _PLAIN else _said(item, depth + 1, left)
+            for item in value
         ]
     if kind is float:
         if not math.isfinite(value):
@@ -98,22 +103,31 @@ def _said(value: Any, depth: int) -> Json:
         return value
     if isinstance(value, type):
         raise CannotBeSaid  # what its objects can do, it cannot
-    return _said_object(value, depth)
+    return _said_object(value, depth, left)
 
 
-def _said_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
+def _count(items: int, left: list[int]) -> None:
+    left[0] -= items
+    if left[0] < 0:
+        raise CannotBeSaid
+
+
+def _said_mapping(
+    value: Mapping[Any, Any], depth: int, left: list[int]
+) -> dict[str, Json]:
+    _count(len(value), left)
     written: dict[str, Json] = {}
     for key, item in value.items():
         if type(key) is not str:
             raise CannotBeSaid
-        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1)
+        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1, left)
     return written
 
 
-def _said_object(value: Any, depth: int) -> Json:
+def _said_object(value: Any, depth: int, left: list[int]) -> Json:
     match value:
         case Enum():
-            return _said(_member(value), depth + 1)
+            return _said(_member(value), depth + 1, left)
         case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
@@ -121,35 +135,37 @@ def _said_object(value: Any, depth: int) -> Json:
         case UUID() | Decimal() | PurePath():
             return str(value)
         case Mapping():
-            return _said_mapping(cast("Mapping[Any, Any]", value), depth)
+            return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
         case Set():
-            return _said_set(cast("Set[Any]", value), depth)
+            return _said_set(cast("Set[Any]", value), depth, left)
         case tuple() | list():
-            return _said_items(cast("Any", value), depth)
+            return _said_items(cast("Any", value), depth, left)
         case _ if is_dataclass(value):
             return {
-                item.name: _said(getattr(value, item.name), depth + 1)
+                item.name: _said(getattr(value, item.name), depth + 1, left)
                 for item in fields(value)
             }
         case _ if hasattr(value, "model_dump"):
             # by the names that a call gives its fields, not those of the code
-            return _said(value.model_dump(mode="python", by_alias=True), depth + 1)
+            return _said(
+                value.model_dump(mode="python", by_alias=True), depth + 1, left
+            )
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
-            return _said(value.item(), depth + 1)
+            return _said(value.item(), depth + 1, left)
         case str():
             return str(value)
         case int():
             return int(value)
         case float():
-            return _said(float(value), depth)
+            return _said(float(value), depth, left)
         case _:
             raise CannotBeSaid
 
 
-def _said_items(value: Any, depth: int) -> Json:
+def _said_items(value: Any, depth: int, left: list[int]) -> Json:
     if hasattr(value, "_asdict"):  # a named tuple, as its class is declared
-        return _said_mapping(value._asdict(), depth)
-    return [_said(item, depth + 1) for item in value]
+        return _said_mapping(value._asdict(), depth, left)
+    return [_said(item, depth + 1, left) for item in value]
 
 
 def _member(value: Enum) -> Any:
@@ -161,9 +177,9 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
 
 
-def _said_set(value: Set[Any], depth: int) -> list[Json]:
+def _said_set(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
     """A set as a list: in order where its members have one, so that it is the same."""
-    said = [_said(item, depth + 1) for item in value]
+    said = [_said(item, depth + 1, left) for item in value]
     try:
         return sorted(said)
     except TypeError:
