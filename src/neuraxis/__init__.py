@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuraxis.agents import agent
     from neuraxis.answers import Answer
     from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
     from neuraxis.events import Event
@@ -46,6 +47,7 @@ _WHERE = {
     "Rule": "neuraxis.policy",
     "Run": "neuraxis.run",
     "Session": "neuraxis.session",
+    "agent": "neuraxis.agents",
     "command": "neuraxis.plugins",
 }
 
@@ -69,6 +71,7 @@ __all__ = [
     "Rule",
     "Run",
     "Session",
+    "agent",
     "command",
 ]
 

@@ -80,10 +80,10 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for name in ("yes_to", "allow_hosts"):
         value = given[name]
         if isinstance(value, str) or not isinstance(value, Iterable):
-            _refuse(name, "a list of texts", value)
+            refuse(name, "a list of texts", value)
     for name, (types, phrase) in _KINDS.items():
         if not isinstance(given[name], types):
-            _refuse(name, phrase, given[name])
+            refuse(name, phrase, given[name])
     for name, (types, method, phrase) in _SHAPES.items():
         value = given[name]
         if not isinstance(value, types) and not (
@@ -91,10 +91,10 @@ def check_arguments(given: Mapping[str, Any]) -> None:
             # of a class that was not made into an object
             and (name == "approve" or not isinstance(value, type))
         ):
-            _refuse(name, phrase, value)
+            refuse(name, phrase, value)
     for name, words in _WORDS.items():
         if given[name] not in words:
-            _refuse(name, f"one of {', '.join(words)}", given[name])
+            refuse(name, f"one of {', '.join(words)}", given[name])
     _check_policy(given["policy"])
     _check_budget(given["budget"])
     if given["session"] is not None and given["journal"] in (None, "memory"):
@@ -121,7 +121,7 @@ def _check_plugins(value: Any) -> None:
         hint = f"; write plugins=[{str(value)!r}]"
     elif is_one:
         hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
-    raise ConfigError(f"plugins: expected a list, got {_shown(value)}{hint}")
+    raise ConfigError(f"plugins: expected a list, got {shown(value)}{hint}")
 
 
 def _check_policy(policy: Policy | None) -> None:
@@ -130,16 +130,16 @@ def _check_policy(policy: Policy | None) -> None:
         return
     rules: Any = policy.rules
     if not isinstance(rules, Sequence):
-        _refuse("policy.rules", "a list of rules", rules)
+        refuse("policy.rules", "a list of rules", rules)
     listed: list[dict[str, Json]] = []
     for rule in cast("Sequence[Any]", rules):
         if not isinstance(rule, Rule):
-            _refuse("policy.rules", "a list of Rule", rule)
+            refuse("policy.rules", "a list of Rule", rule)
         kinds: Any = rule.effects
         if not isinstance(kinds, Set | Sequence) or isinstance(kinds, str):
-            _refuse("policy.rules: effects", 'a set, such as {"once"}', kinds)
+            refuse("policy.rules: effects", 'a set, such as {"once"}', kinds)
         if not isinstance(cast("Any", rule.arguments), Mapping):
-            _refuse("policy.rules: arguments", "a pattern by name", rule.arguments)
+            refuse("policy.rules: arguments", "a pattern by name", rule.arguments)
         listed.append({"verdict": rule.verdict, "effects": [*cast("Set[str]", kinds)]})
     policy_from(
         {
@@ -156,24 +156,16 @@ def _check_budget(budget: Budget | None) -> None:
     for name in budget.__slots__:
         value: Any = getattr(budget, name)
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-            _refuse(f"budget.{name}", "a number", value)
+            refuse(f"budget.{name}", "a number", value)
 
 
-def check_request(text: Any) -> None:
-    """Say that a request is no text.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    if not isinstance(text, str):
-        _refuse("the request", "a text", text)
+def refuse(name: str, expected: str, value: Any) -> None:
+    """Raise the `ConfigError` of an argument of a wrong kind."""
+    raise ConfigError(f"{name}: expected {expected}, got {shown(value)}")
 
 
-def _refuse(name: str, expected: str, value: Any) -> None:
-    raise ConfigError(f"{name}: expected {expected}, got {_shown(value)}")
-
-
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """What was given, in a few words."""
     if isinstance(value, str | int | float | PathLike | type(None)):
         return f"{value!r:.80}"
     if isinstance(value, type):
@@ -237,26 +229,10 @@ def _slip(key: str) -> str:
 
 def _wrong_value(key: str, value: Json) -> str:
     if key in _TEXTS and not isinstance(value, str):
-        return f"{key}: expected a text in quotes, got {_shown(value)}"
+        return f"{key}: expected a text in quotes, got {shown(value)}"
     if key == "plugins" and not isinstance(value, str):
         items = cast("list[Json]", value) if isinstance(value, list) else [value]
         if wrong := [item for item in items if not isinstance(item, str)]:
-            shown = _shown(wrong[0])
-            return f"plugins: expected a list of texts in quotes, got {shown}"
+            got = shown(wrong[0])
+            return f"plugins: expected a list of texts in quotes, got {got}"
     return ""
-
-
-def outside(source: Any, workspace: Path) -> Any:
-    """A plugin's source, unless it is code in the folder that commands write to.
-
-    Raises:
-        ConfigError: it lies there.
-    """
-    if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
-        folder = Path(source).expanduser().resolve()
-        if folder.exists() and folder.is_relative_to(workspace.resolve()):
-            raise ConfigError(
-                f"plugin {source}: it lies in the workspace {workspace}, where a model "
-                "can write its code; move it out, or choose another --workspace"
-            )
-    return source

@@ -67,6 +67,8 @@ class ModelFinished:
     tool_calls: tuple[Json, ...] = ()
     """Native tool calls: {id, name, arguments} with the arguments as text."""
     notes: tuple[str, ...] = ()
+    carried: str = ""
+    """What the server wants back with this turn: opaque JSON of the model's adapter."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,17 @@ class SessionFinished:
     """Paths in the workspace that the run's commands wrote, relative to it."""
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """What happened in a session that a command made (`Session(within=context)`)."""
+
+    id: str
+    """The command's call."""
+    session: str
+    event: Mapping[str, Json]
+    """As `to_json` writes it; of a session inside of that one, again an `inside`."""
+
+
 Event = (
     SessionStarted
     | MessageSent
@@ -206,6 +219,7 @@ Event = (
     | ApprovalAsked
     | ApprovalAnswered
     | BudgetReached
+    | Inside
     | SessionFinished
 )
 
@@ -223,6 +237,7 @@ NAMES: Mapping[str, type[Any]] = {
     "approval_asked": ApprovalAsked,
     "approval_answered": ApprovalAnswered,
     "budget": BudgetReached,
+    "inside": Inside,
     "session_finished": SessionFinished,
 }
 """Wire name -> class, as design.md lists them."""
@@ -239,6 +254,13 @@ class Unknown:
 
     type: str
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+def innermost(event: Mapping[str, Json]) -> Mapping[str, Any]:
+    """What happened where it happened, of an event as JSON."""
+    while event.get("type") == "inside":
+        event = cast("Mapping[str, Json]", event["event"])
+    return event
 
 
 def to_json(event: Event) -> dict[str, Json]:

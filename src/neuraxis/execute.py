@@ -28,6 +28,7 @@ from neuraxis.events import (
 )
 from neuraxis.labels import Label
 from neuraxis.messages import Call, CallError, Result
+from neuraxis.nesting import Outer
 from neuraxis.plan import Step, is_left_out
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
@@ -256,6 +257,14 @@ def _passed(
         allowed_hosts=runtime.allowed_hosts,
         wrote=wrote,
         assets=runtime.assets.listing,
+        outer=Outer(
+            runtime=runtime,
+            call_id=call.id,
+            label=label,
+            cancelled=cancelled,
+            loop=asyncio.get_running_loop(),
+            thread=threading.get_ident(),
+        ),
     )
     return positional, named, cancelled
 

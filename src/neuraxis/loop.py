@@ -123,7 +123,7 @@ async def converse(
         calls=tuple(state.results),
         assets=tuple(result.call.id for result in state.results if result.stored),
         files=tuple(dict.fromkeys(state.files)),
-        usage=state.usage,
+        usage=state.usage + runtime.usage.tokens,
         error=error,
     )
     emit(_end(outcome, state, answer.text, error, started))

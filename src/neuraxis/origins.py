@@ -13,7 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from pathlib import Path as File
 
-from neuraxis.events import CallFinished, CallStarted, Event, MessageSent, Unknown
+from neuraxis.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    Inside,
+    MessageSent,
+    Unknown,
+    innermost,
+)
 from neuraxis.labels import (
     OWN,
     Label,
@@ -74,6 +82,8 @@ class Origins:
     """The arguments of each call whose answer has a label, as they were written."""
     early: set[str] = field(default_factory=set[str])
     """Those of them that were made before the model had read anything foreign."""
+    heeds: bool = True
+    """Whether what is said is the word of a person."""
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
@@ -94,15 +104,21 @@ class Origins:
 
     def said(self, text: str) -> None:
         """The user said something."""
-        self.words.append(text)
+        if self.heeds:
+            self.words.append(text)
 
     def told(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
         for call_id in call_ids:
             label = self.results.get(call_id)
             if label:
-                self.read |= frozenset(o for o in label if o.open_world)
-                self.read_private = self.read_private or is_private(label)
+                self.reads(label)
+        self._look()
+
+    def reads(self, label: Label) -> None:
+        """The model is shown what is made of these."""
+        self.read |= frozenset(o for o in label if o.open_world)
+        self.read_private = self.read_private or is_private(label)
         self._look()
 
     def _look(self) -> None:
@@ -218,6 +234,13 @@ class Origins:
             if dot:  # one item of a step that is done for each
                 self.results[whole] = self.results.get(whole, OWN) | label
 
+    def adds(self, call_id: str, label: Label) -> None:
+        """A call that runs turns out to be made of more: a session inside of it."""
+        whole, dot, _ = call_id.partition(".")
+        self._is_made_of(label, call_id, whole if dot else "")
+        self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
+        self.fields.pop(call_id, None)
+
     def forget(self, gone: set[str]) -> None:
         """These calls, with their items, do not count: nothing is left of an answer."""
         for call_id in [known for known in self.results if is_of(known, gone)]:
@@ -287,6 +310,9 @@ class Origins:
                     started.add(event.id)
                     tool = (event.plugin, event.command)
                     of_tool[tool] = of_tool.get(tool, OWN) | self._replay_start(event)
+                case Inside():
+                    told = innermost(event.event).get("origins")
+                    self.adds(event.id, from_told(told or ()))
                 case CallFinished():
                     running.pop(event.id, None)
                     if event.id not in started:

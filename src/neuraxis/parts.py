@@ -55,6 +55,7 @@ class Parts:
     early_start: bool = True
     """What only looks may start while the model is still writing (decision 7)."""
     tell: Tell = "all"
+    depth: int = 0
 
 
 @dataclass(slots=True)
@@ -94,4 +95,5 @@ def runtime_of(
         secrets=parts.secrets,
         strict=parts.strict,
         on_error=parts.on_error,
+        depth=parts.depth,
     )

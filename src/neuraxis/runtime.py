@@ -13,7 +13,8 @@ from neuraxis.engines import Engine
 from neuraxis.engines.holding import Places
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.later import dataclass
-from neuraxis.messages import Result
+from neuraxis.messages import NOTHING_USED, Result
+from neuraxis.messages import Usage as Tokens
 from neuraxis.origins import Origins, is_of
 from neuraxis.plan import OnError
 from neuraxis.policy import Policy
@@ -51,6 +52,8 @@ class Usage:
     """What each call gave, in the order of their ends, since the last effect."""
     counted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Each step that is counted above: its call id and its tool."""
+    tokens: Tokens = NOTHING_USED
+    """Of the models of sessions inside of commands."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
     """What the steps of a plan gave so far, for when it is cut off."""
 
@@ -91,6 +94,8 @@ class Runtime:
     secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
+    depth: int = 0
+    """How many sessions are around this one."""
     places: dict[str, Places] = field(default_factory=dict[str, Places])
     """What holds back the commands that say how many calls may run at once."""
 

@@ -15,9 +15,10 @@ from typing import Any
 
 from neuraxis.answers import Answer
 from neuraxis.approvals import Approvals
-from neuraxis.arguments import check_arguments, check_request, check_settings, outside
+from neuraxis.arguments import check_arguments, check_settings
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
+from neuraxis.call_arguments import check_calls, check_description, check_request
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.inprocess import InProcess
 from neuraxis.errors import ConfigError, StorageError
@@ -35,21 +36,19 @@ from neuraxis.journal import Journal, open_journal
 from neuraxis.loop import converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
-from neuraxis.origins import Origins
+from neuraxis.nesting import around
 from neuraxis.own_loop import OwnLoop
 from neuraxis.parts import Parts
 from neuraxis.plan import OnError, Plan
-from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.lock import FILE_NAME, check
-from neuraxis.plugins.registry import Registry
-from neuraxis.policy import DEFAULT, Policy
+from neuraxis.plugins.context import Context
+from neuraxis.policy import Policy
 from neuraxis.prompting import constant_prompt, with_messages
 from neuraxis.questions import asking
 from neuraxis.run import Run, Watch, also
 from neuraxis.runtime import Approve, Budget
-from neuraxis.secrets import Secrets
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
+from neuraxis.sources import registry_of
 from neuraxis.specs import Json
 from neuraxis.telling import Tell
 
@@ -85,6 +84,8 @@ class Session:
             counts only if the whole reply turns out to be right.
         tell: which results of a plan the model is shown: "all", or only the "ends",
             which no later step of it takes; the others by their address.
+        within: what a command was given: the session inside of it has its limits,
+            policy, approvals and origins, and its events are told to the run around.
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
@@ -115,23 +116,23 @@ class Session:
         on_error: OnError = "fail_fast",
         early_start: bool = True,
         tell: Tell = "all",
+        within: Context | None = None,
         on_failure: str = "tell",
     ) -> None:
         check_arguments(locals())
+        over = around(within)
+        settings = over.settings if settings is None else settings
+        policy = policy or over.policy
+        self._outer = over.outer
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         self.workspace = Path(
-            workspace or self.settings.get("workspace") or "neuraxis-workspace"
+            workspace
+            or over.workspace
+            or self.settings.get("workspace")
+            or "neuraxis-workspace"
         ).absolute()
-        named = [
-            (source, load_plugin(outside(source, self.workspace))) for source in plugins
-        ]
-        check(
-            Path.cwd() / FILE_NAME if lock is None else Path(lock),
-            # what the program itself hands over needs no acceptance
-            (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
-        )
-        self.registry = Registry(plugin for _, plugin in named)
+        self.registry = registry_of(plugins, self.workspace, lock)
         self.model = (
             find_model(model, self.settings) if isinstance(model, str) else model
         )
@@ -157,8 +158,9 @@ class Session:
             inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.history: list[Message] = []
-        self.origins = Origins(wary=(policy or DEFAULT).undeclared == "foreign")
-        self.approvals = Approvals(yes_to=tuple(yes_to))
+        self.origins = over.origins
+        self.origins.wary = policy.undeclared == "foreign"
+        self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
@@ -174,22 +176,23 @@ class Session:
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=policy or DEFAULT,
+            policy=policy,
             budget=budget or Budget(),
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
             prompt=self.prompt,
-            allow_hosts=tuple(allow_hosts),
-            approve=asking(approve),
+            allow_hosts=(*over.allow_hosts, *allow_hosts),
+            approve=asking(approve) or over.approve,
             origins=self.origins,
             approvals=self.approvals,
-            secrets=Secrets(),
+            secrets=over.secrets,
             strict=strict,
             on_error=on_error,
             raise_failures=on_failure == "raise",
             early_start=early_start,
             tell=tell,
+            depth=over.depth,
         )
         if session is not None:
             self._resume()
@@ -239,7 +242,7 @@ class Session:
             StorageError: the journal could not be written.
             ConfigError: the request is no text, or the session is answering another.
         """
-        check_request(text)
+        check_request(text, watch)
         if self._busy:
             raise ConfigError(
                 f"session {self.id} is already answering a request; wait for it, or "
@@ -251,14 +254,21 @@ class Session:
                 self._announce()
             if self.history and self.history[-1].calls:
                 self._tell_the_rest()
-            answer = await converse(
-                text, self._parts, self.history, self._emit, live=watch is not None
-            )
+            parts, live = self._limited(), watch is not None
+            work = converse(text, parts, self.history, self._emit, live=live)
+            answer = await (work if self._outer is None else self._outer.hold(work))
             if self._unwritten and not answer.error:
                 answer = replace(answer, error=self._unwritten)
             return answer
         finally:
             self._busy, self._watch = False, None
+
+    def _limited(self) -> Parts:
+        """The parts, with what is left of the limits around the session."""
+        parts = self._parts
+        if self._outer is None:
+            return parts
+        return replace(parts, budget=self._outer.left(parts.budget))
 
     def _tell_the_rest(self) -> None:
         """Tell the model what became of a plan in whose middle the run was cut off."""
@@ -278,6 +288,7 @@ class Session:
         Raises:
             ConfigError: the file cannot be read as what its ending says.
         """
+        check_description(description)
         if isinstance(value, Path):
             description = description or value.name
             value = read_attachment(value)
@@ -299,6 +310,7 @@ class Session:
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
     ) -> Plan:
         """The plan that these calls are, or all that is wrong; nothing is run."""
+        check_calls(calls)
         return plan_of(calls, self._parts, params)
 
     async def call_all(
@@ -317,7 +329,8 @@ class Session:
             params: what `{{ params['x'] }}` stands for; None: it is plain text.
             on_error: for this plan; None: the session's own.
         """
-        parts = self._parts
+        check_calls(calls, watch, on_error)
+        parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
         emit = also(self._emit, watch)  # `_watch` is that of a request
@@ -355,6 +368,8 @@ class Session:
                 self._unwritten = str(error)  # all is done: the answer is not lost
         if self._watch is not None:
             self._watch(event)
+        if self._outer is not None:
+            self._outer.hear(self.id, self.workspace, event)
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """What the model is sent: the constant part, then `messages`."""

@@ -32,8 +32,6 @@ _TAIL = """## Parts of a rule that are not there yet
 - C25: giving back only results that were named; `tell="ends"` leaves out those that
   a later step took.
 - D2: from and to MCP, from OpenAPI.
-- D12: a session inside a command has its own policy, budget, approvals and origins;
-  the outer ones are not handed down, and nesting has no limit of its own.
 """
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from neuraxis.cli.terminal import console, inert, seconds, short
@@ -21,11 +22,13 @@ from neuraxis.events import (
     CallProgress,
     CallStarted,
     Event,
+    Inside,
     ModelChunk,
     ModelFinished,
     ModelStarted,
     PlanChecked,
     SessionFinished,
+    innermost,
 )
 from neuraxis.later import pattern
 from neuraxis.specs import Json
@@ -96,10 +99,13 @@ class Live:
             case BudgetReached():
                 text = f"limit reached: {event.what} (at most {event.limit:g})"
                 self._print(text, "yellow")
-            case ApprovalAsked():
-                self._aside()
-            case SessionFinished() if event.outcome != "answered":
-                self._aside()  # an error is told next
+            case Inside():
+                self._inside(innermost(event.event))
+            case (
+                ApprovalAsked()
+                | SessionFinished(outcome="failed" | "cancelled" | "budget")
+            ):
+                self._aside()  # a question or an error is told next
             case _:
                 pass
 
@@ -164,6 +170,20 @@ class Live:
             self._block(f"note: {warning}", "yellow")
         if self._running:
             self._spin(self._running_text())
+
+    def _inside(self, event: Mapping[str, Json]) -> None:
+        """What an agent does that a command asks: its calls, and that it asks."""
+        tool = inert(str(event.get("tool")))
+        match event.get("type"):
+            case "approval_asked":
+                self._aside()
+            case "call_started":
+                self._spin(f"{self._running_text()}  {tool}")
+            case "call_finished":
+                mark, _ = _MARKS[str(event["status"])]
+                self._print(f"      {mark} {tool}", "dim")
+            case _:
+                pass
 
     def _block(self, text: str, style: str) -> None:
         lines = inert(text).rstrip().splitlines()

@@ -31,6 +31,7 @@ class Context:
     `progress(text, fraction)` tells the person how far the command is. A command that
     runs long looks at `cancelled`. `wrote` names a file of the workspace, relative to
     it. `config` is the plugin's own section. `assets()` lists what the session keeps.
+    A session that the command makes is held by this one: `Session(within=context)`.
     """
 
     workspace: Path
@@ -42,3 +43,5 @@ class Context:
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = _no_file
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
+    outer: object = field(default=None, repr=False)
+    """The run around the command, for `within`."""

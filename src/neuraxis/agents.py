@@ -1,0 +1,75 @@
+"""An agent as a command: the options of a session flow in, a function flows out (D12).
+
+Each call is a conversation of its own, inside of the session that made it: with what is
+left of its limits, its policy and approvals, and told to it event by event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from neuraxis.errors import CommandError, ConfigError
+from neuraxis.plugins.context import Context
+from neuraxis.plugins.function import command
+from neuraxis.runtime import Budget
+from neuraxis.sentences import nearest
+from neuraxis.session import Session
+from neuraxis.specs import EffectKind
+
+_OWN = frozenset({"within", "session"})
+"""What each conversation has of its own."""
+
+
+def agent(
+    name: str, description: str, *, effects: EffectKind = "once", **options: Any
+) -> Callable[..., Awaitable[str]]:
+    """A command that asks an agent; put it among the plugins of a session.
+
+    Args:
+        name: of the command.
+        description: for the model that asks: what it can do, and what it must be told.
+        effects: the strongest of what its own commands have.
+        **options: those of `Session`. What is not said is the asking session's
+            (`policy`, `approve`, `settings`, `workspace`); `model`, `plugins` and
+            `budget` are the agent's own.
+
+    Raises:
+        ConfigError: there is no such option.
+    """
+    known = sorted((Session.__init__.__kwdefaults__ or {}).keys() - _OWN)
+    for option in options:
+        if option not in known:
+            close = nearest(option, known)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise ConfigError(
+                f"agent {name!r}: there is no option {option!r}.{hint} "
+                f"Options are: {', '.join(known)}"
+            )
+    budget = options.get("budget") or Budget()
+
+    @command(
+        name=name,
+        description=description,
+        effects=effects,
+        time_limit=budget.seconds + 1,  # so that its own limit is told first
+    )
+    async def ask(request: str, context: Context) -> str:
+        """Ask the agent.
+
+        Args:
+            request: what it is to do or find out, with all that it must know: it
+                sees nothing of this conversation.
+            context: what holds the agent.
+        """
+        with Session(within=context, **options) as inside:
+            try:
+                answer = await inside.run(request)
+            finally:
+                if inside.model is not options.get("model"):
+                    await inside.model.close()
+        if answer.outcome != "answered":
+            raise CommandError(f"{name} gave no answer: {answer.error}")
+        return answer.text
+
+    return ask

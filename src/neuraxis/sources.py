@@ -1,0 +1,45 @@
+"""Plugins as they are named or handed over flow in; the registry of them flows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from neuraxis.errors import ConfigError
+from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.lock import FILE_NAME, check
+from neuraxis.plugins.registry import Registry
+
+
+def registry_of(
+    plugins: Iterable[Any], workspace: Path, lock: str | Path | None
+) -> Registry:
+    """The plugins, those that were named accepted by the lock file, if there is one.
+
+    Raises:
+        ConfigError: one cannot be loaded, lies in the workspace, or is not accepted.
+    """
+    named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
+    check(
+        Path.cwd() / FILE_NAME if lock is None else Path(lock),
+        # what the program itself hands over needs no acceptance
+        (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
+    )
+    return Registry(plugin for _, plugin in named)
+
+
+def outside(source: Any, workspace: Path) -> Any:
+    """A plugin's source, unless it is code in the folder that commands write to.
+
+    Raises:
+        ConfigError: it lies there.
+    """
+    if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
+        folder = Path(source).expanduser().resolve()
+        if folder.exists() and folder.is_relative_to(workspace.resolve()):
+            raise ConfigError(
+                f"plugin {source}: it lies in the workspace {workspace}, where a model "
+                "can write its code; move it out, or choose another --workspace"
+            )
+    return source

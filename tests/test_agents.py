@@ -1,0 +1,85 @@
+"""An agent is a command that is made of a session's options (rule D12)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from conformance.kit import block, talk
+from neuraxis import Budget, ConfigError, agent, command
+from neuraxis.models import openai
+from neuraxis.settings import Settings
+from neuraxis.testing import ScriptedModel
+
+
+@command(effects="read")
+def now() -> str:
+    """The time."""
+    return "noon"
+
+
+def test_D12_an_agent_answers_like_a_command() -> None:
+    """Each call is a conversation of its own."""
+    replies = [block({"tool": "now"}), "It is noon.", "I do not know."]
+    model = ScriptedModel(replies)
+    clock = agent(
+        "clock", "Knows the time.", model=model, plugins=[now], effects="read"
+    )
+    ask = [block({"tool": "clock", "request": text}) for text in ("When?", "Who?")]
+    said = talk([*ask, "ok"], [clock], "intents")
+    assert said.values == ["It is noon.", "I do not know."]
+    asked = "".join(m.content for m in model.prompts[-1].messages)
+    assert "Who?" in asked
+    assert "When?" not in asked
+
+
+def test_D12_what_an_agent_is_is_told_to_the_model() -> None:
+    """Its name, what it is for, and the one parameter."""
+    said = talk(
+        ["ok"], [agent("clock", "Knows the time.", model=ScriptedModel([]))], "intents"
+    )
+    prompt = said.model.prompts[0].messages[0].content
+    assert "clock" in prompt
+    assert "Knows the time." in prompt
+    assert "request" in prompt
+
+
+def test_D12_an_agent_without_an_answer_is_a_failed_call() -> None:
+    """It says why there is none."""
+    model = ScriptedModel([block({"tool": "now"})] * 3)
+    clock = agent("clock", "", model=model, plugins=[now], budget=Budget(model_calls=2))
+    said = talk([block({"tool": "clock", "request": "x"}), "ok"], [clock], "intents")
+    assert said.errors == ["failed"]
+    error = said.answer.calls[0].error
+    assert error is not None
+    assert "clock gave no answer: the model was asked 2 times" in error.message
+
+
+@pytest.mark.parametrize("option", ["modle", "within", "session"])
+def test_an_unknown_option_is_refused_at_once(option: str) -> None:
+    """With the nearest there is."""
+    options: dict[str, Any] = {option: "x"}
+    with pytest.raises(ConfigError, match=f"agent 'a': there is no option '{option}'"):
+        agent("a", "", **options)
+
+
+def test_a_model_that_was_named_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connections would be left open by each call; one that was handed is not."""
+    closed: list[str] = []
+
+    class Named(ScriptedModel):
+        async def close(self) -> None:
+            await asyncio.sleep(0)
+            closed.append(self.name)
+
+    def from_name(name: str, settings: Settings) -> Named:
+        return Named(["ok"], name="named")
+
+    monkeypatch.setattr(openai, "from_name", from_name)
+    call = block({"tool": "a", "request": "x"})
+    talk([call, "ok"], [agent("a", "", model="openai:x")], "intents")
+    assert closed == ["named"]
+    talk([call, "ok"], [agent("a", "", model=Named(["ok"], name="own"))], "intents")
+    assert closed == ["named"]
