@@ -15,7 +15,7 @@ from neuraxis.plugins.function import command
 from neuraxis.runtime import Budget
 from neuraxis.sentences import nearest
 from neuraxis.session import Session
-from neuraxis.specs import EffectKind
+from neuraxis.specs import EffectKind, Effects
 
 _OWN = frozenset({"within", "session"})
 """What each conversation has of its own."""
@@ -51,7 +51,7 @@ def agent(
     @command(
         name=name,
         description=description,
-        effects=effects,
+        effects=_of_agent(effects),
         time_limit=budget.seconds + 1,  # so that its own limit is told first
     )
     async def ask(request: str, context: Context) -> str:
@@ -73,3 +73,13 @@ def agent(
         return answer.text
 
     return ask
+
+
+def _of_agent(kind: EffectKind) -> Effects | str:
+    """To ask is harmless in itself, also with strangers' words.
+
+    What they may do is decided where it is done: inside.
+    """
+    if kind in ("none", "read"):
+        return kind
+    return Effects(kind=kind, destructive=False, open_world=False)
