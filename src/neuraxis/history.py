@@ -118,7 +118,12 @@ class _Said:
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
                 self.messages.append(
-                    Message(role="assistant", content=event.text, tool_calls=calls)
+                    Message(
+                        role="assistant",
+                        content=event.text,
+                        tool_calls=calls,
+                        carried=event.carried,
+                    )
                 )
             case PlanChecked() if self._by_model:
                 self._by_model = False

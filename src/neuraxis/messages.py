@@ -181,6 +181,8 @@ class Chunk:
     usage: Usage | None = None
     note: str = ""
     """What the model adapter wants the journal to know (retries, tiers)."""
+    carried: str = ""
+    """See `Completion.carried`; whole, in one chunk."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -200,6 +202,9 @@ class Completion:
     tool_calls: tuple[NativeCall, ...] = ()
     finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
+    carried: str = ""
+    """What the adapter sends back with this turn: opaque JSON, for it alone. Servers
+    that think between tool calls want their reasoning or a signature of it again."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -216,6 +221,8 @@ class Message:
     results: tuple[Result, ...] = ()
     tool_calls: tuple[NativeCall, ...] = ()
     tool_call_id: str | None = None
+    carried: str = ""
+    """See `Completion.carried`; no part of what is said."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

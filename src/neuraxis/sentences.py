@@ -21,6 +21,8 @@ from neuraxis.quoting import type_name as type_name
 from neuraxis.specs import Json
 
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
+SAID_NOTHING = "(I said nothing.)"  # where a server takes no empty reply
+RESULTS_SEEN = "I see the results."  # said for a model whose server wants a turn there
 
 # --- reading a reply -----------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -194,3 +195,22 @@ async def test_the_stream_is_closed_when_a_listener_fails() -> None:
     with pytest.raises(RuntimeError):
         await complete(Held(), PROMPT, fail)
     assert closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ollama:qwen3", "http://127.0.0.1:11434/v1#qwen3"),
+        ("llama.cpp:", "http://127.0.0.1:8080/v1#NAME"),
+        ("vLLM:big/one", "http://127.0.0.1:8000/v1#big/one"),
+        ("127.0.0.1:11434/v1#qwen3", "http://127.0.0.1:11434/v1#qwen3"),
+        ("localhost:8080/v1#m", "http://localhost:8080/v1#m"),
+        ("gpt-5-mini", "openai:gpt-5-mini"),
+        ("openai/gpt-5", "openai:gpt-5"),
+        ("opnai:gpt-5", "openai:"),
+    ],
+)
+def test_the_name_that_a_model_has_here(name: str, meant: str) -> None:
+    """What other programs call a model is answered with what it is called here."""
+    with pytest.raises(ConfigError, match=rf"Did you mean {re.escape(meant)}\?"):
+        find_model(name)

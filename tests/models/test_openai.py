@@ -35,7 +35,8 @@ from neuraxis.errors import (
 from neuraxis.messages import Chunk, Message, NativeCall, Prompt, Usage
 from neuraxis.models import complete, find_model
 from neuraxis.models.openai import OpenAIModel
-from neuraxis.models.openai_settings import Options
+from neuraxis.models.openai_advice import unreachable
+from neuraxis.models.openai_settings import Endpoint, Options
 
 PROMPT = Prompt(
     messages=(
@@ -649,7 +650,7 @@ async def test_a_long_message_is_cut(ask: Ask) -> None:
     """A server's message cannot fill the screen."""
     with pytest.raises(ModelRefused) as caught:
         await ask(answer({"error": {"message": "long " * 500}}, 404))
-    assert len(str(caught.value)) < 400
+    assert len(str(caught.value)) < 450
 
 
 async def test_usage_is_not_asked_where_it_is_refused(server: Server) -> None:
@@ -695,6 +696,20 @@ async def test_429_with_retry_after(ask: Ask, server: Server) -> None:
     )
     assert (completion.text, sleeps, len(server.requests)) == ("Hello", [7.0], 2)
     assert "slow down" in seen[0].note
+
+
+async def test_429_with_a_delay_in_its_body(ask: Ask) -> None:
+    """Google has no header for it."""
+    sleeps = Sleeps()
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "13s"}
+    refusal = [{"error": {"code": 429, "message": "quota", "details": [info]}}]
+    await ask(
+        answer(refusal, 429),
+        stream(hello()),
+        options=Options(max_retries=1),
+        sleep=sleeps,
+    )
+    assert sleeps == [13]
 
 
 async def test_retry_after_as_a_date(ask: Ask) -> None:
@@ -803,10 +818,58 @@ async def test_no_server(unused_tcp_port_factory: Callable[[], int]) -> None:
     sleeps = Sleeps()
     port = unused_tcp_port_factory()
     model = OpenAIModel("m", server=f"http://127.0.0.1:{port}", sleep=sleeps)
-    with pytest.raises(ModelUnavailable, match=f":{port}: cannot be reached"):
+    with pytest.raises(
+        ModelUnavailable,
+        match=rf":{port}: cannot be reached: .*\. Is the server started, and on this "
+        rf"port\? Usual are 11434 for Ollama .*:{port}/v1 is what .*openai\.base_url",
+    ):
         await complete(model, PROMPT)
     await model.close()
     assert len(sleeps) == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "words"),
+    [
+        (
+            "http://127.0.0.1:11434/v1",
+            "refused",
+            "started? 11434 is the port of Ol",
+        ),
+        (
+            "http://box:8000/v1",
+            "refused",
+            "is the port of vLLM (`vllm serve NAME`)",
+        ),
+        ("http://localhost:8080/v1", "refused", "port of llama.cpp (`llama-server`)"),
+        ("http://127.0.0.1/v1", "refused", "and on this port? Usual are 11434 for Oll"),
+        ("https://a.example/v1", "refused", "Is the network there, and does it need a"),
+        (
+            "https://a.exampel/v1",
+            "[Errno -2] Name or service not known",
+            "spelt right?",
+        ),
+        (
+            "https://box:8000/v1",
+            "[SSL: WRONG_VERSION_NUMBER]",
+            "write http://box:8000/",
+        ),
+        ("https://box/v1", "[SSL: CERTIFICATE_VERIFY_FAILED]", "in SSL_CERT_FILE"),
+    ],
+)
+def test_what_to_do_about_a_server_out_of_reach(
+    url: str, reason: str, words: str
+) -> None:
+    """Each reason has its advice, with the port where it says which server it is."""
+    assert words in unreachable(Endpoint(url=url), reason)
+
+
+async def test_a_404_names_what_was_asked(ask: Ask, server: Server) -> None:
+    """A wrong path and a wrong model look the same from here: both are named."""
+    with pytest.raises(
+        ModelRefused, match=r"/v1/chat/completions and the model.s name right"
+    ):
+        await ask(answer(b"no", 404), options=Options())
 
 
 # --- time ----------------------------------------------------------------------
@@ -902,6 +965,38 @@ async def test_the_key_is_sent_and_not_told(
     while error is not None:
         assert KEY not in repr(error) + str(error)
         error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "expected"),
+    [
+        ("/openai/deployments/m", KEY, {"api-key": KEY}),
+        ("/openai/deployments/m", "eyJ0.x.y", {"authorization": "Bearer eyJ0.x.y"}),
+        ("/openai/v1", KEY, {"authorization": f"Bearer {KEY}"}),
+    ],
+)
+async def test_the_header_of_azures_keys(
+    path: str,
+    key: str,
+    expected: dict[str, str],
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own for a key, the usual one for a token and for the newer paths."""
+    monkeypatch.setenv("MY_KEY", key)
+    server.answers(stream(hello()))
+    base = server.url.removesuffix("/v1") + path + "?api-version=2024-10-21"
+    model = OpenAIModel("m", server=base, key_env="MY_KEY", options=QUICK)
+    await complete(model, PROMPT)
+    await model.close()
+    request = server.requests[0]
+    assert request.path == f"{path}/chat/completions?api-version=2024-10-21"
+    sent = {
+        name: request.headers[name]
+        for name in ("api-key", "authorization")
+        if name in request.headers
+    }
+    assert sent == expected
 
 
 async def test_the_key_in_an_error_frame(

@@ -90,14 +90,15 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
+    from neuraxis.models.openai_advice import meant  # for mistakes only
+
     known = model_names()
-    close = nearest(kind, known)
-    meant = (
-        f" Did you mean {' or '.join(f'{item}:' for item in close)}?" if close else ""
-    )
+    close = [found] if (found := meant(text)) else nearest(kind, known)
+    names = " or ".join(item if ":" in item else f"{item}:" for item in close)
+    hint = f" Did you mean {names}?" if close else ""
     raise ConfigError(
         f"model {name!r}: expected one of {_FORMS}; there is no kind of model called "
-        f"{kind!r}.{meant} Kinds there are: {', '.join(known)}."
+        f"{kind!r}.{hint} Kinds there are: {', '.join(known)}."
     )
 
 

@@ -21,7 +21,7 @@ class Joiner:
     Of several usages the last one counts, since servers report a running total.
     """
 
-    __slots__ = ("_calls", "_finish", "_reasoning", "_text", "usage")
+    __slots__ = ("_calls", "_carried", "_finish", "_reasoning", "_text", "usage")
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
@@ -29,6 +29,7 @@ class Joiner:
         self._reasoning: list[str] = []
         self._calls: dict[int, _CallParts] = {}
         self._finish: FinishReason | None = None
+        self._carried = ""
 
     def add(self, chunk: Chunk) -> None:
         """Take the next chunk."""
@@ -44,6 +45,8 @@ class Joiner:
             parts.arguments.append(delta.arguments)
         self._finish = chunk.finish_reason or self._finish
         self.usage = chunk.usage or self.usage
+        if chunk.carried:
+            self._carried = chunk.carried
 
     @property
     def text(self) -> str:
@@ -71,6 +74,7 @@ class Joiner:
             tool_calls=self._whole_calls() if self._calls else (),
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
+            carried=self._carried,
         )
 
     def _whole_calls(self) -> tuple[NativeCall, ...]:

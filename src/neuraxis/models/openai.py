@@ -27,13 +27,17 @@ from neuraxis.models.openai_http import (
     refused,
     send,
 )
+from neuraxis.models.openai_refusals import (
+    UNASKED,
+    keeps_constant,
+    refused_part,
+    without,
+)
 from neuraxis.models.openai_request import (
     Constant,
     constant_of,
     encoded,
-    refused_part,
     request_body,
-    without,
 )
 from neuraxis.models.openai_settings import (
     DEFAULT_URL,
@@ -93,6 +97,8 @@ class OpenAIModel:
         self.name = name or f"{server.url}#{model}"
         self._model = model
         self._endpoint = server
+        # What a turn carries is for this server's model and for nobody else.
+        self._origin = f"{server.url.partition('?')[0]}#{model}"
         self._options = options or Options()
         self._sleep = sleep
         self._now = now
@@ -113,7 +119,8 @@ class OpenAIModel:
         """
         key = self._endpoint.key()
         client = self._open()
-        body = request_body(prompt, self._model, self._options)
+        origin = self._origin if prompt.native_tools else ""
+        body = request_body(prompt, self._model, self._options, origin)
         constant = self._constant(prompt)
         left_out = list(self._refuses or ())
         for part in left_out:
@@ -122,21 +129,28 @@ class OpenAIModel:
         attempt = 0
         while True:
             given = False
-            content = encoded(body, constant)
+            kept = constant if keeps_constant(left_out) else None
+            content = encoded(body, kept)
             try:
-                async with aclosing(self._attempt(client, content, key)) as chunks:
+                async with aclosing(
+                    self._attempt(client, content, key, origin)
+                ) as chunks:
                     async for chunk in chunks:
                         given = True
                         yield chunk
-                self._refuses = tuple(left_out)
+                # Others may have been asked, and told of more, at the same time.
+                both = (*(self._refuses or ()), *left_out)
+                self._refuses = tuple(dict.fromkeys(both))
                 return
             except Failure as failure:
                 if given:
                     raise failure.error from failure.__cause__
                 part = self._refused_part(failure, body)
-                if part:
+                if part and part not in left_out:
                     left_out.append(part)
                     body = without(body, part)
+                    if part not in UNASKED:
+                        yield Chunk(note=f"asked again without {part}: {failure.error}")
                     continue
                 wait = self._wait(failure, attempt, self._now() - started)
                 if wait is None:
@@ -161,10 +175,13 @@ class OpenAIModel:
         return self._client
 
     def _refused_part(self, failure: Failure, body: dict[str, Json]) -> str:
-        """What to leave out after a refusal, while the server is not known yet."""
-        if failure.status not in (400, 422) or self._refuses is not None:
+        """What to leave out after a refusal, here and in each later request."""
+        said = str(failure.error)
+        if failure.status == 500:  # llama.cpp, where a chat template refuses
+            return refused_part(body, said, known=True)
+        if failure.status not in (400, 422) or failure.again:
             return ""
-        return refused_part(body, str(failure.error))
+        return refused_part(body, said, known=self._refuses is not None)
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
         """How long to wait before the next attempt; None: there is none."""
@@ -187,7 +204,7 @@ class OpenAIModel:
         return self._known
 
     async def _attempt(
-        self, client: httpx2.AsyncClient, content: bytes, key: str
+        self, client: httpx2.AsyncClient, content: bytes, key: str, origin: str
     ) -> AsyncGenerator[Chunk, None]:
         headers = {
             "content-type": "application/json",
@@ -196,7 +213,7 @@ class OpenAIModel:
             "accept-encoding": "identity",
         }
         if key:
-            headers["authorization"] = f"Bearer {key}"
+            headers |= self._endpoint.key_header(key)
         request = client.build_request(
             "POST", chat_url(self._endpoint.url), content=content, headers=headers
         )
@@ -205,7 +222,7 @@ class OpenAIModel:
             if response.status_code != 200:
                 raise await refused(response, self._endpoint, self._options, key)
             try:
-                async with aclosing(self._chunks(response)) as chunks:
+                async with aclosing(self._chunks(response, origin)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except (ServerError, EventTooLarge) as error:
@@ -214,8 +231,10 @@ class OpenAIModel:
         finally:
             await response.aclose()
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[Chunk, None]:
-        frames = Frames()
+    async def _chunks(
+        self, response: httpx2.Response, origin: str
+    ) -> AsyncGenerator[Chunk, None]:
+        frames = Frames(origin)
         events = EventReader()
         source = response.aiter_bytes()
         async with aclosing(source), aclosing(self._timed(source, frames)) as timed:

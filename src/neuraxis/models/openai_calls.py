@@ -25,6 +25,11 @@ class CallPieces:
         self._places: dict[int | str, int] = {}  # of an index, or of an id
         self._last = -1
 
+    @property
+    def places(self) -> list[int]:
+        """The places of the calls so far, in their order."""
+        return sorted(self._calls)
+
     def add(
         self, piece: Mapping[str, Json], function: Mapping[str, Json]
     ) -> ToolCallDelta:

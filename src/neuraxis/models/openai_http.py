@@ -21,6 +21,9 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from neuraxis.later import pattern
+from neuraxis.models.openai_advice import not_found, unreachable
+from neuraxis.models.openai_refusals import is_about_size
 from neuraxis.models.openai_settings import Endpoint, Options
 from neuraxis.models.openai_wire import ServerError, body_message
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 _MOST_ERROR_BYTES = 64 * 1024
 _DRAIN = 0.05  # waited for the connection's last bytes, so that it can be used again
 _PASSING = (408, 409, 429)
+_DELAY = pattern(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
+"""Google says in the body how long to wait: `google.rpc.RetryInfo`."""
 
 
 class Failure(Exception):
@@ -92,14 +97,15 @@ async def send(
             ModelTimeout(f"{host}: no answer in {options.first_byte_timeout:g} s")
         ) from error
     except httpx2.ConnectTimeout as error:
-        raise Failure(
-            ModelTimeout(f"{host}: no connection in {options.connect_timeout:g} s"),
-            again=True,
-        ) from error
+        text = f"no connection in {options.connect_timeout:g} s"
+        advice = unreachable(endpoint, text)
+        raise Failure(ModelTimeout(f"{host}: {text}. {advice}"), again=True) from error
     except (httpx2.ConnectError, httpx2.ProxyError) as error:
         text = str(error) or type(error).__name__
         raise Failure(
-            ModelUnavailable(f"{host}: cannot be reached: {text}"),
+            ModelUnavailable(
+                f"{host}: cannot be reached: {text}. {unreachable(endpoint, text)}"
+            ),
             again="CERTIFICATE" not in text,
         ) from error
     except httpx2.TransportError as error:
@@ -177,13 +183,19 @@ async def refused(
     if 200 <= status < 300:
         return Failure(ModelBroken(f"{text}, which is no answer", status=status))
     after = retry_after(response.headers)
+    if after is None and (delay := _DELAY.search(raw)):
+        after = float(delay[1])
     if after is not None:
         text += f" (it asks to wait {after:.0f} s)"
     if status in (401, 403):
         text += _key_hint(endpoint, key)
-    again = status in _PASSING or status >= 500
+    if status == 404:
+        text += not_found(endpoint)
+    again = status in _PASSING or (status >= 500 and not is_about_size(said))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account
+    if b"tool_use_failed" in raw:
+        again = True  # Groq: what the model wrote is no call; it may write another
     kind = ModelUnavailable if status >= 500 else ModelRefused
     return Failure(kind(text, status=status), again=again, after=after, status=status)
 
@@ -202,7 +214,9 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
         )
     if status is not None and status < 500 and status not in _PASSING:
         return Failure(ModelRefused(text, status=status))
-    return Failure(ModelBroken(text, status=status), again=status is not None)
+    again = isinstance(error, ServerError) and error.again
+    again = again and not is_about_size(text)
+    return Failure(ModelBroken(text, status=status), again=again)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -12,6 +12,7 @@ from operator import is_ as _is
 from typing import cast
 
 from neuraxis.messages import Message, Prompt
+from neuraxis.models.openai_carried import put_back
 from neuraxis.models.openai_settings import Options
 from neuraxis.record import record
 from neuraxis.specs import Json
@@ -48,12 +49,14 @@ def constant_of(prompt: Prompt) -> Constant:
     )
 
 
-def request_body(prompt: Prompt, name: str, options: Options) -> dict[str, Json]:
-    """The body of a request for one completion."""
+def request_body(
+    prompt: Prompt, name: str, options: Options, origin: str = ""
+) -> dict[str, Json]:
+    """The body of a request for one completion; `origin` is who is asked."""
     native = bool(prompt.native_tools)
     body: dict[str, Json] = {
         "model": name,
-        "messages": [_message(message, native) for message in prompt.messages],
+        "messages": [_message(said, native, origin) for said in prompt.messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -69,7 +72,8 @@ def request_body(prompt: Prompt, name: str, options: Options) -> dict[str, Json]
     return body
 
 
-def _message(message: Message, native: bool) -> dict[str, Json]:
+def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json]:
+    told: dict[str, Json]
     if native and message.role == "tool":
         return {
             "role": "tool",
@@ -77,7 +81,7 @@ def _message(message: Message, native: bool) -> dict[str, Json]:
             "content": message.content,
         }
     if native and message.tool_calls:
-        return {
+        told = {
             "role": message.role,
             "content": message.content or None,
             "tool_calls": [
@@ -92,9 +96,15 @@ def _message(message: Message, native: bool) -> dict[str, Json]:
                 for place, call in enumerate(message.tool_calls)
             ],
         }
+        if message.carried:
+            put_back(told, message.carried, origin)
+        return told
     # Without tools in the request a server refuses the role: the text is what counts.
     role = "user" if message.role == "tool" else message.role
-    return {"role": role, "content": message.content}
+    told = {"role": role, "content": message.content}
+    if native and message.carried:
+        put_back(told, message.carried, origin)
+    return told
 
 
 def _arguments(message: Message, place: int) -> str:
@@ -145,23 +155,3 @@ def _json(value: Json) -> bytes:
     # a tool's definition may be any mapping
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
     return text.encode("utf-8", "replace")
-
-
-def refused_part(body: Mapping[str, Json], said: str) -> str:
-    """The part of the body that a server may have refused; empty: there is none.
-
-    Newer models of OpenAI want `max_completion_tokens` for `max_tokens`. Some servers
-    know no `stream_options`, and not all of them say so: it is the first suspect.
-    """
-    if "max_tokens" in body and "max_completion_tokens" in said:
-        return "max_tokens"
-    return "stream_options" if "stream_options" in body else ""
-
-
-def without(body: Mapping[str, Json], part: str) -> dict[str, Json]:
-    """The body without a part that the server refuses."""
-    changed = dict(body)
-    value = changed.pop(part, None)
-    if part == "max_tokens" and value is not None:
-        changed["max_completion_tokens"] = value
-    return changed

@@ -70,6 +70,17 @@ class Endpoint:
         """Whether the server is on this machine."""
         return is_loopback(urlsplit(self.url).hostname or "")
 
+    def key_header(self, key: str) -> Mapping[str, str]:
+        """The header that a key is sent in.
+
+        Azure takes its keys in one of its own, and in the usual one tokens of Entra,
+        which begin as every JSON Web Token does (learn.microsoft.com/azure/ai-services/
+        openai/reference#authentication). Its newer paths take both as OpenAI does.
+        """
+        if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
+            return {"api-key": key}
+        return {"authorization": f"Bearer {key}"}
+
     def key(self, environ: Mapping[str, str] | None = None) -> str:
         """The key, read now; empty where none is set and none is needed.
 

@@ -19,6 +19,7 @@ from neuraxis.messages import (
     Usage,
 )
 from neuraxis.models.openai_calls import CallPieces
+from neuraxis.models.openai_carried import Carried
 from neuraxis.models.pairs import Pairs
 from neuraxis.models.sse import Event
 from neuraxis.specs import Json
@@ -35,31 +36,52 @@ _FINISH: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "tool_use": "tool_calls",
     "content_filter": "content_filter",
     "safety": "content_filter",
+    "refusal": "content_filter",
+    "sensitive": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+    "spii": "content_filter",
 }
 _FAILED = ("error", "abort", "insufficient_system_resource", "network_error")
+_NO_CALL = "malformed_function_call"
+"""Gemini, under this word or one that ends with it: the call that it wrote is none."""
 
 
 class ServerError(Exception):
-    """An error that the server put into its answer, or an answer that is none."""
+    """An error that the server put into its answer, or an answer that is none.
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    `again`: the same request may be answered.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, again: bool = False
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.again = again or status is not None
 
 
 class Frames:
-    """Reads the frames of one answer in order; `finish` gives the last chunk."""
+    """Reads the frames of one answer in order; `finish` gives the last chunk.
+
+    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
+    it carries nothing.
+    """
 
     __slots__ = (
         "_calls",
+        "_carried",
         "_failed",
         "_given",
         "_note",
+        "_origin",
         "_reasoning",
         "_seen",
         "_text",
@@ -70,7 +92,8 @@ class Frames:
         "usage",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
         self.done = False
         """The server said that this is all."""
         self.reason: FinishReason | None = None
@@ -87,6 +110,7 @@ class Frames:
         self._text = Pairs()
         self._reasoning = Pairs()
         self._calls = CallPieces()
+        self._carried = Carried()
 
     def event(self, event: Event) -> list[Chunk]:
         """The chunks of one event of the stream."""
@@ -122,6 +146,8 @@ class Frames:
             self.ended = self.reason is not None
             return None
         self._seen = True
+        if choice.get("error"):  # OpenRouter: of one choice
+            raise _server_error(choice["error"])
         delta: Json = choice.get("delta") or {}
         if not delta and not self._given:
             # Behind deltas a whole message says all of them once more.
@@ -130,6 +156,9 @@ class Frames:
             raise ServerError("a frame of its answer has a delta that is no object")
         earlier = self.reason
         self._finish_reason(choice.get("finish_reason"))
+        native = choice.get("native_finish_reason")
+        if _is_failure(native):  # OpenRouter, where its own reason may be "stop"
+            self._finish_reason(native)
         chunk = self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
         self._given = self._given or (chunk is not None and bool(choice.get("delta")))
         self._went_on = self._went_on or (chunk is not None and earlier is not None)
@@ -155,6 +184,7 @@ class Frames:
             thought += reasoning
         text = self._text.join(text)
         thought = self._reasoning.join(thought)
+        self._carried.message(delta)
         calls = self._tool_calls(delta.get("tool_calls"))
         if text or thought or calls:
             return Chunk(text=text, reasoning=thought, tool_calls=calls)
@@ -167,19 +197,21 @@ class Frames:
             ServerError: the answer ended before it said that it was complete.
         """
         if self._failed:
-            raise ServerError(self._failed)
+            raise ServerError(self._failed, again=True)
         if not self._seen:
             raise ServerError("its answer holds no completion")
         if self.reason is None:
             if not (self.done or whole):
                 raise ServerError("the stream broke off before the answer's end")
             self._note = "no finish reason was given with the end of the answer"
+        carried, note = self._carried.finish(self._origin, self._calls.places)
         return Chunk(
             text=self._text.rest(),
             reasoning=self._reasoning.rest(),
             finish_reason=self.reason or "stop",
             usage=self.usage,
-            note=self._note,
+            note="; ".join(said for said in (self._note, note) if said),
+            carried=carried,
         )
 
     def _finish_reason(self, reason: Json) -> None:
@@ -188,9 +220,9 @@ class Frames:
         word = reason.lower()
         if word == "null":
             return
-        if word in _FAILED:
+        if _is_failure(reason):
             # Told by `finish`: what this frame says besides is still given out.
-            self._failed = f"it ended its answer with the reason {reason[:40]!r}"
+            self._failed = f"it ended its answer with the reason {reason[:80]!r}"
             self.done = True
             return
         if word not in _FINISH:
@@ -212,7 +244,14 @@ class Frames:
         if not isinstance(function, dict):
             raise ServerError("a tool call in its answer names no function")
         named = cast("dict[str, Json]", function)
-        return self._calls.add(piece, named)
+        delta = self._calls.add(piece, named)
+        self._carried.call(delta.index, piece)
+        return delta
+
+
+def _is_failure(reason: Json) -> bool:
+    word = reason.lower() if isinstance(reason, str) else ""
+    return word in _FAILED or word.endswith(_NO_CALL)
 
 
 def _line_by_line(event: Event) -> list[Json]:
@@ -316,8 +355,14 @@ def error_message(body: Json) -> str:
         fields = cast("dict[str, Json]", body)
         for key in ("error", "message", "detail", "msg", "errors"):
             if said := error_message(fields.get(key)):
-                return said
+                place = fields.get("loc")  # FastAPI says there what is wrong
+                return f"{_dotted(place)}: {said}" if place else said
     return ""
+
+
+def _dotted(place: Json) -> str:
+    steps = cast("list[Json]", place) if isinstance(place, list) else [place]
+    return ".".join(str(step) for step in steps)
 
 
 def body_message(raw: bytes, content_type: str) -> str:
