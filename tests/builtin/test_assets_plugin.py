@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuraxis import Session, command
+from neuraxis.assets.describe import said_size
 from neuraxis.assets.store import INLINE_BYTES
 from neuraxis.builtin.assets import grep, lines, plugin
 from neuraxis.errors import CommandError
@@ -179,11 +181,19 @@ def test_tables_lists_and_arrays() -> None:
 def test_no_page_becomes_an_asset(name: str) -> None:
     """However large what it shows: the answer can be said."""
     wide = [{f"key {n} {m}": "é" * 900 for n in range(40)} for m in range(40)]
-    for value in (wide, ["y" * 5000] * 100, "z" * 100_000, ["\\" * 5000] * 100):
+    tea = "茶は美味しい\n🍵" * 9000
+    for value in (
+        *(wide, ["y" * 5000] * 100, "z" * 100_000, ["\\" * 5000] * 100, tea),
+        *([tea] * 9, [{"t": tea}], [{"a": tea, "b": [tea]}] * 3),
+    ):
         if name == "asset_rows" and isinstance(value, str):
             continue
-        view = getattr(plugin, name)(value, count=1000)
-        assert len(json.dumps(view, ensure_ascii=False)) < 2 * INLINE_BYTES
+        for count in (1, 40, 1000):
+            view = getattr(plugin, name)(value, count=count)
+            assert said_size(view) <= INLINE_BYTES
+    if name != "asset_rows":
+        found = plugin.asset_grep(tea, "茶", _context(), most=200)
+        assert said_size(found) <= INLINE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -231,3 +241,58 @@ def test_list_assets() -> None:
         ("a1", "the user"),
     ]
     assert told["total_assets"] == 2
+
+
+def test_a_long_cell_is_searched_to_its_end(tmp_path: Path) -> None:
+    """What is shown of it may be short, what is searched is not."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"n": [1, 2], "t": ["x" * 5000 + "needle", "y"]})
+    context = Context(workspace=tmp_path)
+    (match,) = plugin.asset_grep(frame, "needle", context)["matches"]
+    assert match["line"] == 1
+    assert "needle" in match["text"]
+    assert plugin.asset_lines(frame)["cut"] == [{"line": 1, "characters": 5023}]
+
+
+def test_one_part_that_is_no_json_hides_nothing_beside_it(tmp_path: Path) -> None:
+    """It is described in its place; the rest is shown, and searched."""
+    items: list[Any] = [{"name": "needle", "v": float("nan")}, (b"x", "other")]
+    context = Context(workspace=tmp_path)
+    (match,) = plugin.asset_grep(items, "needle", context)["matches"]
+    assert match["line"] == 1
+    assert json.loads(plugin.asset_text(items[0])["text"])["name"] == "needle"
+    assert '"other"' in plugin.asset_lines(items)["lines"][1]
+    items.append(items)  # it holds itself, twice
+    items.append([items, b"y"])
+    assert plugin.asset_lines(items)["total_lines"] == 4
+
+
+def test_a_description_is_no_text() -> None:
+    """A table has no text to page through: what it is is told as an error."""
+    polars = pytest.importorskip("polars")
+    with pytest.raises(CommandError, match=r"DataFrame has no text: .*asset_rows"):
+        plugin.asset_text(polars.DataFrame({"a": [1]}))
+
+
+def test_a_long_item_is_cut_beside_the_data() -> None:
+    """No note stands in an item, since rows may be handed on."""
+    items = ["x" * 9000, {"t": "y" * 9000}]
+    view = plugin.asset_rows(items)
+    first, second = view["rows"]
+    assert set(first) == {"x"}
+    assert set(second["t"]) == {"y"}
+    assert len(first) == len(second["t"]) > 3000
+    assert view["cut"] == [
+        {"row": 0, "characters": 9000},
+        {"row": 1, "column": "t", "characters": 9000},
+    ]
+    assert plugin.asset_rows(items, 1)["cut"][0]["row"] == 1
+
+
+def test_a_field_that_no_item_has_is_told() -> None:
+    """Not a column of nulls; one that some items have is theirs."""
+    items = [{"a": 1}, {"a": 2, "b": 3}, 4]
+    rows = plugin.asset_rows(items, columns=["b"])["rows"]
+    assert rows == [{"b": None}, {"b": 3}, 4]
+    with pytest.raises(CommandError, match="No item has the field c"):
+        plugin.asset_rows(items, columns=["a", "c"])

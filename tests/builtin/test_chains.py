@@ -14,7 +14,7 @@ from neuraxis.sandbox.process import probe
 from neuraxis.session import Answer, Session
 from neuraxis.settings import Setting, Settings
 
-NAMES = ("web_search", "files", "fetch_url", "python_file")
+NAMES = ("web_search", "files", "fetch_url", "python_file", "tables")
 
 
 def _run(
@@ -97,6 +97,32 @@ def test_C24_fetch_and_write_the_page_as_it_is(tmp_path: Path) -> None:
         )
     assert ["done", "done"] == _states(answer)
     assert page == (tmp_path / "temp.md").read_text(encoding="utf-8")
+
+
+def test_C24_a_large_page_is_the_same_table_in_a_file(tmp_path: Path) -> None:
+    """What is too long to say is handed on whole, without a note as its last row."""
+    polars = pytest.importorskip("polars")
+    page = "id,name\n" + "".join(f"{n},name {n}\n" for n in range(20_000))
+    assert len(page) > 250_000
+    with serving({"/t": (200, "text/csv", page.encode())}, []) as server:
+        answer = _run(
+            tmp_path,
+            [
+                {"tool": "FETCH_URL", "url": f"http://{server}/t"},
+                {
+                    "tool": "FILEWRITER",
+                    "file_path": "t.csv",
+                    "contents": "{{ previous_result['output'] }}",
+                },
+                {"tool": "read_table", "file_path": "t.csv"},
+            ],
+            allow=(server,),
+        )
+    assert ["done", "done", "done"] == _states(answer)
+    assert page == (tmp_path / "t.csv").read_text(encoding="utf-8")
+    frame = answer.calls[2].value
+    assert (20_000, polars.Int64) == (frame.height, frame.schema["id"])
+    assert {"id": 19_999, "name": "name 19999"} == frame.row(-1, named=True)
 
 
 def test_C12_C19_a_failed_write_skips_the_rest(tmp_path: Path) -> None:

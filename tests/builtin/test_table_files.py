@@ -129,3 +129,40 @@ def test_a_zone_for_a_column_without_one_is_told() -> None:
         plugin.filter_rows(frame, [wanted])
     kept = plugin.filter_rows(frame, [{**wanted, "value": "2026-01-01T05:00:00"}])
     assert kept.height == 1
+
+
+def test_what_pandas_keeps_in_the_index_is_a_column() -> None:
+    """The keys of groups, the dates of a series; row numbers are none."""
+    pandas: Any = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(
+        {"city": ["L", "T", "L"], "year": [1, 1, 2], "n": [1, 2, 3]}
+    )
+    taken = frames.frame_of
+    assert [{"city": "L", "n": 4}, {"city": "T", "n": 2}] == taken(
+        frame.groupby("city")[["n"]].sum()
+    ).to_dicts()
+    both = taken(frame.groupby(["city", "year"])[["n"]].sum())
+    assert ["city", "year", "n"] == both.columns
+    assert ["city", "year", "n"] == taken(frame[frame["n"] > 1]).columns
+    assert ["city", "year", "n"] == taken(frame.set_index("city", drop=False)).columns
+    named = taken(pandas.DataFrame({"n": [1]}, index=["a"]))
+    assert [{"index": "a", "n": 1}] == named.to_dicts()
+
+
+@pytest.mark.parametrize("rows", [[{"a": 2**130}], [{1: 2}], [{"a": [1, "x"]}]])
+def test_rows_that_are_no_table_are_told(rows: Any) -> None:
+    """By one sentence of Polars."""
+    with pytest.raises(CommandError, match="cannot be read as a table"):
+        frames.frame_of(rows)
+
+
+@pytest.mark.parametrize("ending", [".json", ".ndjson"])
+def test_an_infinite_number_is_not_written_as_an_empty_cell(ending: str) -> None:
+    """JSON has none; CSV has."""
+    frame = polars.DataFrame({"a": [1.0, float("inf"), None]})
+    with pytest.raises(CommandError, match="'a' holds infinite numbers"):
+        frames.written(frame, ending)
+    assert frame.equals(frames.parse(frames.written(frame, ".csv"), ".csv", ""))
+    finite = frame.filter(polars.col("a") == 1)
+    assert finite.equals(frames.parse(frames.written(finite, ending), ending, ""))

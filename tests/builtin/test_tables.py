@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuraxis.assets import table_files
 from neuraxis.builtin.tables import frames, plugin, views
 from neuraxis.errors import CommandError
 from neuraxis.messages import Result
@@ -122,7 +123,7 @@ def test_rows_and_bytes_are_limited(
     assert len(data) < 2000
     with pytest.raises(CommandError, match="more than 100 rows"):
         frames.parse(data, ".parquet", "", 100)
-    monkeypatch.setattr(frames, "MOST_CELLS", 4000)
+    monkeypatch.setattr(table_files, "MOST_CELLS", 4000)
     with pytest.raises(CommandError, match="5000 cells"):
         frames.parse(data, ".parquet", "", 10_000)
     (tmp_path / "t.csv").write_bytes(b"a\n" * 1000)
@@ -298,7 +299,7 @@ def test_describe() -> None:
         "name": "size",
         "type": "Float64",
         "empty": 1,
-        "distinct": 4,
+        "distinct": 3,
         "min": 1.5,
         "max": 4.0,
         "mean": pytest.approx(8 / 3),
@@ -324,10 +325,57 @@ def test_rows_come_in_pages() -> None:
     assert seen == list(range(500))
     with pytest.raises(CommandError, match="there is no row 500"):
         plugin.table_rows(frame, 500)
-    odd = polars.DataFrame({"b": [b"xyz"], "f": [float("nan")], "t": ["y" * 9000]})
+    odd = polars.DataFrame({"b": [b"xyz"], "f": [float("nan")]})
     (row,) = plugin.table_rows(odd)["rows"]
     assert row["f"] is None
-    assert row["t"].endswith("… (9000 characters)")
+
+
+def test_a_long_cell_is_cut_beside_the_data() -> None:
+    """No note stands in a cell, since rows may be handed on; alone, more is shown."""
+    long = "".join(map(str, range(1000)))
+    rows: list[dict[str, Any]] = [{"n": 1, "t": long, "l": [1] * 999}, {"n": 2}]
+    frame = frames.frame_of(rows)
+    view = plugin.table_rows(frame)
+    (first, second) = view["rows"]
+    assert long.startswith(first["t"])
+    assert 500 <= len(first["t"]) < len(long)
+    assert [
+        {"row": 0, "column": "t", "characters": len(long)},
+        {"row": 0, "column": "l", "characters": 999 * 3},
+    ] == view["cut"]
+    assert {"n": 2, "t": None, "l": None} == second
+    alone = plugin.table_rows(frame, 0, 1, ["t"])
+    assert {"rows": [{"t": long}], "total_rows": 2, "next_start": 1} == alone
+    assert "cut" not in plugin.table_rows(frame, 1)
+
+
+def test_empty_cells_are_no_value() -> None:
+    """They are not counted among the distinct ones."""
+    frame = polars.DataFrame({"k": [1, 1, 2], "v": ["a", None, None]})
+    made: Any = [{"column": "v", "function": "distinct"}]
+    grouped = plugin.group_rows(frame, ["k"], made)
+    assert [1, 0] == grouped["v_distinct"].to_list()
+    assert [1] == [
+        it["distinct"] for it in plugin.describe_table(frame, ["v"])["columns"]
+    ]
+
+
+def test_a_sum_that_fits_no_number_is_told() -> None:
+    """Not a negative one, as 64 bits would have it."""
+    made: Any = [{"column": "v", "function": "sum"}]
+    large = polars.DataFrame({"v": [2**62, 2**62]})
+    with pytest.raises(CommandError, match="from `i128` to `i64` failed"):
+        plugin.group_rows(large, [], made)
+    half = polars.DataFrame({"v": [2**62, 2**62 - 1, None]})
+    total = plugin.group_rows(half, [], made)
+    assert [2**63 - 1] == total["v_sum"].to_list()
+    assert total["v_sum"].dtype == polars.Int64
+
+
+def test_the_ends_of_a_long_text_say_that_they_are_cut() -> None:
+    """The beginning of a text is not the least of a column."""
+    told = plugin.describe_table(polars.DataFrame({"t": ["x" * 61]}))
+    assert "x" * 60 + "… (61 characters)" == told["columns"][0]["min"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])
@@ -437,3 +485,20 @@ def test_each_type_of_column_is_worked_with_or_told(
         with contextlib.suppress(CommandError):
             assert act().width >= 1
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "kept"),
+    [
+        ("eq", 2.0**53, [0]),
+        ("gt", 2.0**53, [1]),
+        ("in", [2.0**53, 2.5], [0]),
+        ("not_in", [2**53 + 1, 2.5], [0, 2]),
+        ("lt", 5.5, [2]),
+    ],
+)
+def test_large_integers_are_told_apart(op: str, value: Any, kept: list[int]) -> None:
+    """Also by a number with a point, which a model may write."""
+    frame = polars.DataFrame({"n": [0, 1, 2], "id": [2**53, 2**53 + 1, 5]})
+    found = plugin.filter_rows(frame, [{"column": "id", "op": op, "value": value}])
+    assert kept == found["n"].to_list()

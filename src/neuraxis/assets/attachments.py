@@ -12,7 +12,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from neuraxis.errors import ConfigError
+from neuraxis.assets.table_files import read_frame
+from neuraxis.errors import CommandError, ConfigError
 
 MOST_BYTES = 200_000_000
 MOST_PIXELS = 64_000_000
@@ -70,23 +71,9 @@ def _picture(data: bytes) -> Any:
 
 
 def _table(data: bytes, ending: str) -> Any:
+    """The same table as `read_table` gives of this file."""
     polars: Any = importlib.import_module("polars")
-    source = io.BytesIO(data)
     try:
-        if ending == ".parquet":
-            return polars.read_parquet(source)
-        separator = "\t" if ending == ".tsv" else separator_of(data)
-        return polars.read_csv(
-            source,
-            separator=separator,
-            try_parse_dates=True,
-            infer_schema_length=10_000,
-        )
-    except polars.exceptions.PolarsError as error:
+        return read_frame(polars, data, ending)
+    except CommandError as error:
         raise ValueError(str(error)) from None
-
-
-def separator_of(data: bytes) -> str:
-    """What stands between the cells of a CSV: most often in its first line."""
-    first = data[:65_536].partition(b"\n")[0].decode("utf-8", "replace")
-    return max((",", ";", "\t", "|"), key=first.count)

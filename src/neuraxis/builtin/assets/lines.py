@@ -6,7 +6,7 @@ A text has its own lines; a list or a table has one line of JSON for each item o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
 _SLICE = 1000
+DEPTH = 20
+"""Levels that are looked into for what is no JSON."""
 TABLES = ("polars", "pandas", "pyarrow")
 
 
@@ -99,11 +101,26 @@ def is_table(value: Any) -> bool:
 
 
 def said(item: Any) -> str:
-    """An item as JSON on one line."""
+    """An item as JSON on one line; what is no JSON is described in its place."""
+    value = _plain(item, ())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(item: Any, around: tuple[int, ...]) -> Json:
+    """The JSON of an item; `around`: what it stands in, since it may hold itself."""
     item = item.tolist() if hasattr(item, "tolist") else item
     can_be_said, told = sayable(item)
-    value: Json = told if can_be_said else describe(item)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if can_be_said:
+        return told
+    here = (*around, id(item))
+    if len(here) > DEPTH or id(item) in around:
+        return describe(item)
+    if isinstance(item, Mapping):
+        entries = cast("Mapping[Any, Any]", item).items()
+        return {str(key): _plain(value, here) for key, value in entries}
+    if isinstance(item, list | tuple):
+        return [_plain(value, here) for value in cast("Sequence[Any]", item)]
+    return describe(item)
 
 
 def _of_text(text: str, first: int) -> Iterator[Line]:

@@ -11,12 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe, size_of, size_text
+from neuraxis.assets.sayable import sayable
 from neuraxis.builtin.assets import grep
 from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
 from neuraxis.builtin.tables.frames import frame_of
-from neuraxis.builtin.tables.views import CHARACTERS, cell, fitting, paged, rows_of
+from neuraxis.builtin.tables.views import (
+    CHARACTERS,
+    beginning,
+    cost,
+    fitting,
+    paged,
+    rows_of,
+    rows_view,
+)
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
+from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
 LINE = 2_000
@@ -34,12 +44,12 @@ def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
     cut: list[Json] = []
     used = 0
     for number, line in enumerate(lines.since(start - 1), start):
-        text = line.text[:LINE]
-        used += len(text) + 3
+        text = beginning(line.text, LINE)
+        used += cost(text) + 1
         if number >= start + count or (told and used > CHARACTERS):
             break
         told.append(text)
-        if len(line.text) > LINE:
+        if len(line.text) > len(text):
             cut.append({"line": number, "characters": len(line.text)})
             if line.position >= 0:
                 cut[-1]["position"] = line.position
@@ -63,15 +73,31 @@ def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]
     value = _opened(asset)
     if isinstance(value, bytes | bytearray | memoryview):
         value = decoded(cast("bytes", value))
-    text = value if isinstance(value, str) else said(value)
+    text = value if isinstance(value, str) else _json_of(value)
     if start and start >= len(text):
         raise CommandError(
             f"The text has {len(text)} characters, counted from 0; there is none at "
             f"{start}."
         )
-    part = text[start : start + min(count, CHARACTERS)]
+    part = beginning(text[start : start + count], CHARACTERS)
     view: dict[str, Json] = {"text": part}
     return paged(view, start, len(part), len(text), "total_characters")
+
+
+def _json_of(value: Any) -> str:
+    """The JSON of a value; a description of it is none.
+
+    Raises:
+        CommandError: it has none.
+    """
+    plain = isinstance(value, Mapping | list | tuple) or sayable(value)[0]
+    if not plain:
+        raise CommandError(
+            f"A {type_name(value)} has no text: {describe(value)}. Look at it with "
+            "asset_rows or describe_asset, or give it by its reference to a command "
+            "that works with it."
+        )
+    return said(value)
 
 
 def asset_grep(
@@ -92,7 +118,7 @@ def asset_grep(
     search = grep.matching(lines.since(start - 1), fits, context.cancelled)
     for index, line in search:
         text, at = grep.window(line.text, fits, MATCH)
-        used += len(text) + 40
+        used += cost(text) + 40
         if len(found) >= most or (found and used > CHARACTERS):
             view["next_start"] = start + index
             break
@@ -123,19 +149,31 @@ def asset_rows(
         raise CommandError(
             f"There are {len(items)} rows, counted from 0; there is no row {start}."
         )
-    shown = fitting(_item(item, columns) for item in items[start : start + count])
-    return paged({"rows": shown}, start, len(shown), len(items), "total_rows")
+    _check_fields(items, columns or ())
+    some = items[start : start + count]
+    told = (_item(item, columns) for item in some)
+    return rows_view(told, start, len(some), len(items))
 
 
-def _item(item: Any, columns: list[str] | None) -> Json:
+def _check_fields(items: Sequence[Any], columns: Sequence[str]) -> None:
+    """Each column is a field of some item: a name that none has is told, not null."""
+    left = set(columns)
+    for item in items if left else ():
+        if isinstance(item, Mapping):
+            left -= cast("Mapping[Any, Any]", item).keys()
+        if not left:
+            return
+    if left:
+        raise CommandError(f"No item has the field {' or '.join(sorted(left))}.")
+
+
+def _item(item: Any, columns: list[str] | None) -> Any:
     if isinstance(item, dict):
         row = cast("dict[Any, Any]", item)
-        if columns:
-            return {name: cell(row.get(name)) for name in columns}
-        return {str(key): cell(value) for key, value in row.items()}
+        return {name: row.get(name) for name in columns} if columns else row
     if getattr(item, "ndim", 0) > 1:
         return describe(item)
-    return cell(item.tolist() if hasattr(item, "tolist") else item)
+    return item.tolist() if hasattr(item, "tolist") else item
 
 
 def describe_asset(asset: Any) -> dict[str, Json]:

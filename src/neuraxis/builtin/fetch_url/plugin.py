@@ -5,20 +5,23 @@ from __future__ import annotations
 import codecs
 import importlib
 import re
+from html import unescape
 from typing import Any
+from urllib.parse import quote
 
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import requests
 
-SHOWN = 200_000
-"""Characters of a page that are handed on; longer texts are cut, and say so."""
+MOST_BYTES = 10 * requests.MIB
+"""Bytes of a page; what is handed on is whole, so a longer one is refused."""
 
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
 """Beyond them (without scripts) a page is converted whole: the time to find the main
 part grows with the square of the page, that of the conversion does not."""
 
-MOST_ENTITIES = 100_000
+MOST_ENTITIES = 50_000
+"""Beyond them the time to read them would grow with their square; see `_read_html`."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
@@ -51,11 +54,14 @@ _NO_CHARSET = frozenset(
 
 
 def fetch(url: str, context: Context) -> dict[str, str]:
-    """Fetch a page; the text is data and is cut to a bounded size."""
+    """Fetch a page, whole: its text is data, which is kept and handed on."""
     context.progress(f"fetching {url[:200]}", None)
     try:
         answer = requests.fetch(
-            url, allowed_hosts=context.allowed_hosts, cancelled=context.cancelled
+            url,
+            limits=requests.Limits(body_bytes=MOST_BYTES),
+            allowed_hosts=context.allowed_hosts,
+            cancelled=context.cancelled,
         )
     except (requests.RequestRefused, requests.RequestFailed) as error:
         raise CommandError(str(error)) from None
@@ -63,14 +69,15 @@ def fetch(url: str, context: Context) -> dict[str, str]:
         raise CommandError(
             f"{_host(answer)} answered {answer.status} {answer.reason}".rstrip() + "."
         )
+    if answer.truncated:
+        raise CommandError(
+            f"The page has more than {MOST_BYTES} bytes, and is handed on whole or not "
+            "at all. Fetch another page with less, or a part of it."
+        )
     try:
         text = _markdown(answer)
     except MissingExtra as error:
         raise CommandError(str(error)) from None
-    if answer.truncated or len(text) > SHOWN:
-        text = text[:SHOWN].rstrip() + (
-            "\n\n[The page is longer; the rest was left out.]"
-        )
     return {"output": text}
 
 
@@ -81,7 +88,7 @@ def _host(answer: requests.Response) -> str:
 def _markdown(answer: requests.Response) -> str:
     text = _decode(answer)
     if answer.content_type in _HTML:
-        return _from_html(text, answer.url).strip()
+        return _read_html(text, answer.url).strip()
     return text
 
 
@@ -101,10 +108,7 @@ def _decode(answer: requests.Response) -> str:
             return text
     try:
         return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A cut body may end within a character; anything else is an old page.
-        if answer.truncated and error.start >= len(body) - 3:
-            return body.decode("utf-8", errors="replace")
+    except UnicodeDecodeError:  # an old page
         return body.decode("cp1252", errors="replace")
 
 
@@ -116,6 +120,17 @@ def _decoded(body: bytes, name: str | None) -> str | None:
         return None if found in _NO_CHARSET else body.decode(found, errors="replace")
     except (LookupError, UnicodeError, ValueError):
         return None
+
+
+def _read_html(html: str, url: str) -> str:
+    """A page as Markdown; of very many entities each is read after the conversion."""
+    if html.count("&") <= MOST_ENTITIES:
+        return _from_html(html, url)
+    # a letter that stands for `&` meanwhile: one of those that mean nothing
+    mark = next(chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in html)
+    text = _from_html(html.replace("&", mark), url)
+    # in an address it is written in the way of addresses
+    return unescape(text.replace(mark, "&").replace(quote(mark), "&"))
 
 
 def _from_html(html: str, url: str) -> str:
@@ -130,9 +145,6 @@ def _from_html(html: str, url: str) -> str:
     html = _DROPPED.sub(" ", html)
     # the pages of a frameset are links, as that of an iframe is
     html = _FRAME.sub(r'<p><a href="\1">frame</a></p>', _FRAMESET.sub(" ", html))
-    if html.count("&") > MOST_ENTITIES:
-        # No page has that many; the converter's time grows with their square.
-        html = html.replace("&", " ")
     options = converter.ConversionOptions(
         base_url=url, extract_metadata=False, skip_images=True, max_depth=200
     )

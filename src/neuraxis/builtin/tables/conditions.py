@@ -64,7 +64,9 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
 def _among(column: Any, kind: Any, values: list[Any]) -> Any:
     """Whether a cell is one of the values; 3 is 3.0."""
     polars = frames.library()
-    if kind.is_numeric() and any(isinstance(item, float) for item in values):
+    if kind.is_integer():  # 2.5 is none of them
+        values = [item for item in values if isinstance(item, int)]
+    elif kind.is_numeric() and any(isinstance(item, float) for item in values):
         column, kind = column.cast(polars.Float64), polars.Float64
     # strict=False: what the column's type cannot hold is in none of its cells
     listed = polars.Series(values, dtype=kind, strict=False).drop_nulls()
@@ -97,6 +99,8 @@ def _literal(name: str, kind: Any, value: Json) -> Any:
             f"{name}: the column holds {kind}; {type_name(value)} {quote(value)} "
             "cannot be compared with it."
         )
+    if kind.is_integer() and isinstance(value, float) and value.is_integer():
+        return int(value)  # a float column would not tell large integers apart
     return value
 
 

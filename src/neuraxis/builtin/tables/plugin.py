@@ -15,6 +15,8 @@ from neuraxis.specs import Json
 FILE_BYTES = 200_000_000
 DESCRIBED = 60
 """Columns that one description holds."""
+LONGEST = 60
+"""Characters of a column's least and greatest text; a longer one is no cell's."""
 _OF_NUMBERS = ("sum", "mean", "median", "std")
 
 
@@ -87,15 +89,23 @@ def _aggregation(frame: Any, given: dict[str, Json]) -> Any:
             raise CommandError(f"{function}: expected the column it is made of.")
         return polars.len().alias(str(given.get("name") or "count"))
     frames.check_columns(frame, [str(column)])
-    # the schema's enum holds these and `distinct` only
-    method = "n_unique" if function == "distinct" else function
     kind = frame.schema[str(column)]
     if function in _OF_NUMBERS and (kind.is_nested() or kind in frames.worded()):
         raise CommandError(
             f"{function}: the column {column!r} holds {kind}; expected numbers."
         )
-    made = getattr(polars.col(str(column)), method)()
+    made = _made(polars, polars.col(str(column)), function, kind)
     return made.alias(str(given.get("name") or f"{column}_{function}"))
+
+
+def _made(polars: Any, column: Any, function: str, kind: Any) -> Any:
+    if function == "distinct":
+        return column.drop_nulls().n_unique()
+    if function == "sum" and kind in (polars.Int64, polars.UInt64):
+        # Polars adds them in 64 bits, and says nothing where those overflow
+        return column.cast(polars.Int128).sum().cast(kind)
+    # the schema's enum holds no other names
+    return getattr(column, function)()
 
 
 def join_tables(
@@ -179,12 +189,17 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
     }
     if column.dtype.is_nested() or column.dtype == frames.library().Object:
         return told
-    told["distinct"] = column.n_unique()
+    told["distinct"] = column.drop_nulls().n_unique()
     for what in ("min", "max", "mean", "std"):
         if what in ("min", "max") or column.dtype.is_numeric():
-            value = getattr(column, what)()
-            told[what] = views.cell(value if not isinstance(value, str) else value[:60])
+            told[what] = _told(getattr(column, what)())
     return told
+
+
+def _told(value: Any) -> Json:
+    if isinstance(value, str) and len(value) > LONGEST:
+        return f"{value[:LONGEST]}… ({len(value)} characters)"
+    return views.cell(value)
 
 
 def table_rows(

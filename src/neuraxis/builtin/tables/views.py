@@ -1,9 +1,13 @@
-"""A part of a table flows in; JSON small enough to be said flows out."""
+"""A part of a table flows in; JSON small enough to be said flows out.
+
+What is shown may also be handed on by reference, so a note never stands in it as if it
+were data: a cell that is cut is told beside the rows, under `cut`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
@@ -14,25 +18,21 @@ from neuraxis.specs import Json
 
 CHARACTERS = 8_000
 """Characters of one view: well below the size at which an answer becomes an asset."""
+LARGEST = 15_000
+"""Characters of the JSON of one view in ASCII, by which the runtime measures it."""
 CELL = 500
-"""Characters of one cell; the rest is told by its length."""
+"""Characters of one cell that are always shown; of few cells, more are."""
+_LEAST = 20
 
 
 def cell(value: Any) -> Json:
-    """One value as JSON: dates as text, a long text cut, what is no JSON described."""
+    """One value as JSON: dates as text, what is no JSON described."""
     if isinstance(value, str):
-        cut = len(value) - CELL
-        return value if cut <= 0 else f"{value[:CELL]}… ({len(value)} characters)"
+        return value
     if isinstance(value, float) and value != value:
         return None
     can_be_said, said = sayable(value)
-    if not can_be_said:
-        return describe(value)
-    if isinstance(said, list | dict):
-        text = json.dumps(said, ensure_ascii=False)
-        if len(text) > CELL:
-            return f"{text[:CELL]}… ({len(text)} characters)"
-    return cast("Json", said)
+    return said if can_be_said else describe(value)
 
 
 def rows_of(
@@ -51,11 +51,73 @@ def rows_of(
         raise CommandError(
             f"The table has {total} rows, counted from 0; there is no row {start}."
         )
-    told = fitting(
-        {name: cell(value) for name, value in row.items()}
-        for row in frame.slice(start, count).iter_rows(named=True)
+    part = frame.slice(start, count)
+    return rows_view(part.iter_rows(named=True), start, part.height, total)
+
+
+def rows_view(
+    items: Iterator[Any], start: int, count: int, total: int
+) -> dict[str, Json]:
+    """Rows or items from `start` on, as many of the `count` as fit; what was cut."""
+    told: list[Json] = []
+    cut: list[Json] = []
+    used = 0
+    for index, item in enumerate(items, start):
+        cells = max(1, len(cast("Any", item))) if isinstance(item, dict) else 1
+        each = CHARACTERS // cells - 100
+        row, shorter = _row(item, index, max(CELL, each // count))
+        if not told and cost([row, shorter]) > CHARACTERS:
+            row, shorter = _row(item, index, max(_LEAST, each))
+        used += cost([row, shorter])
+        if told and used > CHARACTERS:
+            break
+        told.append(row)
+        cut += shorter
+    view: dict[str, Json] = {"rows": told}
+    if cut:
+        view["cut"] = cut
+    return paged(view, start, len(told), total, "total_rows")
+
+
+def _row(item: Any, index: int, room: int) -> tuple[Json, list[Json]]:
+    """A row as JSON, and each cell of it that is longer than shown."""
+    if not isinstance(item, dict):
+        value, length = _shortened(cell(item), room)
+        return value, [{"row": index, "characters": length}] if length else []
+    row: dict[str, Json] = {}
+    cut: list[Json] = []
+    for name, value in cast("dict[Any, Any]", item).items():
+        row[str(name)], length = _shortened(cell(value), room)
+        if length:
+            cut.append({"row": index, "column": str(name), "characters": length})
+    return row, cut
+
+
+def _shortened(value: Json, room: int) -> tuple[Json, int]:
+    """The beginning of a long text, or of the JSON of a value, and its length, or 0."""
+    if not isinstance(value, list | dict | str):
+        return value, 0
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    part = beginning(text, room)
+    if len(part) == len(text):
+        return cast("Json", value), 0
+    return part, len(text)
+
+
+def cost(value: Json) -> int:
+    """What a value takes of `CHARACTERS`: in letters beyond ASCII it takes more."""
+    return max(
+        len(json.dumps(value, ensure_ascii=False)),
+        len(json.dumps(value)) * CHARACTERS // LARGEST,
     )
-    return paged({"rows": told}, start, len(told), total, "total_rows")
+
+
+def beginning(text: str, room: int) -> str:
+    """As much of a text as does not cost more than so many plain letters."""
+    part = text[:room]
+    while (taken := len(json.dumps(part)) * CHARACTERS // LARGEST) > room:
+        part = part[: len(part) * room // taken]
+    return part
 
 
 def fitting(items: Any) -> list[Json]:
@@ -63,7 +125,7 @@ def fitting(items: Any) -> list[Json]:
     told: list[Json] = []
     used = 0
     for item in items:
-        used += len(json.dumps(item, ensure_ascii=False)) + 2
+        used += cost(item)
         if told and used > CHARACTERS:
             break
         told.append(item)
