@@ -385,12 +385,12 @@ def test_items_that_cannot_be_looked_at_fail_the_step() -> None:
 
     class Strange:
         @property
-        def shape(self) -> int:
-            raise ZeroDivisionError("no shape")
+        def model_dump(self) -> int:
+            raise ZeroDivisionError("no dump")
 
     @command(effects="none")
     def strange() -> object:
-        """Gives what cannot be described."""
+        """Gives what cannot be looked at."""
         return Strange()
 
     asked = json.dumps([{"tool": "strange", "$for_each": [1, 2]}])
@@ -401,4 +401,4 @@ def test_items_that_cannot_be_looked_at_fail_the_step() -> None:
     assert answer.outcome == "answered"
     error = answer.calls[0].error
     assert error is not None
-    assert "no shape" in error.message
+    assert "no dump" in error.message

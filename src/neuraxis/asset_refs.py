@@ -96,13 +96,14 @@ def _parse_url(text: str) -> AssetRef | None:
 
 def format_url(ref: AssetRef) -> str:
     """The reference as a URL; `parse_reference` reads exactly it again."""
-    parts = [_encode(part) for part in ref.field_path]
+    parts = [url_part(part) for part in ref.field_path]
     if parts and not parts[-1]:
         parts.append("")
-    return SCHEME + "/".join([_encode(ref.asset_id), *parts])
+    return SCHEME + "/".join([url_part(ref.asset_id), *parts])
 
 
-def _encode(part: str | int) -> str:
+def url_part(part: str | int) -> str:
+    """One part of a path as it stands between the slashes of a URL."""
     if isinstance(part, int):
         return str(part)
     if _INDEX.fullmatch(part):
@@ -129,6 +130,8 @@ def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
         if window.startswith(SCHEME):
             length = window.find("|>")
             value: Json = window[:length] if length >= 0 else None
+            if value is not None and "<|" in value:
+                continue  # nobody closed it, and this is the end of the next one
         elif window.startswith("{"):
             try:
                 value, length = json.JSONDecoder().raw_decode(window)

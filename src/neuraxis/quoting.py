@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from neuraxis.later import pattern
 from neuraxis.messages import Path
 
 QUOTED = 60
@@ -17,6 +18,9 @@ QUOTED = 60
 MOST_NAME = 120
 """Characters of a name that are quoted, and compared with those there are."""
 
+_OTHER_BREAKS = pattern("[\x85\u2028\u2029]")
+"""Line breaks that JSON may write as they are."""
+
 
 def quote(value: Any) -> str:
     """A short, one-line quotation of a JSON value, or the type of anything else."""
@@ -24,6 +28,8 @@ def quote(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return f"<{type_name(value)}>"
+    if _OTHER_BREAKS.search(text):
+        text = json.dumps(value)
     return text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
-from urllib.parse import quote
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
+from neuraxis.asset_refs import url_part
 from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
@@ -26,7 +26,10 @@ FIRST_ITEMS = 3
 TEXT = 80
 """Characters of a long text that are shown."""
 _MORE = "…"
+_UNKNOWN = 100
+"""Bytes of an object that tells no size."""
 _LARGE = 1e300
+T = TypeVar("T")
 
 
 def said_size(said: Json) -> int:
@@ -59,7 +62,7 @@ def size_of(value: Any, most: float = math.inf) -> int:
                     seen.add(id(container))
                     waiting += _parts(container)
             case _:
-                total += _own_size(item)
+                total += _told(_own_size, item, _UNKNOWN)
     return total
 
 
@@ -68,6 +71,18 @@ def _parts(container: Any) -> list[Any]:
         mapping = cast("Mapping[Any, Any]", container)
         return [*mapping.keys(), *mapping.values()]
     return list(container)
+
+
+def _told(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
+    """What a native object tells of itself, where it can.
+
+    A closed file or connection raises what it likes when it is asked, and is none the
+    less the answer of a command that worked.
+    """
+    try:
+        return tell(value)
+    except Exception:  # noqa: BLE001 - of any library
+        return otherwise
 
 
 def _own_size(value: Any) -> int:
@@ -83,18 +98,18 @@ def _own_size(value: Any) -> int:
     width, height = getattr(value, "width", None), getattr(value, "height", None)
     if isinstance(width, int) and isinstance(height, int):  # PIL
         return width * height * len(getattr(value, "getbands", lambda: "x")())
-    return 100
+    return _UNKNOWN
 
 
 def size_text(count: int) -> str:
     """`512 bytes`, `1.5 kB`, `50 MB`."""
     if count < 1000:
         return f"{count} bytes"
-    for unit in ("kB", "MB"):
-        count_of = count / (1000 if unit == "kB" else 1_000_000)
-        if count_of < 1000:
-            return f"{count_of:.3g} {unit}"
-    return f"{count / 1e9:.3g} GB"
+    for unit, one in (("kB", 1e3), ("MB", 1e6)):
+        if count < 999.5 * one:  # what is rounded to 1000 is 1 of the next
+            return f"{count / one:.3g} {unit}"
+    large = count / 1e9
+    return f"{large:.3g} GB" if large < 999.5 else f"{large:.0f} GB"
 
 
 def describe(value: Any) -> Json:
@@ -113,7 +128,7 @@ def describe(value: Any) -> Json:
         case bytes() | bytearray() | memoryview():
             return f"{_class(value)} {size_text(size_of(value))}"
         case _:
-            detail = _detail(value)
+            detail = _told(_detail, value, "")
             return f"{_class(value)} {detail}" if detail else _class(value)
 
 
@@ -171,7 +186,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             if isinstance(key, str):
-                yield quote(key, safe=""), item
+                yield url_part(key), item
     elif isinstance(value, list | tuple):
         for index, item in enumerate(cast("Sequence[Any]", value)):
             yield str(index), item
@@ -207,11 +222,13 @@ def meta_of(
         for name, item in _children(container):
             here = f"{path}/{name}"
             told = describe(item)
-            cost = len(json.dumps({here: told}, ensure_ascii=False))
+            # one slash at the end says nothing, so two say that the key is ""
+            told_as = here if name else f"{here}/"
+            cost = len(json.dumps({told_as: told}, ensure_ascii=False))
             # 40 characters are kept for the line that says what is left out
             if shown >= most or used + cost > budget - 40 - len(path):
                 break
-            meta[here] = told
+            meta[told_as] = told
             used += cost
             shown += 1
             if _is_container(item) and item:

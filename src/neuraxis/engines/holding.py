@@ -49,7 +49,7 @@ class Place:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._is_over = False
+        self._is_late = False
         self.threads = 0
 
     def begin(self) -> None:
@@ -59,12 +59,13 @@ class Place:
     def end(self) -> None:
         """A thread of the call has ended."""
         self.threads -= 1
-        if self._is_over and not self.threads:
+        if self._is_late and not self.threads:
+            self._is_late = False  # what begins from here on has no place to give back
             self._places.left()
 
     def leave(self) -> None:
         """The call is over."""
-        self._is_over = True
+        self._is_late = self.threads > 0
         self._places.ended(self)
 
 

@@ -30,11 +30,10 @@ class Docstring:
 
 def read_docstring(text: str | None) -> Docstring:
     """The parts of a docstring; sections of other kinds are left out."""
-    if not text:
-        return Docstring()
+    text = text.strip() if text else ""
     if "\n" not in text:
-        return Docstring(text.strip())
-    first, *rest = text.strip().expandtabs().splitlines()
+        return Docstring(text)
+    first, *rest = text.expandtabs().splitlines()
     head = [first]
     names: dict[str, str] = {}
     returns: list[str] = []

@@ -18,26 +18,27 @@ def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
     Raises:
         ConfigError: the constructor needs more than that.
     """
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except ValueError:
+        return cls()  # a class in C, as `dict`, does not say what it takes
     taken = [
         parameter
-        for parameter in inspect.signature(cls).parameters.values()
-        if parameter.kind is not parameter.VAR_KEYWORD
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
-    if not taken:
-        return cls()
-    needed = [
-        parameter.name
-        for parameter in taken
-        if parameter.default is _EMPTY
-        and parameter.kind is not parameter.VAR_POSITIONAL
-    ]
-    has_config = any(parameter.name == "config" for parameter in taken)
-    if len(needed) > 1 or (has_config and needed and needed != ["config"]):
+    needed = [parameter for parameter in taken if parameter.default is _EMPTY]
+    named = [parameter for parameter in taken if parameter.name == "config"]
+    if len(needed) > 1 or (named and needed and needed != named):
+        names = ", ".join([parameter.name for parameter in needed])
         raise ConfigError(
             f"the class {cls.__qualname__}: expected a constructor that takes nothing, "
-            f"or only `config`, and it needs {', '.join(needed)}. In Python, make the "
+            f"or only `config`, and it needs {names}. In Python, make the "
             f"object yourself: plugins=[{cls.__qualname__}(...)]"
         )
-    if has_config:
-        return cls(config=config)
-    return cls(config) if taken[0].default is _EMPTY else cls()
+    for parameter in named or needed:
+        if parameter.kind is not parameter.POSITIONAL_ONLY:
+            return cls(**{parameter.name: config})
+        if parameter is taken[0]:
+            return cls(config)
+    return cls()

@@ -1,0 +1,99 @@
+"""B61: which object an attached file is, by its ending and by what is installed."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuraxis.assets import attachments
+from neuraxis.assets.attachments import read_attachment
+from neuraxis.errors import ConfigError
+
+
+def test_B61_the_case_of_an_ending_says_nothing(tmp_path: Path) -> None:
+    """Cameras and old programs write `.PNG` and `.CSV`."""
+    pytest.importorskip("polars")
+    pictures = pytest.importorskip("PIL.Image")
+    pictures.new("L", (2, 1)).save(tmp_path / "P.PNG")
+    (tmp_path / "T.CSV").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert read_attachment(tmp_path / "P.PNG").size == (2, 1)
+    assert read_attachment(tmp_path / "T.CSV").to_dicts() == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+def test_B61_cells_are_parted_by_what_stands_between_them(
+    between: str, tmp_path: Path
+) -> None:
+    """A CSV of any country; numbers and dates are no texts."""
+    pytest.importorskip("polars")
+    rows = [["day", "n", "word"], ["2026-01-31", "5", "é"]]
+    text = "".join(between.join(row) + "\n" for row in rows)
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    expected = {"day": datetime.date(2026, 1, 31), "n": 5, "word": "é"}
+    assert read_attachment(tmp_path / "t.csv").to_dicts() == [expected]
+
+
+def test_B61_a_tsv_is_parted_by_tabs_only(tmp_path: Path) -> None:
+    """However many commas its texts have."""
+    pytest.importorskip("polars")
+    (tmp_path / "t.tsv").write_text("a,b,c\td\n1,2,3\t4\n", encoding="utf-8")
+    assert read_attachment(tmp_path / "t.tsv").columns == ["a,b,c", "d"]
+
+
+def test_B61_without_its_library_a_file_is_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or its bytes: they are still of use."""
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "p.png").write_bytes(b"\x89PNG")
+    assert read_attachment(tmp_path / "t.csv") == "a,b\n1,2\n"
+    assert read_attachment(tmp_path / "p.png") == b"\x89PNG"
+
+
+@pytest.mark.parametrize("name", ["note", "note.", ".csv", "a.png.txt", "data.json"])
+def test_B61_any_other_file_is_its_text(name: str, tmp_path: Path) -> None:
+    """Line breaks as they are; nothing is read out of it."""
+    (tmp_path / name).write_bytes(b'{"a": 1}\r\n')
+    assert read_attachment(tmp_path / name) == '{"a": 1}\r\n'
+
+
+def test_B61_an_empty_file_is_an_empty_text(tmp_path: Path) -> None:
+    """And no mistake."""
+    (tmp_path / "a.txt").touch()
+    assert read_attachment(tmp_path / "a.txt") == ""
+
+
+def test_B61_a_picture_is_whole_without_its_file(tmp_path: Path) -> None:
+    """It can be changed or removed; the object stays what it was."""
+    pictures = pytest.importorskip("PIL.Image")
+    path = tmp_path / "p.bmp"
+    pictures.new("RGB", (1, 1), (1, 2, 3)).save(path)
+    picture = read_attachment(path)
+    path.unlink()
+    assert picture.getpixel((0, 0)) == (1, 2, 3)
+
+
+def test_B61_too_many_pixels_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file may be a picture larger than the memory."""
+    pictures = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr(attachments, "MOST_PIXELS", 100)
+    pictures.new("1", (10, 10)).save(tmp_path / "fits.png")
+    pictures.new("1", (101, 1)).save(tmp_path / "wide.png")
+    assert read_attachment(tmp_path / "fits.png").size == (10, 10)
+    with pytest.raises(ConfigError, match=r"wide\.png .*101x1 pixels, at most 100"):
+        read_attachment(tmp_path / "wide.png")
+
+
+def test_B61_a_folder_cannot_be_attached(tmp_path: Path) -> None:
+    """One line, with the path."""
+    with pytest.raises(ConfigError, match="cannot be attached") as told:
+        read_attachment(tmp_path)
+    assert str(tmp_path) in str(told.value)
+    assert "\n" not in str(told.value)
