@@ -223,3 +223,74 @@ def test_a_question_that_expired_holds_nothing_up() -> None:
     assert time.perf_counter() - started < 10
     answer.set()
     assert result.status == "failed"
+
+
+_CALL = Call(id="a1", plugin=None, command="one")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"tool": "one", "x": 2},
+            r"call: expected a Call, got a dict; write Call\(id='a1', plugin=None, "
+            r"command='one', arguments={'x': 2}\), from neuraxis import Call",
+        ),
+        ("one", r"got 'one'; write Call\(id='a1', .* command='one', arguments=\.\.\."),
+        (None, r"got None; write Call\(id='a1'.* command='TOOL'"),
+        ([_CALL], r"got a list; for several calls write session\.call_all"),
+        (Call(id=cast("str", 1), plugin=None, command="one"), r"Call\.id: expected a"),
+        (
+            Call(id="a1", plugin=None, command=cast("str", one)),
+            r"Call\.command: expected a text, got a function",
+        ),
+    ],
+)
+def test_a_call_of_a_wrong_kind(given: Any, words: str) -> None:
+    """What to write instead, in `call`, `call_all` and `check`; nothing was begun."""
+    session = Session(model=ScriptedModel([]), plugins=[one])
+    with pytest.raises(ConfigError, match=words):
+        asyncio.run(session.call(given))
+    with pytest.raises(ConfigError, match=words):
+        asyncio.run(session.call_all([_CALL, given]))
+    with pytest.raises(ConfigError, match=words):
+        session.check([_CALL, given])
+    assert not session.journal.read(session.id)
+
+
+@pytest.mark.parametrize(
+    "given", [_CALL, {"tool": "one"}, "one", None, (item for item in [_CALL])]
+)
+def test_no_list_of_calls(given: Any) -> None:
+    """One call, a generator, a mapping: a list is asked for."""
+    session = Session(model=ScriptedModel([]), plugins=[one])
+    for run in (session.check, lambda calls: asyncio.run(session.call_all(calls))):
+        with pytest.raises(ConfigError, match="calls: expected a list of Call, got"):
+            run(given)
+
+
+def test_how_a_call_is_watched_and_goes_on() -> None:
+    """The other arguments of what a session runs."""
+    session = Session(model=ScriptedModel(["hi"]), plugins=[one])
+    wrong: Any = 5
+    with pytest.raises(ConfigError, match="watch: expected a function that takes an"):
+        asyncio.run(session.call(_CALL, wrong))
+    with pytest.raises(ConfigError, match="watch: expected a function that takes an"):
+        session.run_sync("go", wrong)
+    with pytest.raises(ConfigError, match="on_error: expected one of fail_fast, cont"):
+        asyncio.run(session.call_all([_CALL], on_error=cast("Any", "skip")))
+    with pytest.raises(ConfigError, match="description: expected a text, got 5"):
+        session.attach("a note", wrong)
+
+
+def test_a_run_taken_for_its_answer() -> None:
+    """`session.run(...).text`, and a plain `for`: what to write."""
+    session = Session(model=ScriptedModel(["hi"]))
+    run: Any = session.run("go")
+    for word in ("text", "calls"):
+        with pytest.raises(AttributeError, match=rf"'{word}' .* session\.run_sync"):
+            getattr(run, word)
+    with pytest.raises(AttributeError, match="a Run has no 'txt'"):
+        _ = run.txt
+    with pytest.raises(TypeError, match="`async for` its events; elsewhere use"):
+        list(run)

@@ -102,3 +102,12 @@ def test_how_a_value_came_is_told(how: Any, words: str) -> None:
     """Written, referred to, or made of references."""
     item = Traced(path=("to",), value="x", label=frozenset({PAGE}), how=how)
     assert describe_traced(item) == words
+
+
+def test_a_label_is_told_in_one_order() -> None:
+    """Also of one source with other flags."""
+    flags = [(False, True), (True, False), (True, True)]
+    made = [Origin(source="a", open_world=o, private=p) for o, p in flags]
+    assert to_tell(frozenset(made)) == to_tell(frozenset(made[::-1]))
+    told = [(t["open_world"], t["private"]) for t in to_tell(frozenset(made))]
+    assert told == flags

@@ -118,3 +118,13 @@ def test_a_file_without_end_is_told(tmp_path: Path) -> None:
     (tmp_path / "neuraxis.toml").write_text(f"a = {'[' * 50_000}", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"neuraxis\.toml"):
         load(tmp_path, _environ(tmp_path))
+
+
+def test_a_file_as_some_editors_save_it(tmp_path: Path) -> None:
+    """A byte order mark is no mistake; another encoding is one that can be mended."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_bytes(b'\xef\xbb\xbfmodel = "local:"\n')
+    assert load(tmp_path).get("model") == "local:"
+    file.write_bytes('model = "l\xf6cal:"\n'.encode("latin-1"))
+    with pytest.raises(ConfigError, match="it is no UTF-8 text; save it as UTF-8"):
+        load(tmp_path)

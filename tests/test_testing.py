@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from neuraxis import command
 from neuraxis.cli.plugins import plugins as cli
 from neuraxis.dialects import DIALECTS, find_dialect
+from neuraxis.errors import ConfigError
 from neuraxis.messages import Call
 from neuraxis.plugins import builtin_names
 from neuraxis.testing import call, check_plugin, golden, prompt_of, round_trip
@@ -190,3 +192,18 @@ def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
     assert "hello is right (greet)" in done.stdout
     assert "greet: there is no code for this command" in done.stderr
     assert "the example 'Add' does not fit" in done.stderr
+
+
+async def test_call_where_a_loop_runs_and_with_a_wrong_name() -> None:
+    """As in Jupyter: what to write there; nothing is left half done."""
+
+    @command(effects="read")
+    def one() -> int:
+        return 1
+
+    with pytest.raises(ConfigError, match=r"await asyncio\.to_thread\(call, plugin"):
+        call(one, "one")
+    assert (await asyncio.to_thread(call, one, "one")).value == 1
+    wrong: Any = {"tool": "one"}
+    with pytest.raises(ConfigError, match=r"write call\(plugin, 'NAME', {\.\.\.}\)"):
+        call(one, wrong)

@@ -71,8 +71,12 @@ def to_tell(label: Label) -> tuple[Json, ...]:
             "open_world": origin.open_world,
             "private": origin.private,
         }
-        for origin in sorted(label, key=lambda origin: origin.source)
+        for origin in sorted(label, key=_in_order)
     )
+
+
+def _in_order(origin: Origin) -> tuple[str, bool, bool]:
+    return origin.source, origin.open_world, origin.private
 
 
 def from_told(told: Iterable[Json]) -> Label:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuraxis.answers import Answer
 from neuraxis.events import Event
@@ -44,6 +44,16 @@ class Run:
             f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
             "its events; elsewhere use session.run_sync>"
         )
+
+    if not TYPE_CHECKING:  # for people without one, who take a run for its answer
+
+        def __getattr__(self, name: str) -> Any:
+            if name in Answer.__slots__:
+                raise AttributeError(f"{name!r} is the answer's; this is {self!r}")
+            raise AttributeError(f"a Run has no {name!r}")
+
+        def __iter__(self) -> Any:
+            raise TypeError(f"this is {self!r}")
 
     def __await__(self) -> Generator[Any, None, Answer]:
         return self._drive(None).__await__()

@@ -157,11 +157,14 @@ def _is_inside(value: Json, project: Path) -> bool:
 
 def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+        why = (
+            getattr(error, "strerror", None) or "it is no UTF-8 text; save it as UTF-8"
+        )
+        raise ConfigError(f"{file}: cannot be read: {why}") from error
     import tomllib  # most folders have no such file
 
     try:

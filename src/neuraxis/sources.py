@@ -20,6 +20,11 @@ def registry_of(
     Raises:
         ConfigError: one cannot be loaded, lies in the workspace, or is not accepted.
     """
+    if workspace.exists() and not workspace.is_dir():
+        raise ConfigError(
+            f"workspace: {workspace}: expected a folder, or a path where there is "
+            "nothing yet, got a file"
+        )
     named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
     check(
         Path.cwd() / FILE_NAME if lock is None else Path(lock),

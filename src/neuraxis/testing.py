@@ -19,17 +19,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
 from neuraxis.dialects.native import Native
-from neuraxis.errors import ManifestError
+from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plan import build
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Plugin, Registry
 from neuraxis.policy import Policy
+from neuraxis.quoting import quote
 from neuraxis.sentences import problem_text
 from neuraxis.session import Session
 from neuraxis.settings import Settings
@@ -70,6 +71,12 @@ def call(
         settings: default: none, so that no test depends on the machine's.
         strict: an answer that the plugin did not declare is an error.
     """
+    if not isinstance(cast("Any", command), str):
+        raise ConfigError(
+            f"call: command: expected the command's name, got {quote(command)}; write "
+            "call(plugin, 'NAME', {...})"
+        )
+    _refuse_running_loop()
     with ExitStack() as stack:
         if workspace is None:
             workspace = stack.enter_context(TemporaryDirectory())
@@ -92,6 +99,17 @@ def call(
             arguments={} if arguments is None else arguments,
         )
         return asyncio.run(session.call(asked))
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigError(
+        "call: it cannot be used where an event loop is running, as in Jupyter and in "
+        "async functions; there: result = await asyncio.to_thread(call, plugin, ...)"
+    )
 
 
 def check_plugin(source: Any) -> list[str]:

@@ -243,3 +243,30 @@ def test_an_endless_iterator_is_refused() -> None:
         consumed(endless())
     assert taken == STREAM_ITEMS + 1
     assert len(consumed(iter(range(STREAM_ITEMS)))) == STREAM_ITEMS
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+def test_B57_dates_of_numpy_are_said_as_dates(unit: str) -> None:
+    """In nanoseconds, too, which are those of every pandas column."""
+    np = pytest.importorskip("numpy")
+    day = np.datetime64("2026-01-02", unit)
+    assert sayable(day)[1].startswith("2026-01-02")
+    assert sayable(np.timedelta64(90, "s").astype(f"timedelta64[{unit}]"))[1] == (
+        0.0 if unit == "D" else 90.0
+    )
+    assert sayable([np.datetime64("NaT", unit), np.timedelta64("NaT", unit)]) == (
+        True,
+        [None, None],
+    )
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "sNaN"])
+def test_B57_a_decimal_that_is_no_number_is_not_said(number: str) -> None:
+    """As a float that is none."""
+    assert sayable({"n": Decimal(number)}) == (False, None)
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", 1.5, True])
+def test_a_plain_value_holds_no_objects(value: Any) -> None:
+    """Such an answer leaves the session on its short way."""
+    assert not holds_objects(value)

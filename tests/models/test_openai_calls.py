@@ -145,3 +145,15 @@ def test_halves_of_characters_become_signs_that_can_be_sent(text: str) -> None:
     piece = {"index": 0, "id": torn, "function": {"name": torn, "arguments": torn}}
     delta = _add(CallPieces(), piece)
     assert (delta.id, delta.name, delta.arguments) == (text + "\ufffd",) * 3
+
+
+def test_a_call_without_index_takes_no_place_of_another() -> None:
+    """Behind one that went on after the one behind it began."""
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{"}},
+        {"index": 1, "id": "b", "function": {"name": "g", "arguments": "{}"}},
+        {"index": 0, "function": {"arguments": "}"}},
+        {"id": "c", "function": {"name": "h", "arguments": "{}"}},
+    ]
+    told = [("a", "f", "{}"), ("b", "g", "{}"), ("c", "h", "{}")]
+    assert _joined(pieces) == told

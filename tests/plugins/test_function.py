@@ -9,8 +9,9 @@ import inspect
 import pathlib
 import sys
 import types
+import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from typing import (
     Annotated,
     Any,
@@ -367,7 +368,7 @@ def test_hints_in_quotes() -> None:
     def bad(when: "Nowhere") -> None: ...  # type: ignore # noqa: F821, PGH003
 
     assert only(good).spec.parameters["properties"]["when"]["format"] == "date"
-    with pytest.raises(ManifestError, match=r"cannot be resolved: name 'Nowhere'"):
+    with pytest.raises(ManifestError, match="'when': Nowhere: name 'Nowhere' is not"):
         plugin_from(bad)
 
 
@@ -681,6 +682,117 @@ def test_an_option_that_cannot_be_meant(given: dict[str, Any], words: str) -> No
     """Told where it is written: with `concurrency=0` the first call would never end."""
     with pytest.raises(ConfigError, match=words):
         command(**given)
+
+
+@pytest.mark.parametrize("options", [{}, {"effects": "read"}])
+def test_command_above_a_class(options: dict[str, Any]) -> None:
+    """A class is no function: what to write, and how a class becomes a plugin."""
+    decorate: Any = command(**options) if options else command
+    with pytest.raises(
+        ConfigError,
+        match=r"got the class Diary\. Write @command above each method .*"
+        r"plugins=\[Diary\], or an object of it: plugins=\[Diary\(",
+    ):
+
+        @decorate
+        class Diary:
+            def note(self) -> None: ...
+
+
+def test_command_above_what_takes_no_mark() -> None:
+    """A property, a builtin function, a number: what to write instead."""
+    decorate: Any = command
+    with pytest.raises(ConfigError, match=r"got a property\. Leave @prop"):
+        decorate(property(len))
+    with pytest.raises(ConfigError, match=r"len cannot be marked\. Write"):
+        decorate(len)
+    with pytest.raises(ConfigError, match="expected a function, got 5"):
+        decorate()(5)
+
+
+def test_a_class_method_is_marked_with_brackets_and_without() -> None:
+    """Both ways of writing the decorator are one."""
+
+    class Sums:
+        @command
+        @classmethod
+        def one(cls) -> int:
+            return 1
+
+        @command(effects="read")
+        @classmethod
+        def two(cls) -> int:
+            return 2
+
+    assert list(plugin_from(Sums).commands) == ["one", "two"]
+
+
+def test_a_generator_says_that_it_answers_a_list() -> None:
+    """As it is told: the items are one answer. Else each of them is a wrong one."""
+
+    def plain() -> Iterator[int]:
+        yield 1
+
+    def whole() -> "Generator[str, None, None]":
+        yield ""
+
+    async def later() -> AsyncIterator[Point]:
+        yield Point(x=1, y=2)
+
+    def bare() -> typing.Iterator:  # type: ignore[type-arg]
+        yield 1
+
+    for function, items in ((plain, "integer"), (whole, "string")):
+        found = only(function).spec.response
+        assert found == {"type": "array", "items": {"type": items}}
+    found = only(later).spec.response
+    assert found is not None
+    assert found["items"] == {"$ref": "#/$defs/Point"}
+    assert only(bare).spec.response == {"type": "array"}
+
+
+def test_a_method_without_self() -> None:
+    """Told when it is registered: each call of it would fail, or lose a value."""
+
+    class None_:
+        @command
+        def note() -> None: ...  # type: ignore[misc]
+
+    class Hinted:
+        @command
+        def note(text: str, more: int) -> None: ...  # type: ignore[misc]
+
+    class Quoted:
+        @command
+        def note(text: "str") -> None: ...  # type: ignore[misc]
+
+    class Fine:
+        @command
+        def note(this: Any, text: str) -> None: ...
+
+    for cls, got in ((None_, "none"), (Hinted, "text"), (Quoted, "text")):
+        words = rf"note: error: expected self .* got {got}; write def note\(self, "
+        with pytest.raises(ManifestError, match=words):
+            plugin_from(cls)
+    assert plugin_from(Fine).spec.commands[0].parameter_names == ("text",)
+
+
+def test_what_a_function_gave_is_no_plugin() -> None:
+    """`plugins=[greet()]`: the brackets are too many."""
+    for given in (None, 5, Point(x=1, y=2), {"name": "x"}):
+        with pytest.raises(
+            ConfigError, match=r"hand over the function itself, without"
+        ):
+            plugin_from(given)
+    with pytest.raises(ConfigError, match=r"may call with @command$"):
+        plugin_from(Opaque)
+
+
+def test_a_list_with_something_else_than_functions() -> None:
+    """A list in the list is one plugin of functions."""
+    for wrong in (5, Colour):
+        with pytest.raises(ConfigError, match=r"is no function; write each plugin of"):
+            plugin_from([wrong])
 
 
 def test_effects_without_their_name() -> None:

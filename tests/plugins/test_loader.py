@@ -272,7 +272,7 @@ def test_code_that_ends_the_process_is_a_mistake(tmp_path: Path) -> None:
     file.write_text("import sys\n\nsys.exit(3)\n", encoding="utf-8")
     _, errors = load_plugins([str(file)])
     (problem,) = errors[0].problems
-    assert problem.message == "importing it raised SystemExit: 3"
+    assert problem.message.startswith("importing it raised SystemExit: 3; a plugin is")
     assert problem.line == 3
 
 
@@ -315,12 +315,104 @@ def test_a_relative_path_has_its_line_too(
     assert (problem.file, problem.line) == (str(Path("tools/plugin.py")), 2)
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "from .helper import x",
+            "No module named '.helper'; there is no helper.py be",
+        ),
+        ("from .a.b import x", "there is no a.py beside it"),
+        ("from ..helper import x", "only what lies beside it can be imported: from .N"),
+        ("import beside_it", "it lies beside it: write from . import beside_it"),
+        ("import nowhere_at_all", "No module named 'nowhere_at_all'; is it installed"),
+        ("name = input('?')", 'put what asks or ends under `if __name__ == "__main__"'),
+    ],
+)
+def test_an_import_that_fails_says_what_to_write(
+    tmp_path: Path, code: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file beside it, a package that is missing, a script that asks."""
+
+    def nobody(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    path = folder(tmp_path / "tools", f"{code}\n")
+    (path / "beside_it.py").write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(ManifestError) as caught:
+        load_plugin(path)
+    (problem,) = caught.value.problems
+    assert words in problem.message
+    assert "_neuraxis_plugin_" not in problem.message
+    assert problem.line == 1
+
+
+def test_a_file_without_commands_says_what_there_is(tmp_path: Path) -> None:
+    """A function that is not marked, a class that is: what to write."""
+    file = tmp_path / "mine.py"
+    begin = "from neuraxis import command\nfrom textwrap import dedent\n"
+    for code, words in (
+        ("def add(a, b): return a\n", r"Write @command above .*: there is add$"),
+        ("x = 1\n", "Mark what a model may call with @command$"),
+        ("class D:\n    @command\n    def n(self): ...\n", r"hand .* plugins=\[D\]"),
+    ):
+        file.write_text(begin + code, encoding="utf-8")
+        with pytest.raises(ConfigError, match=words):
+            load_plugin(file)
+
+
+def test_a_misspelt_path_is_answered_with_what_lies_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders with a manifest and files of code, as they would be written."""
+    (tmp_path / "sub").mkdir()
+    folder(tmp_path / "sub" / "hello")
+    (tmp_path / "sums.py").write_text("", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for given, meant in (("sum.py", "sums.py"), ("sub/helo", "sub/hello")):
+        with pytest.raises(ConfigError, match=rf"Did you mean {meant}\?"):
+            load_plugin(given)
+
+
+def test_a_setting_that_the_manifest_does_not_hold(tmp_path: Path) -> None:
+    """A key that a constructor reads: told with those there are."""
+    code = "class Plugin:\n    def __init__(self, config): self.k = config['key']\n"
+    with pytest.raises(ManifestError, match=r"plugin\.py:2: .*KeyError: 'key'; in the"):
+        load_plugin(folder(tmp_path / "a", code))
+    code = "class Plugin:\n    def __init__(self, a, b): ...\n"
+    with pytest.raises(ManifestError, match="error: the class Plugin: expected a con"):
+        load_plugin(folder(tmp_path / "b", code))
+
+
+def test_a_misspelt_key_is_told_with_what_came_of_it(tmp_path: Path) -> None:
+    """Code and manifest do not agree since a key was not used: both are told."""
+    path = folder(tmp_path / "tools", "def add(a, b): return a + b\n")
+    text = (path / "config.yaml").read_text(encoding="utf-8")
+    misspelt = text.replace("parameter:", "paramter:")
+    assert misspelt != text
+    (path / "config.yaml").write_text(misspelt, encoding="utf-8")
+    with pytest.raises(ManifestError, match=r"did you mean parameter\?") as caught:
+        load_plugin(path)
+    assert "add() needs 'a', which the manifest has not" in str(caught.value)
+
+
+def test_a_hint_that_cannot_convert_beside_a_manifest(tmp_path: Path) -> None:
+    """`dict[str]` would fail at the first call; `any` says nothing and does no harm."""
+    rest = "def say_it(text): return text\n"
+    fine = f"def add(a: any, b: 'int') -> any: return a + b\n{rest}"
+    assert load_plugin(folder(tmp_path / "a", fine)).commands["add"].run is not None
+    code = f"def add(a: dict[str], b): return a\n{rest}"
+    with pytest.raises(ManifestError, match=r"'a': dict\[str\] has 1 type; write dict"):
+        load_plugin(folder(tmp_path / "b", code))
+
+
 def test_mistakes_in_a_file_name_the_file(tmp_path: Path) -> None:
     """Not the module that it was loaded as; a file without commands says so."""
     begin = "from neuraxis import command\n"
     file = tmp_path / "mine.py"
     file.write_text(f'{begin}@command\ndef f(a: "Nope"): ...\n', encoding="utf-8")
-    with pytest.raises(ManifestError, match=r"mine\.py:f: error: a type hint"):
+    with pytest.raises(ManifestError, match=r"mine\.py:f: error: parameter 'a': Nope"):
         load_plugin(file)
     twice = '@command(name="f")\ndef {}(): ...\n'
     text = begin + twice.format("a") + twice.format("b")

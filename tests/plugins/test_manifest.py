@@ -857,6 +857,7 @@ def test_deep_nesting_does_not_crash() -> None:
         ("a:\n\tb: c", "a tab stands before the text; indent with spaces"),
         ("a:\n  - b: 1\n c: 2", "must begin at the same column"),
         ("a: 1\n---\nb: 2", "not valid YAML"),
+        ("commands:\n  one: {}\n", "each command begins with `- command_name: NAME`"),
         ("a: \x00", "not valid YAML"),
         ("? [a]\n: b", "expected a plain key"),
         ("a: !!int x", "expected a value"),
@@ -866,6 +867,23 @@ def test_deep_nesting_does_not_crash() -> None:
 def test_files_that_are_no_manifest(text: str, words: str) -> None:
     """Each says what it is."""
     assert any(words in item.message for item in errors(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a: 1\nb 2\nc: 3", 2, "there is no `: ` in 'b 2'; write `key: value`"),
+        ("a: say: it", 1, "a text with `: ` in it must stand in quotes"),
+        ("a: 1\nb: {{x}} y\n", 2, "a text that begins with { must stand in quotes"),
+        ("a: @x", 1, "a text that begins with @ must stand in quotes"),
+        ('a: "x\nb: 1\nc: 2\n', 1, "a quote is opened here and never closed"),
+    ],
+)
+def test_what_to_write_where_it_is_no_yaml(text: str, line: int, words: str) -> None:
+    """The line that is wrong, not where the parser could go no further."""
+    (problem,) = errors(text)
+    assert words in problem.message
+    assert problem.line == line
 
 
 def test_anchors_and_merges_are_read() -> None:

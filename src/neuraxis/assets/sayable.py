@@ -52,7 +52,7 @@ def sayable(value: Any) -> tuple[bool, Json]:
 
 def holds_objects(value: Any) -> bool:
     """Whether objects of classes stand in a value that can be said."""
-    waiting: list[Any] = [value]
+    waiting: list[Any] = [] if type(value) in _NO_OBJECTS else [value]
     while waiting:
         item = waiting.pop()
         kind = cast("type[Any]", type(item))
@@ -133,7 +133,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case timedelta():
             return value.total_seconds()
         case UUID() | Decimal() | PurePath():
-            return str(value)
+            return _text(value)
         case Mapping():
             return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
         case Set():
@@ -151,7 +151,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
                 value.model_dump(mode="python", by_alias=True), depth + 1, left
             )
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
-            return _said(value.item(), depth + 1, left)
+            return _said(_plain_scalar(value), depth + 1, left)
         case str():
             return str(value)
         case int():
@@ -160,6 +160,12 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
             return _said(float(value), depth, left)
         case _:
             raise CannotBeSaid
+
+
+def _text(value: UUID | Decimal | PurePath) -> str:
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise CannotBeSaid
+    return str(value)
 
 
 def _said_items(value: Any, depth: int, left: list[int]) -> Json:
@@ -171,6 +177,15 @@ def _said_items(value: Any, depth: int, left: list[int]) -> Json:
 def _member(value: Enum) -> Any:
     """What says a member in a call, too."""
     return value.name if uses_names(type(value)) else value.value
+
+
+def _plain_scalar(value: Any) -> Any:
+    """As Python has it; of nanoseconds it has no date, and gives their number."""
+    if value.dtype.kind == "M":
+        return str(value) if value == value else None  # NaT is not itself
+    if value.dtype.kind == "m":
+        return value.astype("timedelta64[us]").item()
+    return value.item()
 
 
 def _is_scalar(value: Any) -> bool:

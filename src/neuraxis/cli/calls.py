@@ -64,9 +64,7 @@ def call(
 
         click.echo(json.dumps(result_json(result), ensure_ascii=False, default=str))
     elif result.error is not None:
-        from neuraxis.cli.terminal import inert
-
-        click.echo(f"neuraxis: {inert(result.error.message)}", err=True)
+        _say(f"neuraxis: {result.error.message}{_place(result.exception)}")
     else:
         from neuraxis.cli.terminal import inert
 
@@ -76,7 +74,36 @@ def call(
             else json.dumps(result.value, ensure_ascii=False, indent=2, default=repr)
         )
         click.echo(inert(text))
+        for warning in result.warnings:
+            _say(f"warning: {warning}")
     return 0 if result.status == "done" else 1
+
+
+def _say(text: str) -> None:
+    from neuraxis.cli.terminal import inert
+
+    click.echo(inert(text), err=True)
+
+
+def _place(raised: BaseException | None) -> str:
+    """Where the command's own code raised it: its author is who calls it here."""
+    import sysconfig
+
+    ours = str(Path(__file__).parent.parent)
+    paths = sysconfig.get_paths()
+    foreign = (ours, paths["stdlib"], paths["purelib"], paths["platlib"])
+    file, place = "", ""
+    trace = None if raised is None else raised.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        own = Path(code.co_filename).is_file() and (
+            not code.co_filename.startswith(foreign)
+        )
+        if own and file in ("", code.co_filename):
+            file = code.co_filename
+            place = f" (at {file}:{trace.tb_lineno}, in {code.co_name})"
+        trace = trace.tb_next
+    return place
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -99,7 +126,8 @@ def _options(words: list[str], known: Sequence[str]) -> list[tuple[str, str]]:
     rest = iter(words)
     for word in rest:
         if not word.startswith("--"):
-            raise ConfigError(f"{word!r}: expected --NAME VALUE")
+            written = f"--{known[0]} {word}" if known else "no argument"
+            raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {written}")
         name, equals, value = word[2:].partition("=")
         if not equals:
             following = next(rest, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 
 import click
@@ -64,6 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
     except click.ClickException as error:
         error.show()
+        _say_group(error)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
@@ -85,6 +87,14 @@ def main(arguments: list[str] | None = None) -> None:
         )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say_group(error: click.ClickException) -> None:
+    """`neuraxis new` is `neuraxis plugins new`: which group has such a command."""
+    name = re.search(r"No such command '([\w-]+)'", error.message)
+    for group in cli.commands.values():
+        if name and isinstance(group, click.Group) and name[1] in group.commands:
+            click.echo(f"Did you mean: neuraxis {group.name} {name[1]}", err=True)
 
 
 def _take_all_characters() -> None:

@@ -81,10 +81,13 @@ def fetch() -> int:
 
 def ensure_weights(model: str, *, quiet: bool) -> None:
     """Fetch the embedded model's file if `model` is the embedded one and lacks it."""
-    if model.partition(":")[0] != "local":
+    kind, _, name = model.partition(":")
+    if kind != "local":
         return
-    from neuraxis.models.local import weights
+    from neuraxis.models.local import KNOWN, weights
 
+    if name and name not in KNOWN:
+        return  # of no other name there is a file: that is told next
     if weights.find() is not None:
         return
     if quiet:

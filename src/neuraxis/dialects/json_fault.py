@@ -5,7 +5,6 @@ Text and a position flow in; a `Fault` with a sentence for the model flows out.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Literal
@@ -16,6 +15,7 @@ from neuraxis.sentences import (
     duplicate_key,
     malformed_reply,
     path_text,
+    quote,
     truncated_reply,
 )
 
@@ -49,7 +49,7 @@ def place(text: str, position: int) -> str:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     found = text[position : position + 20]
-    what = json.dumps(found, ensure_ascii=False) if found else "the end of the text"
+    what = quote(found) if found else "the end of the text"
     return f"line {line}, column {column}, at {what}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from neuraxis.errors import StorageError
 from neuraxis.events import Event, Unknown
 from neuraxis.later import dataclass
 
@@ -68,4 +69,9 @@ def open_journal(where: str | Path | None) -> Journal:
         return MemoryJournal()
     from neuraxis.journal.sqlite import SqliteJournal
 
+    if Path(where).is_dir():
+        raise StorageError(
+            f"the journal {where or '.'} cannot be opened: it is a folder. Name a file "
+            f"in it with --journal, such as {Path(where) / 'journal.db'}"
+        )
     return SqliteJournal(Path(where))

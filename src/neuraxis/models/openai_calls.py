@@ -93,7 +93,7 @@ class CallPieces:
             return self._places[call_id]
         if not self._calls:
             return 0
-        return self._last + 1 if call_id or name else self._last
+        return max(self._calls) + 1 if call_id or name else self._last
 
 
 class _CallSoFar:

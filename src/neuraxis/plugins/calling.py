@@ -11,7 +11,16 @@ import inspect
 import sys
 import threading
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, cast
@@ -20,7 +29,7 @@ from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.later import dataclass
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.convert import Convert, converter, is_plain
-from neuraxis.plugins.hints import Hint, has_forward
+from neuraxis.plugins.hint_kinds import Hint, has_forward
 from neuraxis.record import record
 from neuraxis.specs import STREAM_ITEMS
 
@@ -28,6 +37,9 @@ _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 FILE_MODULE = "_neuraxis_plugin_"
 """How the name of a module begins that was made of one file, by the loader."""
+_STREAMS = (
+    Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable,
+)  # fmt: skip
 _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
 """Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
 
@@ -95,8 +107,17 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         required=tuple([name for name in hints if name not in taken.defaults]),
         open=bool(taken.rest),
         rest=written.get(taken.rest, Any),
-        returns=written.get("return", _EMPTY),
+        returns=_gathered(written.get("return", _EMPTY)),
     )
+
+
+def _gathered(hint: Hint) -> Hint:
+    """What is told of an iterator: the list of its items."""
+    origin = typing.get_origin(hint)
+    if origin not in _STREAMS and (origin or hint not in _STREAMS):
+        return hint
+    items = typing.get_args(hint)
+    return list[items[0]] if items else list
 
 
 def _kind(hint: Hint) -> str:
@@ -134,7 +155,29 @@ def _from_code(function: Callable[..., Any]) -> _Taken | None:
         defaults = dict(zip(names[count - len(values) : count], values, strict=True))
     if plain.__kwdefaults__:
         defaults |= plain.__kwdefaults__
-    return _Taken(names[1:] if plain is not function else names, (), defaults)
+    if plain is not function:
+        _check_self(function, plain, names)
+        names = names[1:]
+    return _Taken(names, (), defaults)
+
+
+def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> None:
+    """Refuse a method whose first parameter would be taken for the object."""
+    first = names[0] if plain.__code__.co_argcount else ""
+    hint = plain.__annotations__.get(first)
+    cls = _BUILTIN.get(hint) if isinstance(hint, str) else hint
+    if first and not (
+        isinstance(cls, type)
+        and cls.__module__ == "builtins"
+        and not isinstance(function.__self__, cls)
+    ):
+        return
+    written = f", got {first}" if first else ", got none"
+    raise bad_function(
+        where_of(function),
+        f"expected self as the first parameter of a method{written}; write "
+        f"def {plain.__name__}(self, ...), or @staticmethod above it",
+    )
 
 
 def _from_signature(function: Callable[..., Any]) -> _Taken:
@@ -181,11 +224,11 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
         return hints
     try:
         return _looked_up(target, hints)
-    except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        raise bad_function(
-            where_of(function),
-            f"a type hint cannot be resolved: {error}. Define or import the name in "
-            "the function's module, not inside another function",
+    except (NameError, TypeError, SyntaxError, AttributeError, LookupError) as error:
+        from neuraxis.plugins.hint_faults import unresolved  # for mistakes only
+
+        raise unresolved(
+            where_of(function), hints, lambda hint: _looked_up(target, {"": hint})
         ) from error
 
 

@@ -20,20 +20,18 @@ from typing import Any, cast
 
 from neuraxis.errors import CommandError
 from neuraxis.notation import Schema
-from neuraxis.plugins.hints import (
+from neuraxis.plugins.hint_kinds import (
     LISTS,
     MAPPINGS,
     SETS,
-    Defs,
     Hint,
     enum_values,
     field_hints,
-    inlined,
     is_model,
     is_named_tuple,
     is_union,
-    schema_of,
 )
+from neuraxis.plugins.hints import Defs, inlined, schema_of
 from neuraxis.sentences import quote
 
 Convert = Callable[[Any], Any]

@@ -26,9 +26,16 @@ from neuraxis.plugins.calling import (
     where_of,
 )
 from neuraxis.plugins.docstring import Docstring, read_docstring
-from neuraxis.plugins.hints import Defs, Hint, inlined, schema_of, understand
+from neuraxis.plugins.hint_kinds import UNREADABLE, Hint
+from neuraxis.plugins.hints import Defs, inlined, schema_of, understand
 from neuraxis.plugins.instances import make_instance
-from neuraxis.plugins.marking import check_marking
+from neuraxis.plugins.marking import (
+    attach,
+    check_functions,
+    check_marking,
+    no_method,
+    none_marked,
+)
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.record import record
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec, put_off
@@ -39,11 +46,6 @@ _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
 _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
 """What `@command` takes that names parameters."""
-_UNREADABLE = (
-    NameError, TypeError, ValueError, AttributeError, SyntaxError, LookupError,
-    RuntimeError,
-)  # fmt: skip
-"""What a hint raises that cannot be understood; pydantic's errors are among these."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -125,8 +127,7 @@ def command(
     marked = Options(effects=parsed, asset_refs=names, **options)
 
     def mark(function: F) -> F:
-        # A static or class method passes on what its function carries.
-        setattr(getattr(function, "__func__", function), _MARK, marked)
+        attach(function, _MARK, marked)
         return function
 
     return mark(fn) if fn is not None else mark
@@ -153,16 +154,15 @@ def plugin_from(
         return source
     if isinstance(source, list | tuple):
         functions = list(cast("Sequence[Callable[..., Any]]", source))
+        check_functions(functions)
         first = functions[0].__module__.rpartition(".")[2] if functions else ""
         title = name or (first if first.strip("_") != "main" else "functions")
         return _plugin(title, None, functions, "", None)
     if isinstance(source, ModuleType):
         marked = [value for value in vars(source).values() if is_command(value)]
         if not marked:
-            raise ConfigError(
-                f"{place_of(source.__name__)}: expected functions marked by @command, "
-                "and found none. Mark what a model may call with @command"
-            )
+            place = place_of(source.__name__)
+            raise ConfigError(none_marked(place, source, is_command))
         title = name or source.__name__.rpartition(".")[2]
         return _plugin(title, source.__doc__, marked, place_of(source.__name__), None)
     if inspect.isroutine(source) or is_command(source):
@@ -182,16 +182,7 @@ def plugin_from(
     order = {key: index for index, key in enumerate(_attributes(cls))}
     methods.sort(key=lambda method: order.get(method.__name__, 0))
     if not methods:
-        # of a plain value the value says more than its class
-        is_plain = cls.__module__ == "builtins"
-        given = (
-            f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
-        )
-        raise ConfigError(
-            f"plugin {given}: expected a function, or a class "
-            "with methods marked by @command, and found no such method. "
-            "Mark what a model may call with @command"
-        )
+        raise ConfigError(no_method(source, cls))
     where = f"{cls.__module__}:{cls.__qualname__}"
     return _plugin(name or cls.__name__, cls.__doc__, methods, where, config)
 
@@ -332,20 +323,23 @@ def _described(
     }
 
 
+def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
+    try:
+        understand(hint)
+    except UNREADABLE as error:
+        from neuraxis.plugins.hint_faults import fault  # for mistakes only
+
+        raise fault(where_of(function), name, hint, error) from error
+
+
 def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
     """Tell now what is wrong with a function, though its schema is made later."""
-    try:
-        for hint in caller.hints.values():
-            understand(hint)
-        if caller.open:
-            understand(caller.rest)
-        if caller.returns is not _EMPTY:
-            understand(caller.returns)
-    except _UNREADABLE as error:
-        raise bad_function(
-            where_of(function),
-            "a type hint cannot be understood: " + str(error).partition("\n")[0],
-        ) from error
+    for name, hint in caller.hints.items():
+        _understand(function, name, hint)
+    if caller.open:
+        _understand(function, "**", caller.rest)
+    if caller.returns is not _EMPTY:
+        _understand(function, "return", caller.returns)
     for word in _NAMING:
         for name in getattr(options, word):
             if name not in caller.hints and (word, name) != ("asset_refs", "*"):

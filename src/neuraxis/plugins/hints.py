@@ -6,16 +6,9 @@ A class that JSON cannot say becomes an opaque type, which only a reference supp
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
-import datetime
-import decimal
 import enum
-import pathlib
-import sys
-import types
 import typing
-import uuid
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -23,46 +16,31 @@ from weakref import WeakKeyDictionary
 
 from neuraxis.later import dataclass
 from neuraxis.marks import CLASS_KEY, KEYS_KEY
-from neuraxis.notation.shapes import literal_of, union_of, uses_names
+from neuraxis.notation.shapes import literal_of, union_of
 from neuraxis.plugins.docstring import read_docstring
+from neuraxis.plugins.hint_kinds import (
+    LISTS,
+    MAPPINGS,
+    SETS,
+    SIMPLE,
+    UNIONS,
+    Hint,
+    NoType,
+    check_count,
+    enum_values,
+    field_hints,
+    is_model,
+    is_named_tuple,
+)
 from neuraxis.specs import Json
 
-Hint = Any
-"""A type hint: a class, or one of typing's special forms."""
-
-SIMPLE: Mapping[Hint, dict[str, Json]] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    None: {"type": "null"},
-    type(None): {"type": "null"},
-    Any: {},
-    object: {},
-    list: {"type": "array"},
-    tuple: {"type": "array"},
-    set: {"type": "array", "uniqueItems": True},
-    frozenset: {"type": "array", "uniqueItems": True},
-    dict: {"type": "object"},
-    bytes: {"type": "string", "format": "byte"},
-    datetime.datetime: {"type": "string", "format": "date-time"},
-    datetime.date: {"type": "string", "format": "date"},
-    datetime.time: {"type": "string", "format": "time"},
-    datetime.timedelta: {"type": "number", "description": "Seconds."},
-    decimal.Decimal: {"type": "string", "format": "decimal"},
-    uuid.UUID: {"type": "string", "format": "uuid"},
-    pathlib.Path: {"type": "string", "format": "path"},
-    pathlib.PurePath: {"type": "string", "format": "path"},
-}
-LISTS = frozenset({
-    list, collections.abc.Sequence, collections.abc.Iterable,
-    collections.abc.Collection, collections.abc.MutableSequence,
-})  # fmt: skip
-SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})
-MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
-_UNIONS = (typing.Union, types.UnionType)
-_PARTS = frozenset({*_UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
+_PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
 """Of these generics nothing can be wrong but the parts."""
+_SAID = (str, int, float, bytes, enum.Enum)
+_FORMS = ("typing", "typing_extensions", "types")
+"""Where the classes of hints stand that are no classes themselves."""
+_BARE = (typing.Union, typing.Optional, typing.Literal)
+"""What means nothing without brackets."""
 _flat: WeakKeyDictionary[type[Any], dict[str, Json]] = WeakKeyDictionary()
 """Schemas of classes whose fields have none of their own; shared, so never changed."""
 _BOUNDS = {
@@ -95,59 +73,6 @@ class Defs:
         return name
 
 
-def is_union(hint: Hint) -> bool:
-    """Whether the hint is `A | B`, `Union` or `Optional`."""
-    return typing.get_origin(hint) in _UNIONS
-
-
-def is_named_tuple(hint: Hint) -> bool:
-    """Whether the hint is a class made by `NamedTuple`."""
-    fields: Any = getattr(hint, "_fields", None)
-    return isinstance(hint, type) and issubclass(hint, tuple) and fields is not None
-
-
-def is_model(hint: Hint) -> bool:
-    """Whether the hint is a pydantic model; pydantic is never imported for this."""
-    pydantic = sys.modules.get("pydantic")
-    return (
-        pydantic is not None
-        and isinstance(hint, type)
-        and issubclass(hint, pydantic.BaseModel)
-    )
-
-
-def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
-    """What a call may say -> the member: values where JSON has them, else names."""
-    members = list(hint)
-    if uses_names(hint):
-        return {member.name: member for member in members}
-    return {member.value: member for member in members}
-
-
-def has_forward(hint: Hint) -> bool:
-    """Whether something in the hint stands in quotes, and must be looked up."""
-    if isinstance(hint, (str, typing.ForwardRef)):
-        return True
-    if isinstance(hint, type):
-        return False
-    for part in getattr(hint, "__args__", ()):
-        if type(part) is not type and has_forward(part):
-            return True
-    return False
-
-
-def field_hints(hint: Hint) -> Mapping[str, Hint]:
-    """The hints of a class's fields, with what `Annotated` adds."""
-    if dataclasses.is_dataclass(hint):
-        found = {item.name: item.type for item in dataclasses.fields(hint)}
-    else:
-        found = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
-    # Looking names up costs ten times what reading does.
-    if not any(has_forward(part) for part in found.values()):
-        return found
-    return typing.get_type_hints(hint, include_extras=True)
-
-
 def understand(hint: Hint) -> None:
     """Raise what `schema_of` would: from then on its schema can be made at any time."""
     try:
@@ -161,7 +86,10 @@ def _understood(hint: Hint) -> None:
     parts = typing.get_args(hint)
     origin = typing.get_origin(hint) if parts else None
     if origin in _PARTS:
-        for part in parts[1:] if origin in MAPPINGS else parts:
+        check_count(hint, origin, parts)
+        # no schema says what keys are
+        skipped = 1 if origin in MAPPINGS and isinstance(parts[0], type) else 0
+        for part in parts[skipped:]:
             understand(part)
     else:
         schema_of(hint, Defs())
@@ -172,6 +100,8 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
     try:
         simple = SIMPLE.get(hint)
     except TypeError:  # a hint that cannot be hashed
+        if typing.get_origin(hint) is None:
+            raise NoType(hint) from None
         simple = None
     if simple is not None:
         return dict(simple)
@@ -234,9 +164,12 @@ def _used_defs(value: Json, defs: Mapping[str, Json], used: dict[str, Json]) -> 
 def _generic(
     hint: Hint, origin: Hint, args: tuple[Hint, ...], defs: Defs
 ) -> dict[str, Json]:
-    if origin in _UNIONS:
+    check_count(hint, origin, args)
+    if origin in UNIONS:
         return _union(args, defs)
     if origin is typing.Literal:
+        if not all(value is None or isinstance(value, _SAID) for value in args):
+            raise NoType(hint)
         return literal_of([_literal(value) for value in args])
     if origin is typing.Annotated:
         return _annotated(schema_of(args[0], defs), args[1:])
@@ -260,6 +193,8 @@ def _generic(
             "maxItems": len(args),
         }
     if origin in MAPPINGS:
+        if not isinstance(args[0], type):
+            schema_of(args[0], Defs())  # no schema says what the keys are
         values = schema_of(args[1], defs)
         own = {} if args[0] in (str, Any) else {KEYS_KEY: True}
         return {"type": "object", "additionalProperties": values, **own}
@@ -371,7 +306,11 @@ def _object(
         schema["description"] = doc.text
     properties: dict[str, Json] = {}
     for field_name in names:
-        properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+        try:
+            properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+        except NoType as error:
+            path = f"{hint.__qualname__}.{field_name}: {error.path}"
+            raise NoType(error.hint, path) from error
         if field_name in inside:  # it is answered, and not given
             properties[field_name]["readOnly"] = True
         if text := doc.names.get(field_name):
@@ -395,5 +334,7 @@ def _opaque(hint: Hint) -> dict[str, Json]:
         hint_class = cast("type[Any]", hint)
         name = f"{hint_class.__module__}.{hint_class.__qualname__}"
     else:
+        if type(hint).__module__ not in _FORMS or hint in _BARE:
+            raise NoType(hint)
         name = str(hint)
     return {"x-type": name, "not": {}, "x-asset-ref": True}

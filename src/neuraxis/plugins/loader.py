@@ -9,19 +9,26 @@ whole manifest. Nothing that a manifest names is ever imported.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, NeuraxisError
-from neuraxis.plugins.calling import FILE_MODULE, Caller, caller_of
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.plugins.calling import Caller, caller_of, where_of
+from neuraxis.plugins.code_files import (
+    error_of,
+    import_file,
+    line_of,
+    making_raised,
+    raised,
+)
 from neuraxis.plugins.function import plugin_from
+from neuraxis.plugins.hint_kinds import UNREADABLE, NoType
+from neuraxis.plugins.hints import understand
 from neuraxis.plugins.instances import make_instance
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.sentences import nearest
@@ -71,7 +78,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
-    close = (own,) if own in names else nearest(name, names)
+    close = (own,) if own in names else nearest(name, (*names, *_beside(name)))
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     listed = ", ".join(names) or "none"
     raise ConfigError(
@@ -89,6 +96,17 @@ def _place(name: str) -> Path | None:
     except (OSError, RuntimeError):  # too long for a path; `~name` of nobody
         return None
     return path if is_file or is_ours else None
+
+
+def _beside(name: str) -> list[str]:
+    """What lies where the name leads to, as it would be written."""
+    path = Path(name)
+    try:
+        there = sorted(path.expanduser().parent.iterdir())[:1000]
+    except (OSError, RuntimeError):
+        return []
+    folder = "" if path.parent == Path() else f"{path.parent}/"
+    return [folder + item.name for item in there if _place(str(item)) is not None]
 
 
 def _exists(name: str) -> bool:
@@ -111,7 +129,7 @@ def load_plugins(
         except ManifestError as error:
             errors.append(error)
         except ConfigError as error:
-            errors.append(_error(str(source), str(error)))
+            errors.append(error_of(str(source), str(error)))
     return plugins, errors
 
 
@@ -144,7 +162,7 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
     try:
         found = point.load()
     except (Exception, SystemExit) as error:
-        raise _error(where, _raised(error)) from error
+        raise error_of(where, raised(error)) from error
     if isinstance(found, str):
         return _from_folder(Path(found), allowed_dirs)
     return load_plugin(found, allowed_dirs=allowed_dirs)
@@ -152,7 +170,7 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
 
 def _from_path(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
     if path.suffix == ".py" and path.is_file():
-        return plugin_from(_import(path), name=path.stem)
+        return plugin_from(import_file(path), name=path.stem)
     return _from_folder(path, allowed_dirs)
 
 
@@ -165,72 +183,26 @@ def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
     # beside a manifest of another name there may be others: no code is theirs
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()
     code = next((file for name in names if (file := folder / name).is_file()), None)
-    module = None if code is None else _import(code)
+    module = None if code is None else import_file(code)
     if code is None or module is None or _is_bare(code, module):
         commands = {
             item.name: Command(plugin=spec, spec=item) for item in spec.commands
         }
         return Plugin(spec=spec, commands=commands, problems=problems)
-    return Plugin(spec=spec, commands=_commands(spec, module, code), problems=problems)
-
-
-def _import(code: Path) -> ModuleType:
-    """The module of one file, under a name that no other module has."""
-    import hashlib  # slow to import, and needed for files only
-
-    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
-    folder = re.sub(r"\W", "_", code.parent.name)
-    name = f"{FILE_MODULE}{folder}_{digest}"
-    found = importlib.util.spec_from_file_location(
-        name, code, submodule_search_locations=[str(code.parent)]
-    )
-    if found is None or found.loader is None:
-        raise _error(str(code), "cannot be read as Python")
-    module = importlib.util.module_from_spec(found)
-    # Dataclasses and pickle look a class's module up by its name.
-    sys.modules[name] = module
     try:
-        found.loader.exec_module(module)
-    except NeuraxisError as error:
-        del sys.modules[name]
-        raise _error(str(code), str(error), _line_of(error, code)) from error
-    except (Exception, SystemExit) as error:  # a script that ends itself
-        del sys.modules[name]
-        raise _error(str(code), _raised(error), _line_of(error, code)) from error
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _raised(error: BaseException) -> str:
-    first = next(iter(str(error).splitlines()), "")
-    hint = ""
-    if isinstance(error, ModuleNotFoundError):
-        hint = f"; is it installed for {sys.executable}?"
-    return f"importing it raised {type(error).__name__}: {first}{hint}"
-
-
-def _line_of(error: BaseException, code: Path) -> int:
-    """The last line of the plugin's own file that the error passed through."""
-    file = str(code.absolute())  # as the import system calls it
-    if isinstance(error, SyntaxError) and error.filename == file:
-        return error.lineno or 0
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+        commands = _commands(spec, module, code)
+    except ManifestError as error:
+        # a key that was not used may be why code and description do not agree
+        raise ManifestError((*problems, *error.problems)) from error
+    return Plugin(spec=spec, commands=commands, problems=problems)
 
 
 def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Command]:
     try:
         holder = _holder(spec, module, code)
     except (Exception, SystemExit) as error:
-        first = next(iter(str(error).splitlines()), "")
-        message = f"making Plugin raised {type(error).__name__}: {first}"
-        raise _error(str(code), message, _line_of(error, code)) from error
+        message = making_raised(error, spec.config)
+        raise error_of(str(code), message, line_of(error, code)) from error
     names = {item.name for item in spec.commands}
     general = getattr(holder, "command", None) if "command" not in names else None
     commands: dict[str, Command] = {}
@@ -332,6 +304,7 @@ def _named(
 ) -> tuple[Command, list[ManifestProblem]]:
     """A command whose function has its name; the two must agree on parameters."""
     caller = caller_of(function)
+    _check_hints(function, caller)
     if item.parameters.get("type") != "object":
         return _command(spec, item, caller, caller.run), []
     renamed = _renamed(item, caller)
@@ -356,6 +329,22 @@ def _named(
     ]
     run = _renaming(caller.run, renamed) if renamed else caller.run
     return _command(spec, item, caller, run), problems
+
+
+def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
+    """Refuse `dict[str]`; what else means nothing does no harm beside a manifest."""
+    for name, hint in caller.hints.items():
+        if not get_args(hint):
+            continue
+        try:
+            understand(hint)
+        except NoType as error:
+            if get_args(error.hint):
+                from neuraxis.plugins.hint_faults import fault  # for mistakes only
+
+                raise fault(where_of(function), name, hint, error) from error
+        except UNREADABLE:
+            continue  # the manifest says what there is
 
 
 def _command(
@@ -392,7 +381,3 @@ def _renaming(
 
 def _problem(code: Path, message: str, line: int = 0) -> ManifestProblem:
     return ManifestProblem(file=str(code), line=line, message=message)
-
-
-def _error(where: str, message: str, line: int = 0) -> ManifestError:
-    return ManifestError((ManifestProblem(file=where, line=line, message=message),))

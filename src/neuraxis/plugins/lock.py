@@ -84,7 +84,10 @@ def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: cannot be read as a lock file: {error}") from error
+        raise ConfigError(
+            f"{file}: cannot be read as a lock file: {error}; move it away and write "
+            "it anew with `neuraxis plugins lock`"
+        ) from error
     given = cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
     plugins: Json = given.get("plugins")
     is_whole = isinstance(plugins, dict) and all(

@@ -28,6 +28,7 @@ _ROOT_KEYS = (
     "group_id", "artifact_id", "version", "type", "as_plugin", "id", "name", "info",
     "commands", "setup", "url", "developers", "licenses", "config", "examples",
 )  # fmt: skip
+NO_UTF8 = "it is no UTF-8 text; save it as UTF-8 in your editor"
 _INFO_KEYS = (
     "title", "description", "description_for_human", "description_for_model",
     "summary", "prompt", "prompt_file_name", "prompt_file_path",
@@ -51,7 +52,7 @@ def load_manifest(
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        detail = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        detail = error.strerror if isinstance(error, OSError) else NO_UTF8
         message = f"cannot be read: {detail}"
         problem = ManifestProblem(file=str(file), line=0, message=message)
         raise ManifestError((problem,)) from error
@@ -240,7 +241,7 @@ def _prompt_file(
             return None
         return real.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        detail = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        detail = getattr(error, "strerror", None) or NO_UTF8
         notes.error(place, f"{key}: cannot be read: {detail}")
         return None
 

@@ -63,7 +63,10 @@ def read_commands(
             )
         return ()
     if not isinstance(commands, list):
-        message = f"commands: expected a list, got {type_name(commands)}"
+        message = (
+            f"commands: expected a list, got {type_name(commands)}; each command "
+            "begins with `- command_name: NAME`"
+        )
         notes.error(("commands",), message)
         return ()
     found: list[NotationProblem] = []

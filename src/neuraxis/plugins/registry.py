@@ -98,7 +98,7 @@ class Registry:
             raise _taken(
                 spec,
                 f"the plugin name {spec.name!r} is taken by {earlier.spec.source}; "
-                f"set config.name in one of them",
+                f"{_renaming(spec)}",
             )
         asked = [
             command
@@ -204,6 +204,15 @@ class Registry:
         self._specs = tuple([plugin.spec for plugin in self.listed])
         self._tool_of = {key: tool for tool, key in tools.items()}
         self._stale = False
+
+
+def _renaming(spec: PluginSpec) -> str:
+    if spec.generation == "python":
+        return (
+            "write @command(name=...) above one of two functions, rename one of two "
+            "classes or files; of one class there is one object"
+        )
+    return "write another `name:` in one of them, or config.name where that is set"
 
 
 def _taken(spec: PluginSpec, message: str) -> ManifestError:

@@ -61,20 +61,6 @@ class Tree:
         return 0
 
 
-def _detail(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What is wrong, in the words of somebody who indents for the first time."""
-    mark = error.problem_mark
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines):
-        before = lines[mark.line][: mark.column + 1]
-        if "\t" in before and not before.strip():
-            return "a tab stands before the text; indent with spaces"
-    detail = " ".join(part for part in (error.context, error.problem) if part)
-    if (error.context or "").startswith("while parsing a block"):
-        detail += "; what belongs together must begin at the same column"
-    return detail
-
-
 def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
     """The document in `text`; under the keys `data`, names and types mean nothing.
 
@@ -87,9 +73,10 @@ def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
         _check_depth(text, file)
         root = _compose(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 0
-        raise _refused(file, line, f"not valid YAML: {_detail(error, text)}") from error
+        from neuraxis.plugins.yaml_faults import fault  # for mistakes only
+
+        line, message = fault(error, text)
+        raise _refused(file, line, f"not valid YAML: {message}") from error
     except yaml.YAMLError as error:
         raise _refused(file, 0, f"not valid YAML: {error}") from error
     except UnicodeEncodeError as error:

@@ -1,0 +1,122 @@
+"""What somebody types who uses it for the first time: told what to type instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli_process import neuraxis
+from neuraxis import Session, command
+from neuraxis.cli import models
+from neuraxis.errors import ConfigError, StorageError
+from neuraxis.journal import open_journal
+from neuraxis.testing import ScriptedModel
+
+MANIFEST = """\
+name: hello
+info: {title: Hello, description: Says hello.}
+commands:
+  - command_name: greet
+    description: Greet a person.
+    effects: none
+    parameter: {type: {person: {type: string, description: who}}}
+    response: {type: {greeting: {type: string, description: the greeting}}}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A folder with plugins whose code is wrong in each its own way."""
+    for name, code in (
+        ("right", "return {'greeting': person}"),
+        ("wrong", "return None"),
+        ("raises", "raise KeyError(person)"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_text(MANIFEST, encoding="utf-8")
+        text = f"def greet(person):\n    {code}\n"
+        (tmp_path / name / "plugin.py").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("new", "mine"), 2, "Did you mean: neuraxis plugins new"),
+        (("fetch",), 2, "Did you mean: neuraxis models fetch"),
+        (("call", "-p", "right", "greet", "Ada"), 2, "such as --person Ada"),
+        (
+            ("call", "-p", "wrong", "greet", "--person", "Ada"),
+            0,
+            "warning: hello.greet gave an answer that its description does not allow",
+        ),
+        (
+            ("call", "-p", "raises", "greet", "--person", "Ada"),
+            1,
+            "plugin.py:2, in greet)",
+        ),
+        (
+            ("call", "-p", "right", "-p", "wrong", "greet"),
+            2,
+            "the plugin name 'hello' is taken by right/config.yaml; write another",
+        ),
+        (
+            ("run", "-m", "local:nope", "--journal", "memory", "hi"),
+            2,
+            "expected local: or local:smollm2",
+        ),
+        (
+            ("call", "-p", "right", "--journal", ".", "greet", "--person", "Ada"),
+            5,
+            "the journal . cannot be opened: it is a folder. Name a file in it",
+        ),
+        (
+            ("call", "-p", "right", "-w", "right/plugin.py", "greet"),
+            2,
+            "plugin.py: expected a folder, or a path where there is nothing yet",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_a_beginner_types(
+    here: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    """A sentence that says what to type, no fault of ours and no traceback."""
+    told = neuraxis(*words, cwd=here)
+    assert said in told.stderr, told.stderr
+    assert "Traceback" not in told.stderr
+    assert "a fault in neuraxis" not in told.stderr
+    assert told.returncode == code
+
+
+def test_a_wrong_name_of_the_embedded_model_fetches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """93 MB are not fetched to say that there is no such model."""
+    from neuraxis.models.local import weights
+
+    def nowhere() -> None:
+        raise AssertionError("looked for")
+
+    monkeypatch.setattr(weights, "find", nowhere)
+    models.ensure_weights("local:nope", quiet=True)
+    with pytest.raises(AssertionError):
+        models.ensure_weights("local:", quiet=True)
+
+
+def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+    """Nor is an empty path, which is the current folder."""
+    for path in ("", ".", tmp_path):
+        with pytest.raises(StorageError, match="it is a folder"):
+            open_journal(path)
+
+
+def test_two_python_plugins_of_one_name() -> None:
+    """They have no manifest to set a name in."""
+
+    @command
+    def greet() -> None: ...
+
+    with pytest.raises(ConfigError, match=r"write @command\(name=\.\.\.\) above one"):
+        Session(model=ScriptedModel([]), plugins=[greet, greet])
