@@ -30,6 +30,24 @@ async def test_all_three_ways_give_the_value() -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+async def test_a_def_that_gives_a_coroutine_is_awaited(blocking: bool) -> None:
+    """As a wrapper of an `async def` does; also then it has its time limit."""
+    engine, stop = InProcess(), threading.Event()
+
+    def wrapped(x: float) -> object:
+        return _sleep(x)
+
+    async def _sleep(x: float) -> float:
+        await asyncio.sleep(x)
+        return x
+
+    assert await engine.run(wrapped, (0.0,), {}, stop, blocking=blocking) == 0.0
+    with pytest.raises(TimeLimitReached):
+        await engine.run(wrapped, (9.0,), {}, stop, blocking=blocking, seconds=0.1)
+    engine.close()
+
+
 @pytest.mark.parametrize(
     "error", [ValueError("no"), TimeoutError("own"), StopIteration()]
 )

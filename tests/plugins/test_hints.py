@@ -7,7 +7,15 @@ import datetime as dt
 import enum
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple, Required, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Required,
+    TypedDict,
+)
 
 import pytest
 
@@ -215,3 +223,20 @@ def test_subclasses_of_what_json_has_are_said_as_it() -> None:
     assert _schema(Name) == {"type": "string"}
     assert _schema(Moment) == {"type": "string", "format": "date-time"}
     assert _schema(Level2)["x-asset-ref"] is True
+
+
+class Quoted(TypedDict):  # all hints of this file are texts
+    n: int
+    day: NotRequired[int]
+    note: Annotated[NotRequired[str], "why"]
+
+
+class Rest(TypedDict, total=False):
+    n: Required[int]
+    day: int
+
+
+@pytest.mark.parametrize("hint", [Quoted, Rest])
+def test_what_need_not_be_in_a_typed_dict_is_not_required(hint: Any) -> None:
+    """Also where its hints are quoted, which Python's own list is wrong for."""
+    assert _schema(hint)["required"] == ["n"]

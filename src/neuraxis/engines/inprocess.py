@@ -32,14 +32,19 @@ class InProcess:
         seconds: float | None = None,
     ) -> Any:
         """The command's value; see `Engine.run`."""
+        given: Any = None
         if not is_async and not blocking:
-            return function(*positional, **arguments)
+            given = function(*positional, **arguments)
+            if given.__class__ is not CoroutineType:
+                return given
         until = None if seconds is None else asyncio.get_running_loop().time() + seconds
         limit: asyncio.Timeout | None = None
         task, before = None, 0
         awaited: Awaitable[Any]
         try:
-            if is_async:
+            if given is not None:
+                awaited = given
+            elif is_async:
                 awaited = function(*positional, **arguments)
                 if awaited.__class__ is CoroutineType:
                     # A timer costs more than many a command that never waits.
@@ -54,7 +59,9 @@ class InProcess:
             task = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
             async with limit:
-                return await awaited
+                value = await awaited
+                # a `def` that gives what an `async def` gave it
+                return await value if value.__class__ is CoroutineType else value
         except TimeoutError:
             if limit is None or not limit.expired():
                 raise  # the command's own

@@ -105,9 +105,7 @@ def shown(hint: Hint) -> str:
         return hint.__qualname__
     text = hint.__name__ if _is_function(hint) else repr(hint)
     text = re.sub(r"typing\.|collections\.abc\.", "", text)
-    text = re.sub(
-        r"<(?:built-in )?function ([\w.]+)[^>]*>|<class '([^']*)'>", r"\1\2", text
-    )
+    text = _OBJECTS.sub(r"\1\2", text)
     return text if len(text) <= _FIRST else text[: _FIRST - 1] + "…"
 
 

@@ -123,6 +123,18 @@ def field_hints(hint: Hint) -> Mapping[str, Hint]:
     return typing.get_type_hints(hint, include_extras=True)
 
 
+def required_keys(hint: Hint) -> frozenset[str]:
+    """The keys that a TypedDict must have; of hints in quotes Python itself errs."""
+    keys = set(getattr(hint, "__required_keys__", frozenset[str]()))
+    for name, own in field_hints(hint).items():
+        inner = typing.get_args(own)[0] if hasattr(own, "__metadata__") else own
+        if typing.get_origin(inner) is typing.NotRequired:
+            keys.discard(name)
+        elif typing.get_origin(inner) is typing.Required:
+            keys.add(name)
+    return frozenset(keys)
+
+
 def check_count(hint: Hint, origin: Hint, args: tuple[Hint, ...]) -> None:
     """As many types stand in the brackets as there can be."""
     wanted = 1 if origin in LISTS or origin in SETS else 2 if origin in MAPPINGS else 0

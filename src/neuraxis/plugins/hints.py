@@ -31,6 +31,7 @@ from neuraxis.plugins.hint_kinds import (
     field_hints,
     is_model,
     is_named_tuple,
+    required_keys,
 )
 from neuraxis.specs import Json
 
@@ -252,7 +253,7 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         inside = {item.name for item in fields if not item.init}
         return _object(hint, [item.name for item in fields], required, defs, inside)
     if typing.is_typeddict(hint):
-        keys = getattr(hint, "__required_keys__", frozenset[str]())
+        keys = required_keys(hint)
         names = list(hint.__annotations__)
         return _object(hint, names, [name for name in names if name in keys], defs)
     if is_named_tuple(hint):
