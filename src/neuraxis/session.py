@@ -16,7 +16,6 @@ from typing import Any
 from neuraxis.answers import Answer
 from neuraxis.approvals import Approvals
 from neuraxis.arguments import check_arguments, check_settings
-from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.call_arguments import check_calls, check_description, check_request
 from neuraxis.dialects import Dialect, find_dialect
@@ -291,6 +290,9 @@ class Session:
         check_description(description)
         if isinstance(value, Path):
             description = description or value.name
+            # few attach a file, and a first run should not wait for what reads it
+            from neuraxis.assets.attachments import read_attachment
+
             value = read_attachment(value)
         if not self._announced:
             self._announce()
