@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from suites import DECLARED, World, canaries, load_suites
 import neuraxis.session
 from neuraxis import Budget, Session
 from neuraxis.events import ApprovalAsked
-from neuraxis.policy import DEFAULT, EVERYTHING, Decision, Facts
+from neuraxis.policy import DEFAULT, EVERYTHING, Decision, Facts, Policy
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec
 from neuraxis.testing import ScriptedModel
@@ -105,10 +105,12 @@ def converse(
         plugins=world.plugins,
         workspace=folder,
         settings=Settings(),
-        policy=policy,
+        policy=policy if isinstance(policy, Policy) else DEFAULT,
         approve=approve,
         budget=Budget(repeats=100, steps=500, steps_per_tool=200),
     ) as session:
+        # one of ours that is no `Policy` and counts what it allowed
+        session._parts = replace(session._parts, policy=policy)
         asyncio.run(session.drive(prompt))
 
 
