@@ -9,6 +9,7 @@ import pytest
 
 from conformance.kit import block, talk
 from neuraxis import Budget, ConfigError, Effects, agent, command
+from neuraxis.events import Inside, innermost
 from neuraxis.models import openai
 from neuraxis.settings import Settings
 from neuraxis.testing import ScriptedModel
@@ -86,6 +87,40 @@ def test_an_unknown_option_is_refused_at_once(option: str) -> None:
     options: dict[str, Any] = {option: "x"}
     with pytest.raises(ConfigError, match=f"agent 'a': there is no option '{option}'"):
         agent("a", "", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"budget": 5}, "budget: expected a Budget"),
+        ({"plugins": "neuraxis:files"}, "plugins: expected a list"),
+        ({"tell": "end"}, "tell: expected one of all, ends"),
+        ({"model": 5}, "model: expected a model's name"),
+        ({"effects": "reads"}, "effects: expected one of none, read, idempotent, once"),
+        ({"effects": Effects(kind="read")}, "effects: expected one of none"),
+    ],
+)
+def test_a_wrong_option_is_refused_at_once(options: dict[str, Any], told: str) -> None:
+    """And not when a model first asks the agent."""
+    with pytest.raises(ConfigError, match=f"agent 'a': {told}"):
+        agent("a", "", **options)
+
+
+def test_each_conversation_has_all_plugins_and_may_last_for_ever() -> None:
+    """Also where they were handed as what can be read once."""
+    replies = [block({"tool": "now"}), "It is noon."]
+    clock = agent(
+        "clock",
+        "",
+        model=ScriptedModel(replies * 2),
+        plugins=(one for one in [now]),
+        budget=Budget(seconds=float("inf")),
+    )
+    ask = [block({"tool": "clock", "request": text}) for text in ("When?", "Who?")]
+    said = talk([*ask, "ok"], [clock], "intents")
+    assert said.values == ["It is noon."] * 2
+    assert [event for event in said.events if isinstance(event, Inside)
+            and innermost(event.event).get("tool") == "now"]  # fmt: skip
 
 
 def test_a_model_that_was_named_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,3 +276,20 @@ def test_only_true_is_a_yes(answer: Any) -> None:
     with session([call], approve=approve) as asking:
         asking.run_sync("go")
     assert [] == SENT
+
+
+@pytest.mark.parametrize("raised", [OSError("gone"), asyncio.CancelledError()])
+def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
+    raised: BaseException,
+) -> None:
+    """What asks is the program's own; the model is told that nobody was asked."""
+
+    async def approve(_: ApprovalAsked) -> bool:
+        raise raised
+
+    call = json.dumps([{"tool": "send", "to": "ada"}])
+    with session([call], approve=approve) as asking:
+        result = asking.run_sync("go").calls[0]
+    assert [] == SENT
+    assert result.error is not None
+    assert "was not allowed to run: nobody: " in result.error.message

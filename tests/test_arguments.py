@@ -240,6 +240,12 @@ _CALL = Call(id="a1", plugin=None, command="one")
         (None, r"got None; write Call\(id='a1'.* command='TOOL'"),
         ([_CALL], r"got a list; for several calls write session\.call_all"),
         (Call(id=cast("str", 1), plugin=None, command="one"), r"Call\.id: expected a"),
+        (Call(id="a1", plugin=cast("str", ["x"]), command="one"), r"Call\.plugin: exp"),
+        (Call(id="a1", plugin=None, command="one", name=cast("str", 1)), r"Call\.name"),
+        (
+            Call(id="a1", plugin=None, command="one", max_items=cast("int", "3")),
+            r"Call\.max_items: expected a whole number, or None, got '3'",
+        ),
         (
             Call(id="a1", plugin=None, command=cast("str", one)),
             r"Call\.command: expected a text, got a function",

@@ -1,12 +1,15 @@
 """The documentation's Python examples run as they stand."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuraxis import Session, command
 from neuraxis import session as session_module
+from neuraxis.plan_file import read_plan
 from neuraxis.testing import ScriptedModel
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +35,39 @@ def test_the_examples_run(
         exec(compile(block, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_plan_of_the_page_runs() -> None:
+    """The file that plans.md shows: checked, and run with a parameter of its own."""
+    page = (_ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+    written = re.search(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert written
+    noted: list[str] = []
+
+    @command(effects="read")
+    def population(city: str, year: int) -> str:
+        """Inhabitants of a city."""
+        return f"{city} in {year}"
+
+    @command(effects="once")
+    def note(text: str) -> None:
+        """Write it down."""
+        noted.append(text)
+
+    saved = read_plan(written[1])
+    params = saved.values([("city", "Turin")])
+    with Session(model=ScriptedModel([]), plugins=[population, note]) as session:
+        assert session.check(saved.calls, params).problems == ()
+        results = asyncio.run(session.call_all(saved.calls, params=params))
+    assert [result.status for result in results] == ["done", "done"]
+    assert noted == ['Turin: ["Turin in 2024", "Turin in 2025"]']
+
+
+LINKED = [
+    *PAGES,
+    *(_ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")),
+]
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link of a page names a file that is there."""
     text = page.read_text(encoding="utf-8")

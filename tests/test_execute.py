@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Budget, Session, command
+from neuraxis import Answer, Budget, Context, Session, command
 from neuraxis.policy import EVERYTHING
 from neuraxis.testing import ScriptedModel
 
@@ -221,3 +221,62 @@ def test_C12_an_answer_too_large_to_be_said_tells_its_failure_too() -> None:
     assert "last" in first.error.message
     assert len(first.error.message) < 5_000
     assert written == []
+
+
+@pytest.mark.parametrize("effects", ["read", "once"])
+def test_what_was_stopped_may_have_had_its_effect(effects: Any) -> None:
+    """A thread goes on, and who acted first and waited then has acted."""
+    acted: list[str] = []
+
+    @command(effects=effects, time_limit=0.02)
+    async def acts() -> None:
+        """Acts and waits."""
+        acted.append("x")
+        await asyncio.sleep(20)
+
+    error = _answer([acts], _block({"tool": "acts"})).calls[0].error
+    assert error is not None
+    assert ("may have done its work" in error.message) is (effects == "once")
+    assert acted == ["x"]
+
+
+@pytest.mark.parametrize("items", [None, [1, 2]])
+async def test_what_was_cancelled_may_have_had_its_effect(items: Any) -> None:
+    """The next request is told so."""
+
+    @command(effects="once")
+    async def acts(item: int = 0) -> None:
+        """Acts and waits."""
+        await asyncio.sleep(20)
+
+    call = {"tool": "acts"} if items is None else {
+        "tool": "acts", "item": "{{ item }}", "$for_each": items,
+    }  # fmt: skip
+    model = ScriptedModel([_block(call), "I see"])
+    session = Session(model=model, plugins=[acts], policy=EVERYTHING)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(session.run("go"), 0.05)
+    await session.run("what happened?")
+    told = "".join(str(message.content) for message in session.history)
+    assert "was stopped by the user. It may have done its work all the same" in told
+
+
+def test_what_a_command_warns_of_is_told_beside_its_answer() -> None:
+    """To the model and to the program; of a loop each warning once."""
+
+    @command(effects="read")
+    def some(of: str, context: Context) -> list[str]:
+        """Give some of them."""
+        context.warn("Not all are there.")
+        return [of]
+
+    calls = (
+        _block({"tool": "some", "of": "tea"}),
+        _block({"tool": "some", "of": "{{ item }}", "$for_each": ["a", "b"]}),
+    )
+    model = ScriptedModel([*calls, "done"])
+    session = Session(model=model, plugins=[some], policy=EVERYTHING)
+    answer = session.run_sync("go")
+    assert [call.warnings for call in answer.calls] == [("Not all are there.",)] * 2
+    seen = "".join(str(message.content) for message in session.history)
+    assert seen.count("Not all are there.") == 2

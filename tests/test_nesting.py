@@ -139,15 +139,15 @@ def test_D12_the_policy_and_the_person_are_those_around() -> None:
     deny = Policy(rules=[Rule(verdict="deny", target="send.*", reason="no")])
     _run([ask], policy=deny)
     assert RAN == []
-    asked: list[str] = []
+    asked: list[Any] = []
     rule = Policy(rules=[Rule(verdict="ask", target="send.*", reason="sure?")])
 
     def approve(event: Any) -> bool:
-        asked.append(event.reason)
+        asked.append((event.reason, event.inside))
         return True
 
     _run([ask], policy=rule, approve=approve)
-    assert (RAN, asked) == (["send bob"], ["sure?"])
+    assert (RAN, asked) == (["send bob"], [("sure?", ("ask",))])
     _run([ask], policy=rule, yes_to=["send.*"])
     assert RAN == ["send bob"] * 2
 

@@ -254,3 +254,24 @@ def test_a_session_closes_what_it_kept() -> None:
         assert loops[0] is loops[1]
         assert not loops[0].is_closed()
     assert loops[0].is_closed()
+
+
+def test_closing_does_not_wait_for_a_thread_that_hangs() -> None:
+    """A command that was stopped may have left one in asyncio's own pool."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hangs() -> None:
+        begun.set()
+        go_on.wait(20)
+
+    async def given_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.to_thread(hangs), 0.02)
+
+    own = OwnLoop()
+    own.run(given_up())
+    assert begun.is_set()
+    started = time.perf_counter()
+    own.close()
+    assert time.perf_counter() - started < 10
+    go_on.set()

@@ -546,6 +546,14 @@ def test_B44_refused_elsewhere(written: Any) -> None:
     assert error.where == "FILEWRITER.contents"
 
 
+@pytest.mark.parametrize("written", ["asset://a1/x", {"asset_id": "a1"}])
+def test_B44_a_parameter_that_is_none(written: Any) -> None:
+    """A wrong name is told as that, with the right ones: no value would help there."""
+    (error,) = plan(("crop", {"picture": written, "n": 5})).problems
+    assert error.code == "invalid_param"
+    assert "crop.picture: expected only these keys: image, n" in error.message
+
+
 @pytest.mark.parametrize(
     "written", ["asset://unknown", "see asset://a1", "asset://a1 x", "<|asset://a1|>"]
 )

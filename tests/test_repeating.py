@@ -47,15 +47,15 @@ def test_calls_of_an_earlier_reply_count_where_some_may_overlap() -> None:
 
 
 def test_a_call_by_reference_is_the_same_as_one_written_out() -> None:
-    """What counts is what the command would get."""
+    """What counts is what the command would get; on the loop: threads may overlap."""
     seen: list[int] = []
 
-    @command(effects="none")
+    @command(effects="none", blocking=False)
     def two() -> int:
         """Two."""
         return 2
 
-    @command(effects="none")
+    @command(effects="none", blocking=False)
     def twice(n: int) -> int:
         """Twice."""
         seen.append(n)

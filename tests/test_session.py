@@ -397,11 +397,12 @@ def test_C24_a_result_is_never_read_as_a_call() -> None:
 
 async def test_cancelling_stops_the_command_and_is_journaled() -> None:
     """Ctrl-C in the middle of a call: told to stop, recorded, raised."""
-    told = threading.Event()
+    begun, told = threading.Event(), threading.Event()
 
     @command(effects="once")
     def sleeps(context: Context) -> str:
         """Sleeps."""
+        begun.set()
         if context.cancelled.wait(20):
             told.set()
         return "x"
@@ -409,14 +410,8 @@ async def test_cancelling_stops_the_command_and_is_journaled() -> None:
     session = Session(
         model=ScriptedModel([_intents({"tool": "sleeps"})]), plugins=[sleeps]
     )
-    started = asyncio.Event()
-
-    def watch(event: Event) -> None:
-        if isinstance(event, CallStarted):
-            started.set()
-
-    task = asyncio.create_task(session.drive("go", watch))
-    await started.wait()
+    task = asyncio.create_task(session.drive("go"))
+    await asyncio.to_thread(begun.wait, 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -495,7 +490,7 @@ def test_a_full_journal_stops_the_run_before_the_effect(tmp_path: Path) -> None:
         "never",
         journal=tmp_path / "journal.db",
     )
-    session.journal._db.execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    session.journal._file.open().execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
     with pytest.raises(StorageError):
         session.run_sync("go")
     assert RAN == []
@@ -613,7 +608,7 @@ def test_a_journal_that_is_full_at_the_end_takes_no_answer_away(tmp_path: Path) 
     session = _session("x" * 200_000, journal=tmp_path / "journal.db")
     session.journal.append(session.id, MessageSent(
         sender="user", receiver="model", content="before"), durable=True)  # fmt: skip
-    session.journal._db.execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    session.journal._file.open().execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
     answer = session.run_sync("go")
     assert answer.text == "x" * 200_000
     assert "cannot be written" in answer.error

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from neuraxis.arguments import check_settings, faults_of
 from neuraxis.errors import ConfigError
 from neuraxis.settings import load, user_dir
 
@@ -128,3 +129,16 @@ def test_a_file_as_some_editors_save_it(tmp_path: Path) -> None:
     file.write_bytes('model = "l\xf6cal:"\n'.encode("latin-1"))
     with pytest.raises(ConfigError, match="it is no UTF-8 text; save it as UTF-8"):
         load(tmp_path)
+
+
+def test_the_models_file_is_named_by_its_variable_only(tmp_path: Path) -> None:
+    """In a file of settings nobody would read it, and so it is refused."""
+    (tmp_path / "neuraxis.toml").write_text('weights = "m.gguf"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"weights: no setting .* NEURAXIS_WEIGHTS"):
+        check_settings(load(tmp_path, _environ(tmp_path)))
+    (tmp_path / "neuraxis.toml").unlink()
+    named = load(tmp_path, _environ(tmp_path, NEURAXIS_WEIGHTS="m.gguf"))
+    assert faults_of(named, variables=True) == []
+    misspelt = load(tmp_path, _environ(tmp_path, NEURAXIS_WEIGHT="m.gguf"))
+    (fault,) = faults_of(misspelt, variables=True)
+    assert "Did you mean weights?" in fault

@@ -7,8 +7,9 @@ left of its limits, its policy and approvals, and told to it event by event.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
+from neuraxis.arguments import check_arguments
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.function import command
@@ -19,6 +20,8 @@ from neuraxis.specs import EffectKind, Effects
 
 _OWN = frozenset({"within", "session"})
 """What each conversation has of its own."""
+_LONGEST = 1e6
+"""Seconds of a call whose agent has no time limit of its own."""
 
 
 def agent(
@@ -35,9 +38,16 @@ def agent(
             `budget` are the agent's own.
 
     Raises:
-        ConfigError: there is no such option.
+        ConfigError: there is no such option, or it is of a wrong kind.
     """
-    known = sorted((Session.__init__.__kwdefaults__ or {}).keys() - _OWN)
+    kinds = get_args(EffectKind)
+    if effects not in kinds:
+        raise ConfigError(
+            f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
+            f"{effects!r}"
+        )
+    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
+    known = sorted(defaults.keys() - _OWN)
     for option in options:
         if option not in known:
             close = nearest(option, known)
@@ -46,13 +56,19 @@ def agent(
                 f"agent {name!r}: there is no option {option!r}.{hint} "
                 f"Options are: {', '.join(known)}"
             )
+    try:
+        check_arguments(defaults | options)
+    except ConfigError as error:
+        raise ConfigError(f"agent {name!r}: {error}") from None
+    options["plugins"] = tuple(options.get("plugins", ()))  # each call has all of them
     budget = options.get("budget") or Budget()
 
     @command(
         name=name,
         description=description,
         effects=_of_agent(effects),
-        time_limit=budget.seconds + 1,  # so that its own limit is told first
+        # so that its own limit is told first
+        time_limit=min(budget.seconds, _LONGEST) + 1,
     )
     async def ask(request: str, context: Context) -> str:
         """Ask the agent.

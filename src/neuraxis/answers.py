@@ -13,14 +13,18 @@ class Answer:
     """How one run of a session ended."""
 
     text: str
+    """What the model said to the person; references in it are filled in."""
     outcome: str
-    """`answered`, `failed`, `cancelled` or `budget`."""
+    """`answered`, `failed` or `budget`. A run that is cancelled has no answer: it
+    raises `asyncio.CancelledError`."""
     calls: tuple[Result, ...] = ()
+    """What became of each call that the model made, in the order of their plans."""
     assets: tuple[str, ...] = ()
     """Ids of the objects kept during this run."""
     files: tuple[str, ...] = ()
     """Paths that commands wrote, relative to the workspace."""
     usage: Usage = NOTHING_USED
+    """Tokens of all replies, as the server counts them; 0 where it does not."""
     error: str = ""
     """Why it failed; of one that answered: that its end could not be stored."""
 

@@ -52,7 +52,9 @@ _WORDS = {
 }
 
 _TEXTS = ("model", "dialect", "workspace", "journal")
-_TOP = (*_TEXTS, "plugins", "weights")
+_TOP = (*_TEXTS, "plugins")
+_BY_VARIABLE = "weights"
+"""Read from its environment variable only, where it says which file is run."""
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "openai": ("base_url", "key_env"),
     "local": ("threads", "fetch", "states_mb", "weights_unchecked"),
@@ -202,8 +204,12 @@ def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
 
 def _unknown(key: str) -> str:
     head, dot, rest = key.partition(".")
+    if key == _BY_VARIABLE:
+        return f"{key}: no setting of a file; set NEURAXIS_{key.upper()} instead"
     if not dot and head in _SECTIONS:
         return f"{head}: expected a table, written [{head}]"
+    if head == "models" and "." not in rest:
+        return f"{key}: expected a table for one model, written [models.NAME]"
     if dot and head in _TOP:
         return f"{key}: expected no table of that name, but {head} = ..."
     if dot and (keys := _SECTIONS.get(head, ())) and rest not in keys:
@@ -212,7 +218,7 @@ def _unknown(key: str) -> str:
         listed = ", ".join(keys)
         return f"{key}: there is no such setting.{hint} In [{head}] are: {listed}"
     if not dot and head not in _TOP:
-        close = nearest(head, (*_TOP, *_SECTIONS))
+        close = nearest(head, (*_TOP, *_SECTIONS, _BY_VARIABLE))
         hint = f" Did you mean {close[0]}?" if close else ""
         return (
             f"{key}: there is no such setting.{hint} Those without a section are: "
@@ -225,6 +231,15 @@ def _slip(key: str) -> str:
     """A variable is told only where one of ours has nearly its name."""
     message = _unknown(key)
     return message if "Did you mean" in message else ""
+
+
+def section_meant(key: str) -> str:
+    """The section of ours that a plugin's own (`serch.provider`) nearly is, or ""."""
+    head, dot, _ = key.partition(".")
+    is_ours = not dot or head in _SECTIONS or head in _TOP
+    close = () if is_ours else nearest(head, _SECTIONS)
+    # `my_search` is a name of its own
+    return close[0] if close and abs(len(close[0]) - len(head)) < 2 else ""
 
 
 def _wrong_value(key: str, value: Json) -> str:

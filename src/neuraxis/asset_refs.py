@@ -23,7 +23,11 @@ _INDEX = pattern(r"0|[1-9][0-9]{0,17}")
 
 @record(frozen=True, slots=True, kw_only=True)
 class AssetRef:
-    """An asset, or the place `field_path` in it, from the asset's root."""
+    """An asset, or the place `field_path` in it, from the asset's root.
+
+    What call a1 answered is at `("content", "response")` of the asset a1, what a person
+    attached at `("content",)`. Keys are texts, places in a list integers from 0.
+    """
 
     asset_id: str
     field_path: Path = ()

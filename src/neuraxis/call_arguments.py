@@ -14,6 +14,14 @@ from neuraxis.messages import Call
 from neuraxis.plan import OnError
 
 _ON_ERROR = get_args(OnError)
+_FIELDS = (
+    ("id", str, "a text"),
+    ("command", str, "a text"),
+    ("plugin", str | None, "a text, or None"),
+    ("name", str | None, "a text, or None"),
+    ("max_items", int | None, "a whole number, or None"),
+)
+"""What else a call may have is a model's to write, and checked with its arguments."""
 
 
 def check_request(text: Any, watch: Any = None) -> None:
@@ -31,12 +39,14 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
     """Say that something is no list of calls; what they call is checked later.
 
     Raises:
-        ConfigError: one is no `Call`, or has no name.
+        ConfigError: one is no `Call`, or has a name of a wrong kind.
     """
     if calls.__class__ is list:  # mostly all is right, and this is on every call's way
         for one in calls:
             if one.__class__ is not Call or not (
                 one.command.__class__ is one.id.__class__ is str
+                and (one.plugin is None or one.plugin.__class__ is str)
+                and one.name is one.max_items is None
             ):
                 break
         else:
@@ -51,9 +61,9 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
     for one in cast("Sequence[Any]", calls):
         if not isinstance(one, Call):
             raise ConfigError(f"call: expected a Call, got {shown(one)}; {_call(one)}")
-        for name in ("id", "command"):
-            if not isinstance(value := getattr(one, name), str):
-                refuse(f"Call.{name}", "a text", value)
+        for name, kinds, phrase in _FIELDS:
+            if not isinstance(value := getattr(one, name), kinds):
+                refuse(f"Call.{name}", phrase, value)
 
 
 def check_description(text: Any) -> None:

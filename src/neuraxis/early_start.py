@@ -49,6 +49,8 @@ class _Begun:
     since: float = 0.0
     """When its command began to run; 0: it waits for another one."""
     taken: bool = False
+    spoiled: bool = False
+    """It did what must not be done early, such as to ask an agent."""
     heard: deque[CallProgress | str] = field(
         default_factory=deque["CallProgress | str"]
     )
@@ -66,6 +68,10 @@ class _Begun:
         """The command wrote a file."""
         self.heard.append(path)
         self.pass_on()
+
+    def spoil(self) -> None:
+        """What it gives does not count."""
+        self.spoiled = True
 
     def pass_on(self) -> None:
         """Tell the run what was heard, once the step is one of its own."""
@@ -172,7 +178,7 @@ class EarlyStarts:
             begun = self._begun.get(step.call.id)
             if begun is not None and _is_same(step, begun.step):
                 steps.append(self._with_value(step, begun))
-                if begun.since:
+                if begun.since and not begun.spoiled:
                     early = (now - begun.since) * 1000
                     notes.append(
                         f"{step.call.target}: begun {early:.0f} ms before the reply "
@@ -237,7 +243,12 @@ class EarlyStarts:
         if self._apart is None:
             self._apart = _copied(self._runtime)
         begun = _Begun(step=step)
-        apart = replace(self._apart, emit=begun.hear, wrote=begun.hear_file)
+        apart = replace(
+            self._apart,
+            emit=begun.hear,
+            wrote=begun.hear_file,
+            too_early=begun.spoil,
+        )
         self._begun[step.call.id] = begun
         begun.task = asyncio.create_task(self._run(step, apart))
 
@@ -264,7 +275,7 @@ class EarlyStarts:
                 begun.context = context
                 begun.pass_on()
                 result = await begun.task
-                if result is not None:
+                if result is not None and not begun.spoiled:
                     if result.exception is not None:
                         raise result.exception
                     if result.error is not None and result.error.code == "timeout":
@@ -304,8 +315,12 @@ class EarlyStarts:
         """
         return (
             not begun.taken
+            and not begun.spoiled
             and begun.since > 0
-            and all(self._begun[own].taken for own in begun.step.depends)
+            and all(
+                self._begun[own].taken and not self._begun[own].spoiled
+                for own in begun.step.depends
+            )
         )
 
     @property

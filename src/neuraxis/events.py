@@ -27,6 +27,8 @@ class SessionStarted:
     plugins: tuple[str, ...] = ()
     workspace: str = ""
     resumed: bool = False
+    origins: tuple[Json, ...] = ()
+    """Inside of a command: what its request, and what it remembers, is made of."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -161,6 +163,8 @@ class ApprovalAsked:
     plan: tuple[Json, ...] = ()
     """Every call of the plan in its order, as `call`, with its `id`, `origins`, the
     `reason` it is asked about for, or `later`: why it will be asked about by itself."""
+    inside: tuple[str, ...] = ()
+    """The tools that hold the session which asks, the outermost first."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ Whatever a command does ends in a `Result`: this module holds the package's only
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,28 +20,23 @@ from neuraxis.assets.store import Kept
 from neuraxis.deciding import Refused, decide
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra, StorageError
-from neuraxis.events import (
-    CallFinished,
-    CallProgress,
-    CallStarted,
-)
-from neuraxis.labels import Label
+from neuraxis.events import CallFinished, CallStarted
+from neuraxis.handing import handed
 from neuraxis.messages import Call, CallError, Result
-from neuraxis.nesting import Outer
-from neuraxis.plan import Step, is_left_out
-from neuraxis.plugins.context import Context
+from neuraxis.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy import DEFAULT
 from neuraxis.questions import shown
 from neuraxis.record import fresh
 from neuraxis.repeating import again, same_key, tell_stored
 from neuraxis.resolving import resolve_arguments
-from neuraxis.runtime import Linked, Runtime
+from neuraxis.runtime import Runtime
 from neuraxis.short import is_short
 from neuraxis.specs import Json
 from neuraxis.told_failure import told_failure
 
 _CHANGING = frozenset({"idempotent", "once"})
+_NOTHING: tuple[Any, ...] = ()
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see below
@@ -120,15 +114,23 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                     usage.seen[key] = seen  # but its own are still counted
             if spec.blocking and not command.is_async:
                 code = partial(_run_out, code)
-            value = await runtime.engine.run(
-                code,
-                *_passed(call, command, passed, label, runtime)
-                if command.context_name or command.bare
-                else ((), passed, None),  # pyright: ignore[reportArgumentType] - an object: not bare
-                is_async=command.is_async,
-                blocking=spec.blocking,
-                seconds=spec.time_limit or runtime.time_limit,
-            )
+            warned: list[str] = []  # by the command itself
+            positional, stop = _NOTHING, None
+            if command.context_name or command.bare:
+                positional, passed, stop = handed(step, passed, label, runtime, warned)
+            try:
+                value = await runtime.engine.run(
+                    code,
+                    positional,
+                    passed,  # pyright: ignore[reportArgumentType] - an object: not bare
+                    stop,
+                    is_async=command.is_async,
+                    blocking=spec.blocking,
+                    seconds=spec.time_limit or runtime.time_limit,
+                )
+            finally:
+                if stop is not None:
+                    stop.over = True
             if runtime.secrets.active:
                 value = _scrubbed(value, runtime)
             kept = None
@@ -152,6 +154,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
                 stored=kept is not None and kept.stored,
                 short=short,
                 seconds=time.perf_counter() - started,
+                warnings=tuple(dict.fromkeys(warned)) if warned else (),
             )
             response = command.response
             if (
@@ -166,7 +169,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:  # noqa: C901 - see 
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():
-            error = sentences.cancelled(call.target)
+            changes = spec.effects.kind in _CHANGING
+            error = sentences.cancelled(call.target, changes=changes)
             finished(_failure(call, command, error, started, runtime), runtime, step)
             raise
         # nobody stopped it: the command's own tasks were cancelled
@@ -229,46 +233,6 @@ def _no_code(*_: Any, **__: Any) -> Any:
     raise CommandError("the plugin has a description but no code")
 
 
-def _passed(
-    call: Call, command: Command, arguments: Json, label: Label, runtime: Runtime
-) -> tuple[tuple[Any, ...], Mapping[str, Any], threading.Event | None]:
-    """Arguments by position, by name, and what tells the command to stop."""
-    bare = command.bare
-    left_out = bare and is_left_out(command.parameters, arguments)
-    positional = (arguments,) if bare and not left_out else ()
-    named: dict[str, Any] = {} if bare else dict(arguments)
-    if not command.context_name:
-        return positional, named, None
-    cancelled = Linked(runtime.cancelled)
-
-    def wrote(path: str) -> None:
-        runtime.origins.wrote(path, label, call.id)
-        runtime.wrote(path)
-
-    named[command.context_name] = Context(
-        call_id=call.id,
-        workspace=runtime.workspace,
-        settings=runtime.settings,
-        config=runtime.secrets.config(command.plugin.config),
-        progress=lambda text, part=None: runtime.emit(
-            CallProgress(id=call.id, message=runtime.secrets.scrub(text), fraction=part)
-        ),
-        cancelled=cancelled,
-        allowed_hosts=runtime.allowed_hosts,
-        wrote=wrote,
-        assets=runtime.assets.listing,
-        outer=Outer(
-            runtime=runtime,
-            call_id=call.id,
-            label=label,
-            cancelled=cancelled,
-            loop=asyncio.get_running_loop(),
-            thread=threading.get_ident(),
-        ),
-    )
-    return positional, named, cancelled
-
-
 def _looked_at(
     result: Result, kept: Kept, command: Command, runtime: Runtime
 ) -> Result:
@@ -280,7 +244,7 @@ def _looked_at(
             contract = sentences.plugin_contract_error(call.target, (problem,))
             if runtime.strict:
                 raise Refused(contract)
-            result = replace(result, warnings=(contract.message,))
+            result = replace(result, warnings=(*result.warnings, contract.message))
     tell_stored(call.id, kept, runtime)
     error = told_failure(call, command, kept.value)
     return result if error is None else replace(result, status="failed", error=error)
@@ -299,7 +263,8 @@ def _of_raised(
         error = raised.error
     elif isinstance(raised, TimeLimitReached):
         limit = command.spec.time_limit or runtime.time_limit
-        error = sentences.timed_out(target, limit)
+        changes = command.spec.effects.kind in _CHANGING
+        error = sentences.timed_out(target, limit, changes=changes)
     else:
         exception = raised
         if isinstance(raised, CommandError | MissingExtra):

@@ -17,7 +17,7 @@ from neuraxis import sentences
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.deciding import Refused
 from neuraxis.engines.holding import PLACE, Places
-from neuraxis.errors import MissingExtra
+from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.events import CallStarted
 from neuraxis.execute import finished, keep_all, run_step
 from neuraxis.messages import CallError, Result
@@ -128,18 +128,17 @@ def _may_be_tried_again(step: Step, result: Result) -> bool:
 async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     call, spec = step.call, step.command.spec
     started = time.perf_counter()
-    runtime.emit(
-        CallStarted(
-            id=call.id,
-            plugin=step.command.plugin.name,
-            command=spec.name,
-            tool=call.target,
-            arguments=call.arguments,
-            effects=spec.effects.kind,
-        )
+    begins = CallStarted(
+        id=call.id,
+        plugin=step.command.plugin.name,
+        command=spec.name,
+        tool=call.target,
+        arguments=call.arguments,
+        effects=spec.effects.kind,
     )
-    runtime.origins.loops(step, loop)
     try:
+        runtime.emit(begins)
+        runtime.origins.loops(step, loop)
         steps = _item_steps(step, loop, runtime)
         results = await run_overlapping(
             steps,
@@ -153,8 +152,11 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         result = _joined(step, results, runtime)
     except Refused as refused:
         result = _failed(step, refused.error)
+    except CommandError as refused:  # by the run around it (`nesting.py`)
+        result = _failed(step, sentences.failed(call.target, str(refused)))
     except asyncio.CancelledError:
-        cancelled = _failed(step, sentences.cancelled(call.target))
+        changes = not spec.effects.readonly
+        cancelled = _failed(step, sentences.cancelled(call.target, changes=changes))
         finished(cancelled, runtime)
         raise
     result = replace(result, seconds=time.perf_counter() - started)

@@ -121,9 +121,12 @@ class Result:
     short: bool = field(default=False, compare=False, repr=False)
     """True: the value was looked at and is said as it is. False says nothing."""
     error: CallError | None = None
+    """None where it is done, and only there."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    """From the start of the command to its end; 0 where it was not run."""
     exception: BaseException | None = field(default=None, compare=False)
+    """What the command raised, for tests and for `on_failure="raise"`."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

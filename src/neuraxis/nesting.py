@@ -10,28 +10,47 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from neuraxis.errors import ConfigError
-from neuraxis.events import NOT_STORED, Event, Inside, innermost, to_json
-from neuraxis.labels import OWN, Label, from_told, is_foreign
+from neuraxis.approvals import MOST_REFUSALS
+from neuraxis.errors import CommandError, ConfigError, StorageError
+from neuraxis.events import (
+    NOT_STORED,
+    ApprovalAsked,
+    Event,
+    Inside,
+    innermost,
+    to_json,
+)
+from neuraxis.labels import OWN, Label, from_told, to_tell
 from neuraxis.later import dataclass
 from neuraxis.messages import Usage as Tokens
+from neuraxis.moving import event_there, moved, moved_all, way
 from neuraxis.origins import Origins
 from neuraxis.plugins.context import Context
 from neuraxis.policy import DEFAULT, Policy
-from neuraxis.runtime import Approve, Budget, Runtime
+from neuraxis.runtime import Approve, Budget, Linked, Runtime
 from neuraxis.secrets import Secrets
+from neuraxis.sentences import budget_exhausted
 from neuraxis.settings import Settings
+from neuraxis.specs import Json
 
 T = TypeVar("T")
 MOST_DEPTH = 4
 """Sessions inside of sessions; a deeper one is refused."""
 _LOOK = 0.1
 """Seconds after which it is looked again whether a command is still wanted."""
+_LONGEST = 30.0
+"""Seconds that a thread waits for the loop around it."""
+_OVER = (
+    "the command that this session was made in has ended; make a session in each call "
+    "(with journal=… and session=ID it goes on with an earlier conversation)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +59,34 @@ class Outer:
 
     runtime: Runtime
     call_id: str
+    tool: str
     label: Label
     """What the command's arguments are made of."""
-    cancelled: threading.Event
+    cancelled: Linked
     loop: asyncio.AbstractEventLoop
     thread: int
     """That of the loop."""
+    one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A person is asked one thing at a time, also by two sessions of one command."""
+    loops: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Steps with `for_each` of which an item has begun."""
+
+    def check(self) -> None:
+        """Refuse to begin anything where nobody holds it.
+
+        Raises:
+            ConfigError: the command has ended.
+        """
+        if self.cancelled.over:
+            raise ConfigError(f"within: {_OVER}")
 
     def left(self, budget: Budget) -> Budget:
-        """The limits of a run inside: its own, and what is left of those around it."""
+        """The limits of a run inside: its own, and what is left of those around it.
+
+        Raises:
+            ConfigError: the command has ended.
+        """
+        self.check()
         steps = max(self.runtime.budget.steps - self.runtime.usage.steps, 0)
         return replace(budget, steps=min(budget.steps, steps))
 
@@ -58,42 +96,104 @@ class Outer:
         Raises:
             asyncio.CancelledError: it is not wanted any more.
         """
-        task = asyncio.ensure_future(work)
+        task, wanted = asyncio.ensure_future(work), True
         try:
             while not task.done():
-                if self.cancelled.is_set():
-                    task.cancel()
-                await asyncio.wait((task,), timeout=_LOOK)
+                if wanted and (self.cancelled.is_set() or self.cancelled.over):
+                    wanted = False
+                    task.cancel()  # once: what it does in the end is not cut off
+                await asyncio.wait((task,), timeout=_LOOK if wanted else None)
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait((task,))
             raise
         return task.result()
 
+    async def ask(self, asked: ApprovalAsked) -> bool:
+        """Ask who is asked around it, in the loop where they wait to be."""
+        asked = replace(asked, inside=(self.tool, *asked.inside))
+        if asyncio.get_running_loop() is self.loop:
+            return await self._ask(asked)
+        question = self._ask(asked)
+        try:
+            said = asyncio.run_coroutine_threadsafe(question, self.loop)
+        except RuntimeError:  # closed loop: nobody can be asked
+            question.close()
+            return False
+        return await asyncio.wrap_future(said)
+
+    async def _ask(self, asked: ApprovalAsked) -> bool:
+        approve, usage = self.runtime.approve, self.runtime.usage
+        async with self.one_by_one:
+            if approve is None or usage.refusals >= MOST_REFUSALS:
+                return False
+            allowed = await approve(asked) is True
+            usage.refusals += not allowed
+        return allowed
+
     def hear(self, session: str, workspace: Path, event: Event) -> None:
-        """Tell the run around it what happened inside, in the thread of its loop."""
+        """Tell the run around it what happened inside, in the thread of its loop.
+
+        Raises:
+            CommandError: a call inside may not begin any more.
+            StorageError: the journal around it could not be written.
+        """
         if event.__class__ in NOT_STORED:
             return
-        told = Inside(id=self.call_id, session=session, event=to_json(event))
-        shared = workspace == self.runtime.workspace
+        seen = event_there(to_json(event), way(workspace, self.runtime.workspace))
+        told = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
-            self._tell(told, shared)
-            return
-        with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-            self.loop.call_soon_threadsafe(self._tell, told, shared)
+            self._tell(told)
+        elif innermost(seen)["type"] in ("session_started", "call_started"):
+            self._tell_first(told)
+        else:
+            with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
+                self.loop.call_soon_threadsafe(self._tell, told)
 
-    def _tell(self, told: Inside, shared: bool) -> None:
+    def _tell_first(self, told: Inside) -> None:
+        """As `_tell`, and wait for it: a call is on disk before it runs."""
+        done = Future[None]()
+
+        def tell() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                self._tell(told)
+            except BaseException as raised:  # noqa: BLE001 - it is raised there
+                done.set_exception(raised)
+            else:
+                done.set_result(None)
+
+        until = time.monotonic() + _LONGEST
+        try:
+            self.loop.call_soon_threadsafe(tell)
+        except RuntimeError:  # closed loop
+            raise CommandError(_OVER) from None
+        while True:
+            try:
+                return done.result(_LOOK)
+            except TimeoutError:
+                late = time.monotonic() > until or self.loop.is_closed()
+                if (late or self.cancelled.is_set()) and done.cancel():
+                    raise CommandError(
+                        "the run around it does not answer: it has ended, or its event "
+                        "loop is held up by what should be awaited"
+                    ) from None
+
+    def _tell(self, told: Inside) -> None:
         runtime, event = self.runtime, innermost(told.event)
-        match event.get("type"):
+        match event["type"]:
+            case "session_started":
+                self._reads(event)
             case "call_started":
-                runtime.usage.steps += 1
-                if label := from_told(event.get("origins") or ()):
-                    runtime.origins.adds(self.call_id, label)
-            case "call_finished" if shared:
-                label = runtime.origins.results.get(self.call_id, OWN)
-                for path in event.get("wrote") or ():
-                    runtime.origins.wrote(path, label, self.call_id)
-                    runtime.wrote(path)
+                self._counts(told, event)
+                self._reads(event)
+            case "call_finished":
+                self._wrote(event.get("wrote") or ())
+            case "session_finished":
+                known = runtime.origins.written.get(self.call_id, ())
+                files = event.get("files") or ()
+                self._wrote([path for path in files if path not in known])
             case "model_finished":
                 runtime.usage.tokens += Tokens(
                     input_tokens=event["input_tokens"],
@@ -102,7 +202,51 @@ class Outer:
                 )
             case _:
                 pass
-        runtime.emit(told)
+        try:
+            runtime.emit(told)
+        except StorageError:
+            if not self.cancelled.over:  # else that journal may be closed
+                raise
+
+    def _reads(self, event: Mapping[str, Any]) -> None:
+        # what the command was handed is known
+        if label := from_told(event.get("origins") or ()) - self.label:
+            self.runtime.origins.adds(self.call_id, label)
+
+    def _counts(self, told: Inside, event: Mapping[str, Any]) -> None:
+        """Let a call begin, in the budget of the run around it."""
+        if self.cancelled.over or self.cancelled.is_set():
+            raise CommandError(_OVER)
+        usage, most = self.runtime.usage, self.runtime.budget.steps
+        whole = (_session_of(told), str(event.get("part_of") or ""))
+        if whole[1] and whole not in self.loops:
+            self.loops.add(whole)  # the first item: its step is counted already
+            return
+        if usage.steps >= most:
+            raise CommandError(budget_exhausted("calls in one run", most).message)
+        usage.steps += 1
+
+    def _wrote(self, files: Sequence[str]) -> None:
+        origins = self.runtime.origins
+        label = origins.results.get(self.call_id, OWN)
+        for path in files:
+            origins.wrote(path, label, self.call_id)
+            self.runtime.wrote(path)
+
+
+def _session_of(told: Inside) -> str:
+    """The session where it happened."""
+    session, event = told.session, told.event
+    while event["type"] == "inside":
+        session = str(event["session"])
+        event = cast("Mapping[str, Json]", event["event"])
+    return session
+
+
+def begins_effect(event: Inside) -> bool:
+    """Whether it tells of a call that must be on disk before it runs (decision 8)."""
+    told = innermost(event.event)
+    return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +259,30 @@ class Around:
     workspace: Path | None = None
     allow_hosts: tuple[str, ...] = ()
     yes_to: Sequence[str] = ()
-    origins: Origins = field(default_factory=Origins)
     secrets: Secrets = field(default_factory=Secrets)
     outer: Outer | None = None
     depth: int = 0
+
+    def origins(self, workspace: Path) -> Origins:
+        """What is known at the start: the files, and what the request is made of.
+
+        A request that strangers had a part in is not the word of a person.
+        """
+        if self.outer is None:
+            return Origins()
+        known, label = self.outer.runtime.origins, self.outer.label
+        by = way(self.outer.runtime.workspace, workspace)
+        files = ((moved(name, by), label) for name, label in known.files.items())
+        made = Origins(
+            files={name: label for name, label in files if name is not None},
+            own_files=set(moved_all(known.own_files, by)),
+            words=list(known.words),
+            # the model around it may have written what it read into its request
+            read_private=known.read_private,
+            given=label,
+        )
+        made.reads(label)
+        return made
 
 
 def around(within: Context | None) -> Around:
@@ -136,36 +300,31 @@ def around(within: Context | None) -> Around:
             "within: expected the Context that a running command was given; write "
             "`context: Context` among its parameters and within=context"
         )
+    outer.check()
     runtime = outer.runtime
     if runtime.depth >= MOST_DEPTH:
         raise ConfigError(
             f"within: sessions stand {MOST_DEPTH} deep in each other already; an agent "
             "that asks itself would go on for ever"
         )
+    if runtime.too_early is not None:
+        runtime.too_early()
+        raise ConfigError("within: this call is run once the whole reply is there")
     return Around(
         policy=runtime.policy,
-        approve=runtime.approve,
+        approve=None if runtime.approve is None else outer.ask,
         settings=runtime.settings,
         workspace=runtime.workspace,
         allow_hosts=runtime.allowed_hosts,
         yes_to=runtime.approvals.yes_to,
-        origins=_origins(runtime.origins, outer.label),
         secrets=runtime.secrets,
         outer=outer,
         depth=runtime.depth + 1,
     )
 
 
-def _origins(known: Origins, label: Label) -> Origins:
-    """What is known at the start: the files, and what the request is made of.
-
-    A request that strangers had a part in is not the word of a person.
-    """
-    made = Origins(
-        files=dict(known.files),
-        own_files=set(known.own_files),
-        words=list(known.words),
-        heeds=not is_foreign(label),
-    )
-    made.reads(label)
-    return made
+def made_of(outer: Outer | None, origins: Origins) -> tuple[Json, ...]:
+    """What the requests of a session, and all it remembers, are made of, as JSON."""
+    if outer is None:
+        return ()
+    return to_tell(outer.label.union(origins.read, *origins.results.values()))

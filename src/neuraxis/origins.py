@@ -14,11 +14,13 @@ from dataclasses import field
 from pathlib import Path as File
 
 from neuraxis.events import (
+    AssetStored,
     CallFinished,
     CallStarted,
     Event,
     Inside,
     MessageSent,
+    SessionStarted,
     Unknown,
     innermost,
 )
@@ -82,8 +84,8 @@ class Origins:
     """The arguments of each call whose answer has a label, as they were written."""
     early: set[str] = field(default_factory=set[str])
     """Those of them that were made before the model had read anything foreign."""
-    heeds: bool = True
-    """Whether what is said is the word of a person."""
+    given: Label = OWN
+    """What a session inside of a command is handed is made of: requests and objects."""
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
@@ -103,8 +105,8 @@ class Origins:
         return known[1]
 
     def said(self, text: str) -> None:
-        """The user said something."""
-        if self.heeds:
+        """The user said something; a request of strangers' is no word of a person."""
+        if not is_foreign(self.given):
             self.words.append(text)
 
     def told(self, call_ids: Iterable[str]) -> None:
@@ -234,6 +236,10 @@ class Origins:
             if dot:  # one item of a step that is done for each
                 self.results[whole] = self.results.get(whole, OWN) | label
 
+    def attached(self, asset_id: str) -> None:
+        """An object was handed to the session."""
+        self._is_made_of(self.given, asset_id)
+
     def adds(self, call_id: str, label: Label) -> None:
         """A call that runs turns out to be made of more: a session inside of it."""
         whole, dot, _ = call_id.partition(".")
@@ -299,20 +305,27 @@ class Origins:
         A call that never told its end may have written any file that it names.
         """
         running: dict[str, CallStarted] = {}
+        inside: dict[tuple[str, str, str], Inside] = {}
         started: set[str] = set()
         of_tool: dict[tuple[str, str], Label] = {}
+        given: Label = OWN
         for event in events:
             match event:
+                case SessionStarted():
+                    given = from_told(event.origins)
+                    self.reads(given)
                 case MessageSent(sender="user"):
-                    self.said(event.content)
+                    if not is_foreign(given):
+                        self.said(event.content)
+                case AssetStored() if event.id not in started:
+                    self._is_made_of(given, event.id)  # attached
                 case CallStarted():
                     running[event.id] = event
                     started.add(event.id)
                     tool = (event.plugin, event.command)
                     of_tool[tool] = of_tool.get(tool, OWN) | self._replay_start(event)
                 case Inside():
-                    told = innermost(event.event).get("origins")
-                    self.adds(event.id, from_told(told or ()))
+                    self._replay_inside(event, inside)
                 case CallFinished():
                     running.pop(event.id, None)
                     if event.id not in started:
@@ -326,12 +339,34 @@ class Origins:
                 case _:
                     pass
         for call_id, event in running.items():
-            label = self.results.get(call_id, OWN)
             # `shown` has what its references led to
-            for _, value in (*leaves(event.arguments), *leaves(event.shown)):
-                if is_foreign(label) and isinstance(value, str) and len(value) < 300:
-                    self.files[normal(value)] = label
+            self._may_have_written(call_id, event.arguments, event.shown)
+        for event in inside.values():
+            told = innermost(event.event)
+            self._may_have_written(event.id, told.get("arguments"), told.get("shown"))
         self.told(tuple(self.results))
+
+    def _replay_inside(
+        self, event: Inside, running: dict[tuple[str, str, str], Inside]
+    ) -> None:
+        told = innermost(event.event)
+        if told.get("type") in ("session_started", "call_started"):
+            self.adds(event.id, from_told(told.get("origins") or ()))
+        label = self.results.get(event.id, OWN)
+        for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
+            if is_foreign(label):  # what is the user's own is told by the call itself
+                self.files[normal(str(path))] = label
+        own = (event.id, event.session, str(told.get("id")))
+        if told.get("type") == "call_started":
+            running[own] = event
+        elif told.get("type") == "call_finished":
+            running.pop(own, None)
+
+    def _may_have_written(self, call_id: str, *given: Json) -> None:
+        label = self.results.get(call_id, OWN)
+        for _, value in (pair for one in given for pair in leaves(one)):
+            if is_foreign(label) and isinstance(value, str) and len(value) < 300:
+                self.files[normal(value)] = label
 
     def _replay_start(self, event: CallStarted) -> Label:
         label = from_told(event.origins)

@@ -77,7 +77,7 @@ class OwnLoop:
                 self._forgotten.detach()
             if not _runs_a_loop():
                 loop.run_until_complete(loop.shutdown_asyncgens())
-                loop.run_until_complete(loop.shutdown_default_executor())
+            # which does not wait for threads: a command may have left one that hangs
             loop.close()
         finally:
             self._lock.release()

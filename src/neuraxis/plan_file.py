@@ -76,7 +76,7 @@ class SavedPlan:
         """The value of each parameter: as given (texts), else its default.
 
         Args:
-            given: names and values as they were typed.
+            given: names and values as they were typed, each name once.
             samples: where none is given, it is `Unknown`: enough for a check.
 
         Raises:
@@ -95,6 +95,8 @@ class SavedPlan:
                 continue
             schema = Schema(parameter.schema)
             value, _ = schema.coerce(text)
+            if name in found:
+                wrong.append(f"{name}: given twice; a list is written as JSON: [1, 2]")
             told = {problem_text(item, name) for item in schema.problems(value)}
             if told and parameter.schema["type"] in ("array", "object"):
                 told = {f"{item} (write it as JSON)" for item in told}
@@ -134,6 +136,8 @@ class _Reading:
         for key in entries:
             if key not in known:
                 self.tell((*path, key), f"one of the keys {', '.join(known)}", key)
+                if close := nearest(key, known):
+                    self.wrong[-1] += f". Did you mean {' or '.join(close)}?"
         return entries
 
 

@@ -310,6 +310,8 @@ class Reading:
         where = sentences.path_text(path, self.work.target(self.here))
         place = self.work.places.get(ref.asset_id)
         known = place is not None or self.work.known_assets(ref.asset_id)
+        if not takes and self._is_no_parameter(path):
+            return  # told as an unknown key: there is no value to pass
         if not takes:
             # A text is data unless it names a live asset (B44); so is an object that
             # the parameter itself declares with an `asset_id`.
@@ -339,6 +341,11 @@ class Reading:
                 written[path] = format_object(ref)
             else:
                 self.asset_refs.append((path, ref))
+
+    def _is_no_parameter(self, path: Path) -> bool:
+        node = self.schema.at(()) or {}
+        closed = node.get("additionalProperties") is False
+        return closed and bool(path) and path[0] not in node.get("properties", ())
 
     def _declares_id(self, path: Path) -> bool:
         node = self.schema.at(path) or {}

@@ -87,6 +87,7 @@ class Policy:
 
     rules: Sequence[Rule] = ()
     default: Verdict | Literal["by_origin"] = "by_origin"
+    """`by_origin`: by what the call may change and where its values came from."""
     undeclared: Literal["trusted", "foreign"] = "trusted"
     """What an answer counts as whose command says nothing of `open_world`."""
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from neuraxis import sentences
 from neuraxis.approvals import MOST_REFUSALS
-from neuraxis.engines.threads import Threads
+from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.labels import Traced, describe_traced
 from neuraxis.runtime import Approve, Runtime
@@ -27,11 +27,10 @@ def asking(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
     """What is awaited for an answer; a plain function has a thread to wait in."""
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
-    # not asyncio's: the process would not end while a question that expired stands
-    threads = Threads()
 
     async def ask(asked: ApprovalAsked) -> bool:
-        said: Any = await threads.run(partial(approve, asked))
+        # not asyncio's: the process would not end while a question that expired stands
+        said: Any = await THREADS.run(partial(approve, asked))
         return await said if inspect.isawaitable(said) else said
 
     return ask
@@ -58,6 +57,13 @@ async def put(asked: ApprovalAsked, now: Callable[[], str], runtime: Runtime) ->
             allowed = await runtime.approve(asked) is True
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        allowed, by = False, "nobody: the question was cancelled"
+    except Exception as raised:  # noqa: BLE001 - the program's own code asks
+        allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed"
     runtime.emit(

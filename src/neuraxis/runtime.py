@@ -30,9 +30,13 @@ class Budget:
     """Limits of one run of a session."""
 
     model_calls: int = 20
+    """Replies that the model is asked for; then the run ends with `budget`."""
     steps: int = 100
+    """Calls that are run; further ones are refused, and the model is told."""
     steps_per_tool: int = 50
+    """The same, of one command."""
     seconds: float = 600.0
+    """By the clock; then what runs is stopped, and the run ends with `budget`."""
     repeats: int = 2
     """How often the same call may run while nothing with an effect came between.
 
@@ -98,6 +102,8 @@ class Runtime:
     """How many sessions are around this one."""
     places: dict[str, Places] = field(default_factory=dict[str, Places])
     """What holds back the commands that say how many calls may run at once."""
+    too_early: Callable[[], None] | None = None
+    """Where a call was begun early: tells that it must be run in earnest."""
 
 
 class Stopped(threading.Event):
@@ -158,6 +164,8 @@ class Linked(threading.Event):
     def __init__(self, run: threading.Event) -> None:
         super().__init__()
         self._run = run
+        self.over = False
+        """Whether the command has ended, or was given up."""
 
     def is_set(self) -> bool:
         """Whether this call, or the whole run, was stopped."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from neuraxis.error_forms import error_json as error_json  # in the model's answer, too
 from neuraxis.messages import CallError, Problem
 from neuraxis.quoting import QUOTED as QUOTED  # the words of a message, beside them
 from neuraxis.quoting import did_you_mean, listed, named
@@ -259,13 +260,17 @@ def crashed(target: str, kind: str, first_line: str) -> CallError:
     )
 
 
-def timed_out(target: str, seconds: float) -> CallError:
-    """The command did not end in its time."""
-    return CallError(
-        code="timeout",
-        where=target,
-        message=f"{target} did not end within {seconds:g} seconds and was stopped.",
-    )
+def timed_out(target: str, seconds: float, *, changes: bool = False) -> CallError:
+    """The command did not end in its time; `changes`: it has an effect."""
+    message = f"{target} did not end within {seconds:g} seconds and was stopped."
+    if changes:
+        message += _MAY_BE_DONE
+    return CallError(code="timeout", where=target, message=message)
+
+
+_MAY_BE_DONE = (
+    " It may have done its work all the same: check that before you call it again."
+)
 
 
 def still_busy(target: str) -> CallError:
@@ -278,13 +283,14 @@ def still_busy(target: str) -> CallError:
     )
 
 
-def cancelled(target: str) -> CallError:
-    """The person stopped the run."""
+def cancelled(target: str, *, changes: bool = False) -> CallError:
+    """The person stopped the run; `changes`: the command has an effect."""
+    message = f"{target} was stopped by the user."
     return CallError(
         code="cancelled",
         where=target,
         fixable_by="user",
-        message=f"{target} was stopped by the user.",
+        message=message + _MAY_BE_DONE if changes else message,
     )
 
 
@@ -369,32 +375,3 @@ def asset_list(meta: Sequence[Json]) -> str:
         "Current AssetMeta list (what is kept; refer to it by its path, "
         "e.g. asset://ID/content/response):\n```json\n" + rows + "\n```"
     )
-
-
-# --- JSON form -----------------------------------------------------------------
-
-
-def error_json(error: CallError) -> dict[str, Json]:
-    """The error as JSON: the same matter as its text (rule D7)."""
-    written: dict[str, Json] = {"code": error.code, "message": error.message}
-    if error.where:
-        written["where"] = error.where
-    if error.problems:
-        written["problems"] = [
-            {
-                "path": list(problem.path),
-                "expected": problem.expected,
-                "got": problem.got,
-                **(
-                    {"candidates": list(problem.candidates)}
-                    if problem.candidates
-                    else {}
-                ),
-            }
-            for problem in error.problems
-        ]
-    if error.candidates:
-        written["candidates"] = list(error.candidates)
-    if error.fixable_by != "model":
-        written["fixable_by"] = error.fixable_by
-    return written

@@ -27,15 +27,16 @@ from neuraxis.events import (
     AssetStored,
     CallStarted,
     Event,
+    Inside,
     SessionFinished,
     SessionStarted,
 )
 from neuraxis.history import history_of
-from neuraxis.journal import Journal, open_journal
+from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.loop import converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
-from neuraxis.nesting import around
+from neuraxis.nesting import around, begins_effect, made_of
 from neuraxis.own_loop import OwnLoop
 from neuraxis.parts import Parts
 from neuraxis.plan import OnError, Plan
@@ -43,7 +44,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.policy import Policy
 from neuraxis.prompting import constant_prompt, with_messages
 from neuraxis.questions import asking
-from neuraxis.run import Run, Watch, also
+from neuraxis.run import Run, Turn, Watch, also, watched
 from neuraxis.runtime import Approve, Budget
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
@@ -61,7 +62,7 @@ class Session:
         dialect: a name, or a `Dialect`.
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
-        journal: None or "memory", a path of a SQLite file, or a `Journal`.
+        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
         session: the id of an earlier session in the journal, to go on with it.
         settings: default: the files and the environment (`settings.load`).
@@ -145,19 +146,16 @@ class Session:
             if isinstance(dialect, str)
             else dialect
         )
-        self.journal: Journal = (
-            open_journal(journal)
-            if journal is None or isinstance(journal, str | Path)
-            else journal
-        )
+        self.journal = open_journal(journal)
+        self._journal_is_own = self.journal is not journal
         self._engine = InProcess()
-        self.id = session or new_id()
+        self.id = session or os.urandom(16).hex()  # it cannot be guessed
         self.assets = AssetStore(
             folder=None if asset_folder is None else Path(asset_folder) / self.id,
             inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.history: list[Message] = []
-        self.origins = over.origins
+        self.origins = over.origins(self.workspace)
         self.origins.wary = policy.undeclared == "foreign"
         self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         # the id of the next call, and of the asset that its result may become
@@ -166,9 +164,7 @@ class Session:
         self._announced = False
         self._constant: Prompt | None = None
         self._loop = OwnLoop()
-        self._busy = False
-        self._unwritten = ""
-        self._watch: Watch | None = None
+        self._turn = Turn()
         self._parts = Parts(
             model=self.model,
             dialect=self.dialect,
@@ -220,20 +216,21 @@ class Session:
 
     def run(self, text: str) -> Run:
         """Answer one request: `await` it, or `async for` its events."""
-        return Run(self.drive, text)
+        return Run(self.drive, text, self._turn.left)
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request from code that is not async; `watch` sees each event."""
         return self._loop.run(self._run_and_close(text, watch))
 
     async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
-        if self._busy:  # in another thread, whose connections are in use
+        if self._turn.busy:  # in another thread, whose connections are in use
             return await self.drive(text, watch)
         try:
             return await self.drive(text, watch)
         finally:
             await self.model.close()  # its connections belong to this loop
 
+    @watched
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request; `watch` sees every event as it happens.
 
@@ -242,12 +239,8 @@ class Session:
             ConfigError: the request is no text, or the session is answering another.
         """
         check_request(text, watch)
-        if self._busy:
-            raise ConfigError(
-                f"session {self.id} is already answering a request; wait for it, or "
-                "make another session"
-            )
-        self._busy, self._watch, self._unwritten = True, watch, ""
+        turn = self._turn
+        turn.begin(self.id, watch)
         try:
             if not self._announced:
                 self._announce()
@@ -256,18 +249,18 @@ class Session:
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
-            if self._unwritten and not answer.error:
-                answer = replace(answer, error=self._unwritten)
+            if turn.unwritten and not answer.error:
+                answer = replace(answer, error=turn.unwritten)
             return answer
         finally:
-            self._busy, self._watch = False, None
+            turn.end()
 
     def _limited(self) -> Parts:
         """The parts, with what is left of the limits around the session."""
-        parts = self._parts
-        if self._outer is None:
-            return parts
-        return replace(parts, budget=self._outer.left(parts.budget))
+        parts, outer = self._parts, self._outer
+        if outer is not None:
+            parts = replace(parts, budget=outer.left(parts.budget))
+        return parts
 
     def _tell_the_rest(self) -> None:
         """Tell the model what became of a plan in whose middle the run was cut off."""
@@ -279,9 +272,9 @@ class Session:
         """Keep an object that the person gives; its id, for references (rule B61).
 
         Args:
-            value: any object (an array becomes read-only), or the `Path` of a file:
-                a picture, a table (CSV, Parquet) or a text is kept as such, any other
-                file as its bytes.
+            value: any object (an array becomes read-only), or the `Path` of a file
+                of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
+                kept as such, any other file as its bytes.
             description: told to the model; default: the file's name.
 
         Raises:
@@ -298,6 +291,7 @@ class Session:
             self._announce()
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
+        self.origins.attached(asset_id)
         kind = type_name(kept.value)
         self._emit(
             AssetStored(id=asset_id, kind=kind, meta=kept.meta, bytes=kept.bytes)
@@ -315,6 +309,7 @@ class Session:
         check_calls(calls)
         return plan_of(calls, self._parts, params)
 
+    @watched
     async def call_all(
         self,
         calls: Sequence[Call],
@@ -326,7 +321,8 @@ class Session:
         """Run a plan that no model wrote; checked whole, then run as if in order.
 
         Args:
-            calls: the steps; a result's id is its call's.
+            calls: the steps; a result's id is its call's. Where they are wrong none is
+                run, and each result's error is the first problem (`check` gives all).
             watch: sees every event as it happens.
             params: what `{{ params['x'] }}` stands for; None: it is plain text.
             on_error: for this plan; None: the session's own.
@@ -335,10 +331,13 @@ class Session:
         parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        emit = also(self._emit, watch)  # `_watch` is that of a request
+        emit = also(self._emit, watch)  # `_turn` is that of a request
         if not self._announced:
             self._announce(emit)
-        return await run_calls(calls, parts, emit, params)
+        work = run_calls(calls, parts, emit, params)
+        results = await (work if self._outer is None else self._outer.hold(work))
+        flush(self.journal)
+        return results
 
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True
@@ -350,6 +349,7 @@ class Session:
                 plugins=tuple(spec.name for spec in self.registry.specs),
                 workspace=str(self.workspace),
                 resumed=bool(self.history),
+                origins=made_of(self._outer, self.origins),
             )
         )
 
@@ -358,18 +358,19 @@ class Session:
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
             # outcome is told as unknown, which is never wrong
+            durable = kind is SessionFinished
             if isinstance(event, CallStarted):
                 durable = event.effects in ("once", "idempotent")
-            else:
-                durable = kind is SessionFinished
+            elif isinstance(event, Inside):
+                durable = begins_effect(event)
             try:
                 self.journal.append(self.id, event, durable=durable)
             except StorageError as error:
                 if kind is not SessionFinished:
                     raise
-                self._unwritten = str(error)  # all is done: the answer is not lost
-        if self._watch is not None:
-            self._watch(event)
+                self._turn.unwritten = str(error)  # all is done: no answer is lost
+        if self._turn.watch is not None:
+            self._turn.watch(event)
         if self._outer is not None:
             self._outer.hear(self.id, self.workspace, event)
 
@@ -382,18 +383,18 @@ class Session:
         return with_messages(constant, messages)
 
     def close(self) -> None:
-        """Let go of the journal's file, of idle threads and of `run_sync`'s loop."""
+        """Let go of the journal's file, of idle threads and of `run_sync`'s loop.
+
+        While a request is being answered that is put off until it ends.
+        """
+        if self._turn.puts_off(self.close):
+            return
         self._loop.close()
         self._engine.close()
-        self.journal.close()
+        leave(self.journal, own=self._journal_is_own)
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def new_id() -> str:
-    """A session's id: 128 bits, so that it cannot be guessed."""
-    return os.urandom(16).hex()

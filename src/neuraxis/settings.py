@@ -29,6 +29,13 @@ INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set to one of the project's own."""
 
 
+_NO_SETTINGS = {
+    f"NEURAXIS_{name}"
+    for name in ("HOME", "TRACEBACK", "UPDATE_GOLDEN", "SANDBOX", "SANDBOX_IMAGE")
+}
+"""Variables of ours that are read where they are used."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One value and where it came from: `command line`, a variable, or a file."""
@@ -126,7 +133,7 @@ def load(
     for name, text in env.items():
         if name.startswith("NEURAXIS_SECRET_"):
             continue  # a secret's value is no setting (neuraxis.secrets reads it)
-        if name.startswith("NEURAXIS_") and name != "NEURAXIS_HOME":
+        if name.startswith("NEURAXIS_") and name not in _NO_SETTINGS:
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
             found[key] = Setting(value=text, source=f"environment variable {name}")
     return Settings(values=found)

@@ -41,8 +41,12 @@ def outside(source: Any, workspace: Path) -> Any:
         ConfigError: it lies there.
     """
     if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
-        folder = Path(source).expanduser().resolve()
-        if folder.exists() and folder.is_relative_to(workspace.resolve()):
+        try:
+            folder = Path(source).expanduser().resolve()
+            is_there = folder.exists()
+        except (OSError, RuntimeError, ValueError):
+            return source  # no path at all: the loader says what it can be
+        if is_there and folder.is_relative_to(workspace.resolve()):
             raise ConfigError(
                 f"plugin {source}: it lies in the workspace {workspace}, where a model "
                 "can write its code; move it out, or choose another --workspace"

@@ -97,3 +97,21 @@ def test_B61_a_folder_cannot_be_attached(tmp_path: Path) -> None:
         read_attachment(tmp_path)
     assert str(tmp_path) in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_B61_a_text_of_another_program_is_a_text(encoding: str, tmp_path: Path) -> None:
+    """What is no text stays bytes."""
+    (tmp_path / "t.txt").write_bytes("Größe: 5 €".encode(encoding))
+    (tmp_path / "t.bin").write_bytes(b"\x89\x00\xff")
+    assert read_attachment(tmp_path / "t.txt") == "Größe: 5 €"
+    assert read_attachment(tmp_path / "t.bin") == b"\x89\x00\xff"
+
+
+def test_B61_a_photo_is_upright(tmp_path: Path) -> None:
+    """A phone writes how it was held, and not the picture turned."""
+    pictures = pytest.importorskip("PIL.Image")
+    exif = pictures.Exif()
+    exif[0x112] = 6
+    pictures.new("RGB", (20, 10)).save(tmp_path / "a.jpg", exif=exif)
+    assert read_attachment(tmp_path / "a.jpg").size == (10, 20)

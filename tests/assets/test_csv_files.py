@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tracemalloc
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -35,6 +37,7 @@ CODES = [
     ("31.12.25 14:30", "01.01.26 8:00"),
     ("26-01-05", "26-02-06"),
     ("03/04/2026", "05/06/2026"),  # March or April
+    ("12/11/2026", "05/06/2026"),  # November or December
 ]
 
 
@@ -147,3 +150,90 @@ def test_what_is_no_table_is_told(text: str) -> None:
     """And not read for ever."""
     with pytest.raises(CommandError):
         _read(text)
+
+
+def test_a_quote_that_is_never_closed() -> None:
+    """All behind it is one cell: told, and not looked at letter by letter."""
+    text = 'a,b\n\n1,"' + "x" * 2_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(CommandError):
+            _read(text)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 25 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('a,b\n5" pipe,2\nx,3\n', [('5" pipe', 2), ("x", 3)]),
+        ('a,b\r\n1,5" x\r\n2,6" "y"\r\n', [(1, '5" x'), (2, '6" "y"')]),
+        ('a,b\n12",3\n"1"" 3""",4\n', [('12"', 3), ('1" 3"', 4)]),
+        ('a,b\n"x"y,2\n"z" ,3\n', [("xy", 2), ("z", 3)]),
+        ('a;b\n5" x;2,5\n"6;\n";3\n', [('5" x', 2.5), ("6;\n", 3.0)]),
+    ],
+)
+def test_a_quote_within_a_cell_is_a_letter(text: str, rows: list[Any]) -> None:
+    """Inches: other programs read it so, and Polars reads no cell of such a file."""
+    assert _read(text).rows() == rows
+
+
+def test_blanks_behind_the_separators_are_left_out_and_told() -> None:
+    """As people write tables by hand; also before a quote and before a number."""
+    told: list[str] = []
+    text = '"Month", "1958", "a,  b"\nJAN, 340, "x, ""y"\n"FEB",  318, 5" z\n'
+    frame = _read(text, warn=told.append)
+    assert frame.to_dicts() == [
+        {"Month": "JAN", "1958": 340, "a,  b": 'x, "y'},
+        {"Month": "FEB", "1958": 318, "a,  b": '5" z'},
+    ]
+    assert told == ["The blanks behind the separators are left out."]
+
+
+def test_blanks_in_a_cell_stay_where_not_all_names_have_them() -> None:
+    """Of the names they are left out: nobody can see them to write them."""
+    told: list[str] = []
+    frame = _read("a, b,c \n1, x,2\n", warn=told.append)
+    assert frame.to_dicts() == [{"a": 1, "b": " x", "c": 2}]
+    assert told == ["The blanks around the names of the columns are left out."]
+    frame = _read("a,b,a \n1,2,3\n", warn=told.append)
+    assert frame.columns == ["a", "b", "a "]
+
+
+@pytest.mark.parametrize("cell", ["1e400", "-1e400", "1" * 400])
+def test_a_number_too_large_is_no_infinite_one(cell: str) -> None:
+    """It stays what is written, and that is told; `inf` is meant."""
+    told: list[str] = []
+    text = f"a,b\n{cell},inf\n2.5,1\n"
+    frame = _read(text, warn=told.append)
+    assert frame["a"].to_list() == [cell, "2.5"]
+    assert frame["b"].to_list() == [math.inf, 1.0]
+    assert [text.partition(" is")[0] for text in told] == ['The column "a"']
+
+
+def test_very_many_columns_that_are_text_in_the_end() -> None:
+    """The file is not read once for each of them."""
+    names = [f"c{place}" for place in range(300)]
+    lines = [",".join(cells) for cells in (names, ["1"] * 300, ["٣"] * 300)]
+    reading = _Counting()
+    frame = read_frame(reading, "\n".join(lines).encode(), ".csv")
+    assert frame.row(1) == ("٣",) * 300
+    assert reading.times < 60
+    few = "a,b,c\n1,1,1\n٣,2,2.5\n"
+    assert _read(few).rows() == [("1", 1, 1.0), ("٣", 2, 2.5)]
+
+
+class _Counting:
+    """Polars, and how often it reads."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(polars, name)
+
+    def read_csv(self, *given: Any, **named: Any) -> Any:
+        self.times += 1
+        return polars.read_csv(*given, **named)

@@ -139,7 +139,8 @@ def test_a_short_scalar_is_itself(value: Any) -> None:
         (10**301, "an integer of 1000 bits"),
         (-(1 << 5000), "an integer of 5001 bits"),
         ("é" * (TEXT + 1), "é" * TEXT + f"… ({TEXT + 1} characters)"),
-        (b"abc", "<class 'bytes'> 5 bytes"),
+        (b"abc", "<class 'bytes'> 3 bytes"),
+        (memoryview(bytearray(8)).cast("I"), "<class 'memoryview'> 8 bytes"),
         ([1], "<class 'list'>"),
         ({}, "<class 'dict'>"),
     ],
@@ -234,3 +235,26 @@ def test_B55_the_shortest_form_is_short(value: Any) -> None:
     assert list(line) == ["asset_id", "content/response"]
     assert len(str(line["content/response"])) <= 120
     assert len(json.dumps(line, ensure_ascii=False)) <= BUDGET
+
+
+def test_B56_of_a_wide_table_the_first_columns_are_told() -> None:
+    """What does not fit is cut behind a name; the number of columns is always there."""
+    polars = pytest.importorskip("polars")
+    for width in (3, 7, 40, 500):
+        frame = polars.DataFrame({f"column_{n}": [1.0] for n in range(width)})
+        meta = meta_of("a1", {"content": {"command": "read_table", "response": frame}})
+        told = meta["content/response"]
+        assert f"1 rows, {width} columns: column_0 Float64, " in told
+        assert (width > 3) == told.endswith(", …")
+        assert meta["content/command"] == "read_table"
+        assert len(json.dumps(meta, ensure_ascii=False)) <= BUDGET
+
+
+def test_B56_of_a_text_the_beginning_is_told_whatever_is_in_it() -> None:
+    """Line breaks and quotes take twice the room as JSON, and cut it sooner."""
+    text = '"\n' * 5000
+    meta = meta_of("a1", {"content": {"command": "read, " * 12, "response": text}})
+    told = meta["content/response"]
+    assert told.endswith("…")
+    assert text.startswith(told[:-1])
+    assert len(json.dumps(meta, ensure_ascii=False)) <= BUDGET

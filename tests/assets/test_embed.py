@@ -67,7 +67,7 @@ def test_B62_what_is_put_in_is_never_read_again(
         (None, "null"),
         ({"a": 1}, '\n```json\n{\n  "a": 1\n}\n```\n'),
         ([1], "\n```json\n[\n  1\n]\n```\n"),
-        (b"xyz", "<class 'bytes'> 5 bytes"),
+        (b"xyz", "<class 'bytes'> 3 bytes"),
         (
             [{"a": 1, "b": "x|y\nz"}],
             "\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y z |\n\n",

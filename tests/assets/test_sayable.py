@@ -7,6 +7,7 @@ import enum
 import json
 import math
 from collections import OrderedDict, deque, namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -270,3 +271,38 @@ def test_B57_a_decimal_that_is_no_number_is_not_said(number: str) -> None:
 def test_a_plain_value_holds_no_objects(value: Any) -> None:
     """Such an answer leaves the session on its short way."""
     assert not holds_objects(value)
+
+
+class Rows(list[Any]):
+    """A list of a library."""
+
+
+DOUBLED: list[Callable[[Any], Any]] = [
+    lambda it: [it, it],
+    lambda it: (it, it),
+    lambda it: {"a": it, "b": it},
+    lambda it: Rows([it, it]),
+    lambda it: Pair(it, it),
+    lambda it: Node(name=it, below=it),
+    lambda it: frozenset({(it, 1), (it, 2)}),
+]
+
+
+@pytest.mark.parametrize("doubled", DOUBLED)
+def test_what_stands_in_itself_many_times_over(
+    doubled: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty small objects are a billion as text: the answer is an asset, at once."""
+    monkeypatch.setattr("neuraxis.assets.sayable.ITEMS", 100)
+    value: Any = doubled("x")
+    assert sayable(value)[0]
+    for _ in range(12):
+        value = doubled(value)
+    assert sayable(value) == (False, None)
+
+
+def test_a_set_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a list of as many."""
+    monkeypatch.setattr("neuraxis.assets.sayable.ITEMS", 100)
+    assert sayable(set(range(100)))[0]
+    assert not sayable(set(range(101)))[0]

@@ -118,8 +118,8 @@ def test_what_only_looks_like_a_table_is_none() -> None:
 
 def test_what_is_no_json_is_told_in_its_line() -> None:
     """The other items are not lost."""
-    assert _lines([1, b"xyz", "a"]) == ["1", "<class 'bytes'> 5 bytes", "a"]
-    assert _lines({"a": b"xyz"}) == ["\"a\": <class 'bytes'> 5 bytes"]
+    assert _lines([1, b"xyz", "a"]) == ["1", "<class 'bytes'> 3 bytes", "a"]
+    assert _lines({"a": b"xyz"}) == ["\"a\": <class 'bytes'> 3 bytes"]
     loop: list[Any] = []
     loop.append(loop)
     assert said(loop)

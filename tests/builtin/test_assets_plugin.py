@@ -296,3 +296,12 @@ def test_a_field_that_no_item_has_is_told() -> None:
     assert rows == [{"b": None}, {"b": 3}, 4]
     with pytest.raises(CommandError, match="No item has the field c"):
         plugin.asset_rows(items, columns=["a", "c"])
+
+
+def test_a_long_name_of_a_field_says_that_it_is_cut() -> None:
+    """And two that begin alike are both told."""
+    told = plugin.describe_asset({"k" * 100: 1, "k" * 99 + "x": 2, "k" * 80: 3})
+    fields = told["fields"]
+    assert list(fields.values()) == [1, 2, 3]
+    cut = f"{'k' * 80}… (100 characters)"
+    assert list(fields) == [cut, f"{cut} #2", "k" * 80]

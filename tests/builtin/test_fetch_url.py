@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,6 +65,18 @@ PAGES: dict[str, Page] = {
     "/comment": (200, "text/html", b"<p>a</p><!-- a <script> --><p>b</p><!--><p>c"),
     "/icon": (200, "text/html", b'<p>a</p><svg class="i"/><p>b</p>'),
     "/entities": (200, "text/html", b"<a href='/x?a&amp;b'>&#252;</a>" + ENTITIES),
+    "/meta16": (200, "text/html", '<meta charset="utf-16"><p>grüß'.encode()),
+    "/untyped": (200, "", "<!-- x --> <!DOCTYPE html><p>grüß".encode()),
+    "/bare": (200, "", b"1 < 2"),
+    "/script": (200, "text/html", b"<title>An\n app</title><script>x()</script>"),
+    "/nothing": (204, "", b""),
+    "/part": (206, "text/plain", b"wo"),
+    "/noise": (200, "text/plain", b"\x89PNG\0\0"),
+    "/on": (
+        200,
+        "text/html",
+        b'<meta http-equiv="refresh" content="0; URL=\'b.html\'"><p>',
+    ),
     "/empty": (200, "text/html", b""),
     "/broken": (200, "text/html", b"<html><p>open <b>never <closed <<>> &#x0; &bogus"),
 }
@@ -114,6 +127,7 @@ def test_C10_short_page_is_kept_whole(fetch: Callable[[str], str]) -> None:
         ("/rot", "uryyb"),
         ("/hex", "6869"),
         ("/utf7", "+ADw-script+AD4-"),
+        ("/bare", "1 < 2"),
         ("/feed", '<?xml version="1.0" encoding="windows-1251"?><a>Чай</a>'),
     ],
 )
@@ -129,6 +143,8 @@ def test_charset_of_the_page_itself(fetch: Callable[[str], str]) -> None:
     pytest.importorskip("trafilatura")
     pytest.importorskip("html_to_markdown")
     assert "grüß" == fetch("/meta")
+    assert "grüß" == fetch("/meta16")  # it was read, so it is not in UTF-16
+    assert "grüß" == fetch("/untyped")
 
 
 @pytest.mark.parametrize(
@@ -141,6 +157,65 @@ def test_nothing_is_dropped_but_what_a_browser_hides(
     pytest.importorskip("trafilatura")
     pytest.importorskip("html_to_markdown")
     assert text == fetch(path)
+
+
+def test_a_page_that_only_leads_on_is_a_link(fetch: Callable[[str], str]) -> None:
+    """A browser would go there by itself."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    assert fetch("/on").startswith("[The page leads on](http://127.0.0.1:")
+    assert fetch("/on").endswith("/b.html)")
+
+
+def test_the_title_is_told(tmp_path: Path) -> None:
+    """It stands in the tab of a browser, and often nowhere else."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    with serving(PAGES, []) as server:
+        context = Context(workspace=tmp_path, allowed_hosts=(server,))
+        assert plugin.fetch(f"http://{server}/article", context)["title"] == "Tea"
+        assert "title" not in plugin.fetch(f"http://{server}/short", context)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/script", "no text; scripts"),
+        ("/empty", "no text."),
+        ("/nothing", r"sent no text \(204\)"),
+        ("/part", "a part of the page only"),
+    ],
+)
+def test_why_there_is_little_is_told(path: str, said: str, tmp_path: Path) -> None:
+    """An empty answer alone says nothing."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    told: list[str] = []
+    with serving(PAGES, []) as server:
+        context = Context(workspace=tmp_path, allowed_hosts=(server,), warn=told.append)
+        answer = plugin.fetch(f"http://{server}{path}", context)
+    assert answer["output"] == ("wo" if path == "/part" else "")
+    assert len(told) == 1
+    assert re.search(said, told[0])
+
+
+def test_bytes_under_the_name_of_text_are_refused(
+    fetch: Callable[[str], str],
+) -> None:
+    """Half of a picture as letters helps nobody."""
+    with pytest.raises(CommandError, match="6 bytes that are no text, as text/plain"):
+        fetch("/noise")
+
+
+@pytest.mark.parametrize(
+    "page", ["<!---->" * 5_000, "<meta content=" + " " * 100_000, "<meta " * 50_000]
+)
+def test_no_page_holds_the_reader_up(page: str) -> None:
+    """What looks for the title and the like tries nothing twice."""
+    began = time.perf_counter()
+    plugin._BEGINS_AS_HTML.match(page.encode())  # pyright: ignore[reportPrivateUsage]
+    assert plugin._LEADS_ON.search(page) is None  # pyright: ignore[reportPrivateUsage]
+    assert time.perf_counter() - began < 5
 
 
 def test_many_entities_are_read_in_bounded_time(fetch: Callable[[str], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,76 @@ def test_read_of_a_missing_file_is_told(tmp_path: Path) -> None:
         plugin.read_file("none.txt", _context(tmp_path))
 
 
-def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-8", ""),
+        ("utf-8-sig", ""),
+        ("cp1252", "'t.txt' was read as Windows-1252"),
+        ("utf-16", "'t.txt' was read as UTF-16"),
+        ("utf-32", "'t.txt' was read as UTF-32"),
+    ],
+)
+def test_a_text_of_another_program_is_read(
+    encoding: str, said: str, tmp_path: Path
+) -> None:
+    """The encoding is told; the line ends stay as they are."""
+    told: list[str] = []
+    (tmp_path / "t.txt").write_bytes("Größe: 5 €\r\nzwei\r\n".encode(encoding))
+    context = replace(_context(tmp_path), warn=told.append)
+    answer = plugin.read_file("t.txt", context)
+    assert answer == {"contents": "Größe: 5 €\r\nzwei\r\n", "total_lines": 2}
+    assert [text.partition(".txt")[0] for text in told] == (["'t"] if said else [])
+    assert all(text.startswith(said) for text in told)
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0", b"\xff\xfe\x00", b"a\x81"])
+def test_what_is_no_text_is_told(data: bytes, tmp_path: Path) -> None:
+    """And not read as letters of some encoding."""
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(CommandError, match="'x' is no text file"):
+        plugin.read_file("x", _context(tmp_path))
+
+
+def test_a_long_log_is_read(tmp_path: Path) -> None:
+    """Longer than what may be written; a person may set how much."""
+    (tmp_path / "log").write_bytes(b"a line\n" * 2_000_000)
+    answer = plugin.read_file("log", _context(tmp_path), start=1_999_999)
+    assert answer == {"contents": "a line\na line\n", "total_lines": 2_000_000}
+    tight = _context(tmp_path, files__read_bytes=100)
+    with pytest.raises(CommandError, match="at most 100 are read"):
+        plugin.read_file("log", tight)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Notes.txt", "Did you mean 'notes.txt'?"),
+        ("note.txt", "Did you mean 'notes.txt'?"),
+        ("\u00fc.md", "made of other letters"),
+        ("env", "there is no such file.$"),
+    ],
+)
+def test_a_missing_name_has_a_hint(name: str, said: str, tmp_path: Path) -> None:
+    """At what there is, hidden files left out."""
+    for there in ("notes.txt", "u\u0308.md", ".env"):
+        (tmp_path / there).write_text("", "utf-8")
+    with pytest.raises(CommandError, match=said.replace("?", "\\?")):
+        plugin.read_file(name, _context(tmp_path))
+
+
+def test_list(tmp_path: Path) -> None:
     """Names, and whether there are more."""
     for name in ("b.txt", "a.txt", "c.md"):
         (tmp_path / name).write_text("", encoding="utf-8")
     context = _context(tmp_path)
     assert {"files": ["a.txt", "b.txt"]} == plugin.list_files(context, pattern="*.txt")
-    monkeypatch.setattr(plugin, "LISTED", 2)
-    assert plugin.list_files(context)["more"] is True
+    told: list[str] = []
+    context = replace(context, warn=told.append)
+    assert "more" not in plugin.list_files(context)
+    assert not told
+    listed = plugin.list_files(context, most=2)
+    assert listed == {"files": ["a.txt", "b.txt"], "more": True}
+    assert "only 2 are listed" in told[0]
     with pytest.raises(CommandError):
         plugin.list_files(context, folder="../")

@@ -247,3 +247,28 @@ def test_many_large_areas_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(plugin.crop_image(_picture(), [whole])["cropped"]) == 1
     with pytest.raises(CommandError, match="pixels together"):
         plugin.crop_image(_picture(), [whole] * 3)
+
+
+def test_only_the_first_of_several_pictures_is_told(tmp_path: Path) -> None:
+    """An animation is one no more when it is saved again."""
+    told: list[str] = []
+    context = Context(workspace=tmp_path, warn=told.append)
+    frames = [Image.new("L", (4, 4), shade) for shade in (0, 99, 200)]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    frames[0].save(tmp_path / "a.png")
+    plugin.open_image("a.png", context)
+    assert not told
+    plugin.open_image("a.gif", context)
+    assert told == ["The file is a film of 3 pictures; only the first is opened."]
+
+
+def test_an_area_beyond_the_picture_is_told(tmp_path: Path) -> None:
+    """What is cut out is smaller than asked."""
+    told: list[str] = []
+    context = Context(workspace=tmp_path, warn=told.append)
+    picture = Image.new("L", (10, 10))
+    cut = plugin.crop_image(picture, box=[5, 0, 10, 10], context=context)["cropped"][0]
+    assert (cut.size, told) == ((5, 10), [])
+    cut = plugin.crop_image(picture, box=[5, 5, 50, 9], context=context)["cropped"][0]
+    assert cut.size == (5, 4)
+    assert "1 of 1 areas reach beyond the picture of 10x10" in told[0]

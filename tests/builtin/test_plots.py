@@ -6,12 +6,14 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuraxis.builtin.plots import plugin
+from neuraxis.builtin.plots import letters, plugin
 from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
 from neuraxis.testing import call
 
 polars: Any = pytest.importorskip("polars")
@@ -141,3 +143,127 @@ def test_too_much_is_told() -> None:
         plugin.plot_bar(frame, "a", "a")
     with pytest.raises(CommandError, match="no rows"):
         plugin.plot_line(frame.head(0), "a", "a")
+
+
+# --- what a person sees ---------------------------------------------------------
+
+
+@pytest.fixture
+def axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of each plot, in the end with what is drawn on them."""
+    drawn: list[Any] = []
+    whole = plugin._picture  # pyright: ignore[reportPrivateUsage]
+
+    def picture(figure: Any, axes: Any, *rest: Any) -> Any:
+        drawn.append(axes)
+        return whole(figure, axes, *rest)
+
+    monkeypatch.setattr(plugin, "_picture", picture)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        ["2026-01-05", "2026-01-01", None, "2026-01-03"],
+        ["2026-01-05T00:00", "2026-01-01T00:00", None, "2026-01-03T00:00"],
+    ],
+)
+def test_dates_as_text_are_dates_in_their_order(
+    days: list[str | None], axes: list[Any]
+) -> None:
+    """JSON has no other; a line over time does not run back."""
+    table = [{"d": day, "n": n} for n, day in enumerate(days)]
+    plugin.plot_line(table, "d", "n")
+    across = [day for day in axes[0].lines[0].get_xdata() if day is not None]
+    assert [day.day for day in across] == [1, 3, 5]
+
+
+def test_texts_that_are_no_dates_have_places(axes: list[Any]) -> None:
+    """One that is none is enough."""
+    for last in ("2026-13-40", "soon"):
+        plugin.plot_line([{"d": "2026-01-01", "n": 1}, {"d": last, "n": 2}], "d", "n")
+        assert list(axes[-1].lines[0].get_xdata()) == [0, 1]
+
+
+def test_numbers_along_the_axes_are_written_out(axes: list[Any]) -> None:
+    """No year is 2019.5, and no scale is 1 with 1e6 or +1234567890 far off."""
+    for first in (1_000_000, 1_234_567_890):
+        table = [{"y": 2019 + n, "v": first + n} for n in range(4)]
+        plugin.plot_line(table, "y", "v")
+        years = [text.get_text() for text in axes[-1].get_xticklabels()]
+        assert {"2019", "2020", "2021", "2022"} <= set(years)
+        assert not any("." in year for year in years)
+        values = [text.get_text() for text in axes[-1].get_yticklabels()]
+        assert str(first) in [value.partition(".")[0] for value in values]
+
+
+def test_a_value_between_gaps_is_seen(axes: list[Any]) -> None:
+    """A line alone would not show it; that all is empty is told."""
+    plugin.plot_line([{"x": n, "y": [1, None, 3][n]} for n in range(3)], "x", "y")
+    assert axes[0].lines[0].get_marker() == "."
+    with pytest.raises(CommandError, match="All cells of y are empty"):
+        plugin.plot_line(polars.DataFrame({"x": [1], "y": [None]}).cast(int), "x", "y")
+
+
+def test_many_lines_and_bars_can_be_told_apart(axes: list[Any]) -> None:
+    """The colours begin anew after ten; not each of many bars has a label."""
+    names = [f"c{n}" for n in range(12)]
+    table = [{"x": x, **dict.fromkeys(names, x)} for x in range(3)]
+    plugin.plot_line(table, "x", names)
+    looks = {(line.get_color(), line.get_linestyle()) for line in axes[0].lines}
+    assert len(looks) == 12
+    plugin.plot_bar([{"x": x, "y": x - 5} for x in range(120)], "x", "y")
+    assert len(axes[1].get_xticks()) == 40
+    assert len(axes[1].lines) == 1  # at 0, since some bars go down
+
+
+def test_moments_at_midnight_are_days(axes: list[Any]) -> None:
+    """Twenty times 00:00:00 says nothing."""
+    for hour, label in ((0, "2026-01-01"), (7, "2026-01-01 07:00:00")):
+        frame = polars.DataFrame({"d": [f"2026-01-01T{hour:02}:00"], "n": [1]})
+        frame = frame.with_columns(polars.col("d").str.to_datetime())
+        plugin.plot_bar(frame, "d", "n")
+        assert axes[-1].get_xticklabels()[0].get_text() == label
+
+
+def test_a_long_title_is_on_several_lines(axes: list[Any]) -> None:
+    """It would be cut at the border."""
+    plugin.plot_line([{"x": 1, "y": 2}], "x", "y", title="words and $ " * 15)
+    assert axes[0].get_title().count("\n") >= 2
+
+
+def test_signs_without_a_font_are_told(
+    axes: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the title, the names and along the axis; no warning is printed."""
+    told: list[str] = []
+    context = Context(workspace=Path(), warn=told.append)
+    monkeypatch.setattr(letters, "_FAMILIES", ())
+    table = [{"\ufdd0x": "\ufdd1y", "n": 1}]
+    for plot in (plugin.plot_bar, plugin.plot_scatter):
+        letters._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        told.clear()
+        plot(table, "\ufdd0x", "n", title="\ufdd2z", context=context)
+        assert axes[-1].get_xlabel() == "□x"
+        assert axes[-1].get_xticklabels()[0].get_text() == "□y"
+        assert axes[-1].get_title() == "□z"
+        assert "No font of this computer has the signs" in told[0]
+        assert len(told) == 1
+
+
+def test_another_font_has_the_signs(
+    axes: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for those only that the usual one lacks."""
+    signs = letters._signs_of  # pyright: ignore[reportPrivateUsage]
+    sign = chr(min(signs("STIXGeneral") - signs(letters.OWN)))
+    monkeypatch.setattr(letters, "_FAMILIES", ("STIXGeneral",))
+    letters._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    told: list[str] = []
+    context = Context(workspace=Path(), warn=told.append)
+    plugin.plot_bar([{"x": sign, "n": 1}], "x", "n", context=context)
+    assert not told
+    label = axes[0].get_xticklabels()[0]
+    assert (label.get_text(), label.get_fontfamily()[1]) == (sign, "STIXGeneral")
+    assert axes[0].yaxis.label.get_fontfamily() != label.get_fontfamily()

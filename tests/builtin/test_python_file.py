@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuraxis.builtin.python_file import plugin
+from neuraxis.builtin.python_file import hints, plugin
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.process import probe
 
@@ -52,3 +52,45 @@ def test_written_and_run_by_one_name(context: Context) -> None:
 
     assert write_file("sub/hello.py", "print('hi')", context)["success"]
     assert "hi\n" == plugin.run("sub/hello.py", context)["output"]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("input('Name? ')", "Nobody can type into a script"),
+        ("import no_such_package.x", "'no_such_package' is not installed for scripts"),
+        ("import far_module", "There is 'lib/far_module.py', but a script imports"),
+        ("import random\nrandom.nope()", "'sub/random.py' of the workspace is what"),
+        ("from random import nope", "'sub/random.py' of the workspace is what"),
+        ("from . import x", "by its name, without dots"),
+        ("open('/etc/none')", "sees the files of the workspace only"),
+        ("open('/usr/x', 'w')", "can write into the workspace only"),
+        ("raise MemoryError", "part by part"),
+        ("import socket\nraise socket.gaierror('x')", "A script has no network"),
+        ("import os\nos.abort()", "(the signal SIGABRT)."),
+        ("import sys\nsys.exit(3)", "exit code 3."),
+        ("import sys\nsys.exit('stop.')", "exit code 1: stop."),
+        ("[].nope", "'list' object has no attribute 'nope'"),
+    ],
+)
+def test_what_to_do_about_an_error_is_told(
+    script: str, said: str, context: Context
+) -> None:
+    """What Python says of it, a model takes for a computer as it knows them."""
+    (context.workspace / "lib").mkdir(exist_ok=True)
+    (context.workspace / "lib/far_module.py").write_text("", encoding="utf-8")
+    (context.workspace / "sub").mkdir(exist_ok=True)
+    (context.workspace / "sub/random.py").write_text("", encoding="utf-8")
+    (context.workspace / "sub/s.py").write_text(script, encoding="utf-8")
+    answer = plugin.run("sub/s.py", context)
+    assert said in str(answer["error"])
+    if said.endswith("."):
+        assert str(answer["error"]).endswith(said)
+
+
+def test_with_a_network_its_failure_is_the_servers(context: Context) -> None:
+    """The hint would be wrong."""
+    said = "urllib.error.URLError: <urlopen error timed out>"
+    workspace = context.workspace
+    assert "no network" in hints.hint(said, "s.py", workspace, network=False)
+    assert hints.hint(said, "s.py", workspace, network=True) == ""

@@ -84,8 +84,8 @@ def test_columns_are_chosen_on_reading(tmp_path: Path) -> None:
         ("t", b"x", "a name without an ending"),
         ("t.csv", b"", "empty CSV"),
         ("t.csv", b"a,b\n1,2,3\n4\n", "found more fields"),
-        ("t.json", b"{", "Syntax"),
-        ("t.json", b"\xff", "InvalidUtf8"),
+        ("t.json", b"{", "is no JSON"),
+        ("t.json", b"\x81", "is no text"),
         ("t.parquet", b"PAR1xxxxPAR1", "parquet"),
     ],
 )
@@ -502,3 +502,18 @@ def test_large_integers_are_told_apart(op: str, value: Any, kept: list[int]) -> 
     frame = polars.DataFrame({"n": [0, 1, 2], "id": [2**53, 2**53 + 1, 5]})
     found = plugin.filter_rows(frame, [{"column": "id", "op": op, "value": value}])
     assert kept == found["n"].to_list()
+
+
+def test_columns_that_became_text_are_told_to_the_model(tmp_path: Path) -> None:
+    """Beside the answer, which is the table itself."""
+    (tmp_path / "t.json").write_text('[{"a": [1]}, {"a": 2}]', "utf-8")
+    result = _call("read_table", tmp_path, file_path="t.json")
+    assert result.value["a"].to_list() == ["[1]", "2"]
+    assert '"a" holds lists and numbers' in result.warnings[0]
+
+
+def test_a_name_with_blanks_is_shown_in_quotes(tmp_path: Path) -> None:
+    """What nobody sees cannot be written."""
+    frame = polars.DataFrame({"a ": [1], "b": [2]})
+    with pytest.raises(CommandError, match="Its columns: 'a ', b"):
+        plugin.select_columns(frame, ["c"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -313,3 +314,29 @@ def test_ddgs_without_the_extra(
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(CommandError, match=r"neuraxis\[search\]"):
         plugin.search("tea", _context(tmp_path, provider="ddgs"))
+
+
+@pytest.mark.parametrize("files", [20_000, 2])
+def test_what_is_not_searched_is_told(
+    files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are too large, each time; and those beyond the most."""
+    monkeypatch.setattr(documents, "MOST_FILES", files)
+    for name, text in (("a", "tea"), ("b", "tea " * 1_000_000), ("c", "tea")):
+        (tmp_path / f"{name}.txt").write_text(text, "utf-8")
+    for _ in range(2):
+        told: list[str] = []
+        context = replace(_context(tmp_path, folder=str(tmp_path)), warn=told.append)
+        found = plugin.search("tea", context)
+        assert found["urls"] == (["a.txt", "c.txt"] if files > 2 else ["a.txt"])
+        assert '"b.txt"' in told[-1]
+        assert len(told) == (1 if files > 2 else 2)
+    if files == 2:
+        assert "more than 2 files" in told[0]
+
+
+def test_a_text_of_windows_is_searched(tmp_path: Path) -> None:
+    """As `file_reader` reads it."""
+    (tmp_path / "a.txt").write_bytes("Größe und Länge".encode("cp1252"))
+    context = _context(tmp_path, folder=str(tmp_path))
+    assert plugin.search("länge", context)["urls"] == ["a.txt"]

@@ -65,7 +65,7 @@ def test_a_system_without_signal_handlers_runs_as_well(
     monkeypatch.setattr(loop, "add_signal_handler", refuse)
     monkeypatch.setattr(loop, "remove_signal_handler", refuse)
     with Session(model=ScriptedModel(["Hello."]), workspace=tmp_path) as session:
-        assert ask(session, "hi", quiet=True).text == "Hello."
+        assert ask(session, "hi", quiet=True)[0].text == "Hello."
 
 
 def test_a_session_is_shown_by_its_whole_id(odd: Path) -> None:

@@ -5,14 +5,18 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from neuraxis.cli.live import Live, said
 from neuraxis.cli.terminal import inert, seconds, short
 from neuraxis.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     CallFinished,
     CallStarted,
+    Inside,
     ModelChunk,
     ModelStarted,
     PlanChecked,
@@ -160,3 +164,54 @@ def test_small_texts() -> None:
     assert said({"success": True, "output": "hi"}) == "hi"
     assert said({"success": True}) == ""
     assert said([1, 2]) == "[1, 2]"
+
+
+def test_nothing_is_said_while_a_question_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What another agent does meanwhile comes when the last one is answered."""
+    live = Live()
+
+    def inside(session: str, **event: Any) -> None:
+        told = {"v": 1, "id": "a2", "tool": "send"} | event
+        live(Inside(id="a1", session=session, event=told))
+
+    def seen() -> list[str]:
+        return capsys.readouterr().err.split()
+
+    live(ApprovalAsked(id="a1", call={}, reason="sure?"))
+    for session in ("s", "t"):
+        inside(session, type="approval_asked")
+    inside("s", type="call_finished", status="done")
+    live(ApprovalAnswered(id="a1", allowed=True))
+    inside("s", type="approval_answered", allowed=True)
+    assert seen() == []
+    inside("t", type="session_finished", outcome="cancelled")
+    assert seen() == ["✓", "send"]
+    inside("t", type="approval_asked")
+    inside("t", type="call_finished", status="failed")
+    live(SessionFinished(outcome="answered"))
+    assert seen() == ["✗", "send"]
+
+
+def test_a_read_that_ran_early_and_is_given_up_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Else the same step would be done, and then skipped for no reason."""
+    live = Live()
+
+    def finished(status: Literal["done", "skipped"]) -> CallFinished:
+        return CallFinished(
+            id="a2", plugin="p", command="look", tool="look", status=status, seconds=1
+        )
+
+    live(finished("skipped"))
+    live(finished("done"))
+    live(finished("skipped"))
+    live.close()
+    told = [line for line in capsys.readouterr().err.splitlines() if "look" in line]
+    assert told == [
+        "  – 1. look",
+        "  ✓ 1. look  1.0 s",
+        "  – 1. look  given up, since a step before it did not work",
+    ]

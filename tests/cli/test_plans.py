@@ -168,3 +168,34 @@ def test_a_plan_that_lacks_an_asset_says_so(here: Path) -> None:
         "--attach", "t.csv", "--save-plan", "saved.yaml", "describe it",
     )  # fmt: skip
     assert "the plan uses a1" in done.stderr
+
+
+def test_a_plan_comes_from_a_pipe(here: Path) -> None:
+    """`-` is standard input, for all three."""
+    given = ("--set", "n=1")
+    for name in ("check", "show", "run"):
+        done = CliRunner().invoke(
+            cli, ["plan", name, "-", *given], input=PLAN, standalone_mode=False
+        )
+        assert (done.return_value, done.exception) == (0, None), name
+    wrong = CliRunner().invoke(
+        cli, ["plan", "check", "-"], input="version: 2", standalone_mode=False
+    )
+    assert "standard input:1: version" in str(wrong.exception)
+
+
+def test_a_missing_plan_is_told_without_the_systems_number(here: Path) -> None:
+    done = neuraxis("plan", "check", "none.yaml")
+    expected = "none.yaml: the plan cannot be read: No such file or directory"
+    assert str(done.exception) == expected
+
+
+def test_a_picture_that_cannot_be_written_loses_no_result(here: Path) -> None:
+    """Told before the run where its folder is missing, else after the answer."""
+    given = ("plan", "run", "plan.yaml", "--set", "n=1", "--svg")
+    done = neuraxis(*given, "nowhere/p.svg")
+    assert isinstance(done.exception, StorageError)
+    assert not (here / "neuraxis-workspace" / "out.txt").exists()
+    done = neuraxis(*given, ".")
+    assert isinstance(done.exception, StorageError)
+    assert "n is 1" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +123,39 @@ def test_a_file_has_its_claims_under_any_of_its_names(tmp_path: Path) -> None:
     second.close()
     assert _seen_by_another(tmp_path / "link", "mine", "other") == "0 1"
     first.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_has_none_of_the_claims(tmp_path: Path) -> None:
+    """What it claims itself it gives back, too."""
+    path = tmp_path / "lock"
+    code = """
+import os, sys
+from pathlib import Path
+from neuraxis.journal.claims import Claims
+claims = Claims(Path(sys.argv[1]))
+assert claims.take("mine")
+ready, go_on = os.pipe()
+child = os.fork()
+if child:
+    claims.close()
+    os.write(go_on, b"x")
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.read(ready, 1)
+again = Claims(Path(sys.argv[1]))
+assert again.take("mine")
+again.close()
+print("given back", flush=True)
+sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "given back\n"
+    assert _seen_by_another(path, "mine") == "1"
+    process.communicate()
+    assert process.returncode == 0

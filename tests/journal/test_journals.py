@@ -130,7 +130,7 @@ def test_a_later_format_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
     """The page limit stands for a full disk: SQLite answers both with SQLITE_FULL."""
     journal = open_journal(tmp_path / "journal.db")
-    journal._db.execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    journal._file.open().execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
     big = SessionFinished(outcome="answered", text="x" * 200_000)
     with pytest.raises(StorageError, match="full"):
         journal.append("s", big, durable=True)

@@ -19,8 +19,9 @@ from neuraxis.events import ModelFinished, from_json, to_json
 from neuraxis.messages import Completion, Message, Prompt
 from neuraxis.models import complete
 from neuraxis.models.openai import OpenAIModel
-from neuraxis.models.openai_carried import MOST_CARRIED
+from neuraxis.models.openai_carried import MOST_CARRIED, Carried
 from neuraxis.models.openai_settings import Options
+from neuraxis.specs import Json
 from wire_cases import Case, case_id, cases
 
 QUICK = Options(max_retries=0, first_byte_timeout=5, stall_timeout=5)
@@ -438,3 +439,52 @@ async def test_pieces_that_only_seemed_to_repeat(server: Server) -> None:
     assert said.carried == ""
     said = await said_by(server, streamed([*deltas[:-1], REASONED[-1]]))
     assert len(said.carried) < 2 * len(long)
+
+
+def _details(*frames: Json) -> Json:
+    carried = Carried()
+    for given in frames:
+        carried.message({"reasoning_details": given})
+    text, _ = carried.finish("server#m", [])
+    return json.loads(text)["message"]["reasoning_details"] if text else None
+
+
+def test_details_whose_pieces_alternate() -> None:
+    """The index says which of them goes on."""
+    pieces = [(0, "a"), (1, "x"), (0, "b"), (1, "y")]
+    kept = _details(*[[{"type": "t", "index": n, "text": it}] for n, it in pieces])
+    assert kept == [
+        {"type": "t", "index": 0, "text": "ab"},
+        {"type": "t", "index": 1, "text": "xy"},
+    ]
+
+
+def test_a_detail_that_is_known_by_and_by() -> None:
+    """What a later piece lacks, or says as nothing, stays; what it adds is added."""
+    first, last = {"index": 0, "text": "a"}, {"index": 0, "text": "b"}
+    between = {"index": 0, "text": None, "id": "r1"}
+    assert _details([first], [between], [last]) == [
+        {"index": 0, "text": "ab", "id": "r1"}
+    ]
+    assert _details([between], [{**last, "id": "r2"}]) == [
+        between,
+        {**last, "id": "r2"},
+    ]
+
+
+def test_details_without_an_index() -> None:
+    """Only the last one goes on: their order is part of what they say."""
+    one, other, more = {"text": "One"}, {"data": "gAAA"}, {"text": " more"}
+    assert _details([one], [more]) == [{"text": "One more"}]
+    assert _details([one], [{"type": "e", **other}], [more]) == [
+        one,
+        {"type": "e", **other},
+        more,
+    ]
+
+
+@pytest.mark.parametrize("given", [5, "x", True, {}, {"text": "a"}, [], ["x", 5, None]])
+def test_details_that_are_none(given: Json) -> None:
+    """A server may put anything there."""
+    assert _details(given) is None
+    assert _details([{"text": "a"}], given) == [{"text": "a"}]

@@ -12,7 +12,7 @@ import pytest
 from models.http_server import answer, hello, serving
 from neuraxis.messages import Call, Message, NativeCall, Prompt
 from neuraxis.models.openai import OpenAIModel
-from neuraxis.models.openai_refusals import without
+from neuraxis.models.openai_mending import without
 from neuraxis.models.openai_request import constant_of, encoded, request_body
 from neuraxis.models.openai_settings import Options
 from neuraxis.specs import Json

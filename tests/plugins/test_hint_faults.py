@@ -88,7 +88,7 @@ NOTHING = [
     ("Iterable[int]", "Write above: from typing import Iterable"),
     ("dict[str]", "dict[str] has 1 type"),
     ("(int, str)", "(int, str): expected a type; write int | str, or tuple[...]"),
-    ("Optional[int, str]", "requires a single type"),
+    ("Optional[int, str]", "Write, say, int | str | None"),
     ("int str", "'int str': expected a type, such as str, int | None or list[str]"),
     ("", "'': expected a type, such as str"),
     ("datetime.dat", "has no attribute 'dat'"),
@@ -165,3 +165,19 @@ def test_a_hint_that_means_something(hint: Any) -> None:
     spec = plugin_from(find).spec.commands[0]
     assert spec.parameter_names == ("city",)
     assert spec.response is not None
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["x" * 9_000, "(" * 500 + ")" * 500, "int | " * 900, "(" + "int, " * 99 + ")"],
+)
+def test_a_hint_of_many_letters(hint: str) -> None:
+    """Its beginning says which it is."""
+
+    def work(x: Any) -> None:
+        """Work."""
+
+    work.__annotations__["x"] = hint
+    with pytest.raises(ConfigError, match="parameter 'x': ") as caught:
+        plugin_from(work)
+    assert len(str(caught.value)) < 500

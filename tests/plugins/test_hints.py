@@ -240,3 +240,28 @@ class Rest(TypedDict, total=False):
 def test_what_need_not_be_in_a_typed_dict_is_not_required(hint: Any) -> None:
     """Also where its hints are quoted, which Python's own list is wrong for."""
     assert _schema(hint)["required"] == ["n"]
+
+
+@dataclasses.dataclass
+class Documented:
+    """A kind.
+
+    Attributes:
+        kind: the x-type of it.
+    """
+
+    kind: str
+
+
+def test_only_what_json_cannot_say_needs_its_class() -> None:
+    """A description may say what it likes."""
+    defs = Defs()
+    for hint in (Around, Documented, Tree):
+        schema_of(hint, defs)
+    classes = {name: "x-class" in schema for name, schema in defs.schemas.items()}
+    assert classes == {
+        "Around": True,
+        "Documented": False,
+        "Tree": False,
+        "Leaf": False,
+    }

@@ -78,6 +78,9 @@ def test_none_needs_the_setting_and_the_variable(
         assert "without a sandbox" in caplog.text
     else:
         assert (outcome.ok, outcome.sandbox) == (False, "none: refused")
+        # all three are named: with two of them it would be refused again
+        assert 'sandbox.mode = "none" and sandbox.allow_none = true' in outcome.reason
+        assert "NEURAXIS_SANDBOX=none" in outcome.reason
 
 
 def test_auto_is_never_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

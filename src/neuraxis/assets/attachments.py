@@ -12,6 +12,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from neuraxis.assets.encodings import text_of
 from neuraxis.assets.table_files import read_frame
 from neuraxis.errors import CommandError, ConfigError
 
@@ -48,10 +49,8 @@ def read_attachment(path: Path) -> Any:
     except (OSError, ValueError, ArithmeticError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data
+    found = None if ending in _PICTURES else text_of(data)
+    return data if found is None else found[0]
 
 
 def _picture(data: bytes) -> Any:
@@ -61,7 +60,8 @@ def _picture(data: bytes) -> Any:
         width, height = picture.size
         if width * height > MOST_PIXELS:
             raise ValueError(f"{width}x{height} pixels, at most {MOST_PIXELS}")
-        return picture.copy()
+        # upright, as a camera was held and as `open_image` gives it
+        return importlib.import_module("PIL.ImageOps").exif_transpose(picture)
     except (
         image.DecompressionBombError,
         image.DecompressionBombWarning,

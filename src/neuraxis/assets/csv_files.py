@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuraxis.errors import CommandError
+from neuraxis.sentences import quote
 
 _TYPED_BY = 10_000
 """Rows that the types of the columns are guessed from, before all are."""
+_MISFITS = 40
+"""Columns that turn out to be text one by one, each by reading the file anew."""
 _AT_ONCE = 8
 """Columns that are in memory as text at a time."""
 _QUOTED = re.compile(rb'"[^"]*"')
@@ -31,7 +34,14 @@ _THOUSANDS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
 _DAY_OR_MONTH = r"^\d{1,2}[/-]\d{1,2}[/-]"
 
 
-def csv_frame(polars: Any, data: bytes, ending: str, separator: str, most: int) -> Any:
+def csv_frame(
+    polars: Any,
+    data: bytes,
+    ending: str,
+    separator: str,
+    most: int,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Any:
     """The table, of at most one row more than `most`.
 
     Args:
@@ -40,12 +50,13 @@ def csv_frame(polars: Any, data: bytes, ending: str, separator: str, most: int) 
         ending: `.tsv` is separated by tabs.
         separator: what stands between the cells; empty: it is guessed.
         most: rows.
+        warn: is told what is not as it is written.
 
     Raises:
         CommandError: it is no text.
         polars.exceptions.PolarsError: it is no table.
     """
-    data = _utf8(data).removeprefix(codecs.BOM_UTF8)
+    data = utf8(data).removeprefix(codecs.BOM_UTF8)
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # as old Macs end their lines
     if said := _SAYS_SEPARATOR.match(data):
@@ -54,7 +65,21 @@ def csv_frame(polars: Any, data: bytes, ending: str, separator: str, most: int) 
     if not separator:
         separator = "\t" if ending == ".tsv" else _separator_of(data)
     data = _without_blank_lines(data, separator)
-    frame = _typed(polars, data, separator, most)
+    spaced = _is_spaced(data, separator)
+    if spaced:
+        warn("The blanks behind the separators are left out.")
+    if spaced or _has_loose_quote(data, separator):
+        data = _quoted(data, separator, spaced)
+    try:
+        frame = _typed(polars, data, separator, most)
+    except polars.exceptions.PolarsError:
+        if b'"' not in data:
+            raise
+        mended = _quoted(data, separator, spaced)
+        if mended == data:
+            raise
+        data = mended
+        frame = _typed(polars, data, separator, most)
     made: list[Any] = []
     doubtful = [
         index
@@ -68,11 +93,16 @@ def csv_frame(polars: Any, data: bytes, ending: str, separator: str, most: int) 
             column = frame.to_series(place)
             if _is_lossy(polars, column, text, separator):
                 made.append(text.alias(column.name))
-    frame = frame.with_columns(made)
+                if _is_too_large(column, text):
+                    warn(
+                        f"The column {quote(column.name)} is read as text: it holds "
+                        "numbers too large to compute with."
+                    )
+    frame = _trimmed(frame.with_columns(made), warn)
     return frame if separator == "," else _decimal_commas(polars, frame)
 
 
-def _utf8(data: bytes) -> bytes:
+def utf8(data: bytes) -> bytes:
     """The text in UTF-8, as Polars takes it; spreadsheets also save in others.
 
     Raises:
@@ -113,10 +143,50 @@ def _without_blank_lines(data: bytes, separator: str) -> bytes:
     blank = b"\n\n" in data or b"\n\r\n" in data
     if not blank or separator.encode() not in _header(data):
         return data
-    # a quoted cell begins where a cell begins, and may hold such lines
-    cells = rb'(?:(?<=[\n%b])|^)"(?:[^"]|"")*"' % re.escape(separator.encode())
+    # a quoted cell begins where a cell begins, and may hold such lines; nothing of it
+    # is tried twice, since a quote that is never closed makes a cell of all the rest
+    begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
+    cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
     lines = re.compile(cells + rb"|\n(?:\r?\n)+")
     return lines.sub(lambda found: found[0] if b'"' in found[0] else b"\n", data)
+
+
+def _is_spaced(data: bytes, separator: str) -> bool:
+    """Whether the first line has a blank behind each separator: a, b, c."""
+    header, apart = _header(data), separator.encode()
+    count = header.count(apart)
+    return separator != "\t" and 0 < count == header.count(apart + b" ")
+
+
+def _has_loose_quote(data: bytes, separator: str) -> bool:
+    """Whether a quote neither begins nor ends a cell, nor stands for one: 5" pipe."""
+    if b'"' not in data:
+        return False
+    other = rb'[^\r\n"%b]' % re.escape(separator.encode())
+    return re.search(other + rb'"' + other, data) is not None
+
+
+def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
+    """The same cells, in quotes where one of them holds a quote but begins with none.
+
+    `spaced`: the blanks that a cell begins with are left out.
+    """
+    apart = re.escape(separator.encode())
+    blanks = rb"\ *+" if spaced else rb""
+    cells = re.compile(
+        rb"(?:(?<=[\n%b])|\A)%b(?:"
+        rb'(?P<quoted>"[^"]*+(?:""[^"]*+)*+")(?P<rest>[^%b\r\n]*)'
+        rb'|(?P<plain>(?!")[^%b\r\n]*))' % (apart, blanks, apart, apart)
+    )
+
+    def mended(found: re.Match[bytes]) -> bytes:
+        quoted, rest, plain = found.group("quoted", "rest", "plain")
+        if quoted:
+            rest = rest.rstrip(b" ").replace(b'"', b'""')
+            return quoted[:-1] + rest + b'"'
+        return b'"' + plain.replace(b'"', b'""') + b'"' if b'"' in plain else plain
+
+    return cells.sub(mended, data)
 
 
 def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
@@ -130,6 +200,7 @@ def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
                 data,
                 separator=separator,
                 try_parse_dates=True,
+                infer_schema=len(texts) <= _MISFITS,
                 infer_schema_length=rows,
                 schema_overrides=texts,
                 n_rows=bound,
@@ -172,6 +243,8 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
         return True
     if kind != polars.Float64:
         return False
+    if _is_too_large(column, text):
+        return True
     long = text.filter(text.str.contains(_LONG))
     exact = long.cast(polars.Int128, strict=False)
     kept = long.cast(polars.Float64).cast(polars.Int128, strict=False)
@@ -183,6 +256,22 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
         and text.drop_nulls().str.contains(_THOUSANDS).all()
         and text.str.contains(".", literal=True).any()
     )
+
+
+def _is_too_large(column: Any, text: Any) -> bool:
+    """Whether 1e400 became an infinite number; `inf` is meant as one."""
+    if not column.dtype.is_float():
+        return False
+    return (column.is_infinite() & text.str.contains(r"\d")).any()
+
+
+def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
+    """The table with names that can be said: without blanks around them."""
+    names: list[str] = [name.strip() for name in frame.columns]
+    if names == frame.columns or len(set(names)) < len(names):
+        return frame
+    warn("The blanks around the names of the columns are left out.")
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
 def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:

@@ -126,7 +126,8 @@ def describe(value: Any) -> Json:
                 return value
             return f"{value[:TEXT]}… ({len(value)} characters)"
         case bytes() | bytearray() | memoryview():
-            return f"{_class(value)} {size_text(size_of(value))}"
+            held = memoryview(cast("bytes", value)).nbytes
+            return f"{_class(value)} {size_text(held)}"
         case _:
             detail = _told(_detail, value, "")
             return f"{_class(value)} {detail}" if detail else _class(value)
@@ -210,7 +211,7 @@ def meta_of(
         "content_type": type(content).__name__,
         "content": describe(content),
     }
-    used = len(json.dumps(meta, ensure_ascii=False))
+    used = len(_written(meta))
     waiting: deque[tuple[str, Any]] = deque()
     if _is_container(content):  # what a person attached may be any object
         waiting.append(("content", content))
@@ -224,9 +225,13 @@ def meta_of(
             told = describe(item)
             # one slash at the end says nothing, so two say that the key is ""
             told_as = here if name else f"{here}/"
-            cost = len(json.dumps({told_as: told}, ensure_ascii=False))
             # 40 characters are kept for the line that says what is left out
-            if shown >= most or used + cost > budget - 40 - len(path):
+            room = budget - 40 - len(path) - used
+            if container is content and told is not item:
+                # better the beginning of what matters of an answer than nothing of it
+                told = _shortened(told_as, item, told, room)
+            cost = _cost(told_as, told)
+            if shown >= most or cost > room:
                 break
             meta[told_as] = told
             used += cost
@@ -235,11 +240,33 @@ def meta_of(
                 waiting.append((here, item))
         if shown < count:
             left = f"shown {shown} of {count}"
-            cost = len(json.dumps({f"{path}/{_MORE}": left}, ensure_ascii=False))
+            cost = _cost(f"{path}/{_MORE}", left)
             if used + cost <= budget:
                 meta[f"{path}/{_MORE}"] = left
                 used += cost
     return meta
+
+
+def _written(told: Json) -> str:
+    return json.dumps(told, ensure_ascii=False)
+
+
+def _cost(name: str, told: Json) -> int:
+    return len(_written({name: told}))
+
+
+def _shortened(name: str, item: Any, told: Json, room: int) -> Json:
+    """The beginning of a description that fits, up to the end of a column's name."""
+    over = _cost(name, told) - room
+    if over <= 0 or not isinstance(told, str):
+        return told
+    short = told[: -over - len(_MORE)]
+    if len(short) < TEXT // 2:
+        return told
+    if not isinstance(item, str):
+        whole, comma, _ = short.rpartition(", ")
+        short = whole + comma or short
+    return short + _MORE
 
 
 def line_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:

@@ -25,8 +25,8 @@ from neuraxis.specs import STREAM_ITEMS, Json
 DEPTH = 100
 """A value nested deeper than this is an asset."""
 ITEMS = 1_000_000
-"""As is one of more items; a list that stands in itself many times over has as many as
-are written, not as are there."""
+"""As is one of more items; what stands in itself many times over has as many as are
+written, not as are there."""
 
 _PLAIN = frozenset({str, bool, int, type(None)})
 _NO_OBJECTS = _PLAIN | {float}
@@ -141,9 +141,11 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case tuple() | list():
             return _said_items(cast("Any", value), depth, left)
         case _ if is_dataclass(value):
+            members = fields(value)
+            _count(len(members), left)
             return {
                 item.name: _said(getattr(value, item.name), depth + 1, left)
-                for item in fields(value)
+                for item in members
             }
         case _ if hasattr(value, "model_dump"):
             # by the names that a call gives its fields, not those of the code
@@ -171,6 +173,7 @@ def _text(value: UUID | Decimal | PurePath) -> str:
 def _said_items(value: Any, depth: int, left: list[int]) -> Json:
     if hasattr(value, "_asdict"):  # a named tuple, as its class is declared
         return _said_mapping(value._asdict(), depth, left)
+    _count(len(value), left)
     return [_said(item, depth + 1, left) for item in value]
 
 
@@ -194,6 +197,7 @@ def _is_scalar(value: Any) -> bool:
 
 def _said_set(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
     """A set as a list: in order where its members have one, so that it is the same."""
+    _count(len(value), left)
     said = [_said(item, depth + 1, left) for item in value]
     try:
         return sorted(said)

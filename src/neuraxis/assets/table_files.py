@@ -9,11 +9,12 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from neuraxis.assets.csv_files import csv_frame
+from neuraxis.assets.csv_files import csv_frame, utf8
+from neuraxis.assets.json_files import json_frame
 from neuraxis.errors import CommandError
 
 MOST_ROWS = 20_000_000
@@ -42,10 +43,19 @@ def told(polars: Any) -> Generator[None]:
         raise CommandError(f"Polars could not do it: {first[:300]}") from None
 
 
+def _untold(text: str) -> None:
+    """Tell nobody."""
+
+
 def read_frame(
-    polars: Any, data: bytes, ending: str, separator: str = "", most: int = MOST_ROWS
+    polars: Any,
+    data: bytes,
+    ending: str,
+    separator: str = "",
+    most: int = MOST_ROWS,
+    warn: Callable[[str], None] = _untold,
 ) -> Any:
-    """The table that a file's bytes are.
+    """The table that a file's bytes are; `warn` is told what is not as one may expect.
 
     Raises:
         CommandError: they are none, or more than `most` rows.
@@ -54,21 +64,14 @@ def read_frame(
     with told(polars):
         match ending:
             case ".csv" | ".tsv" | ".txt":
-                frame = csv_frame(polars, data, ending, separator, most)
+                frame = csv_frame(polars, data, ending, separator, most, warn)
             case ".parquet":
                 _check_cells(polars, polars.scan_parquet(source))
                 source.seek(0)
                 frame = polars.read_parquet(source, n_rows=most + 1)
-            case ".json":
-                frame = polars.read_json(source, infer_schema_length=None)
-            case ".ndjson" | ".jsonl":
-                data = data.removeprefix(codecs.BOM_UTF8)
-                # an empty table is an empty file
-                frame = (
-                    polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-                    if data.strip()
-                    else polars.DataFrame()
-                )
+            case ".json" | ".ndjson" | ".jsonl":
+                data = utf8(data).removeprefix(codecs.BOM_UTF8)
+                frame = json_frame(polars, data, ending, most, warn)
             case _:
                 raise CommandError(
                     "Expected a file that ends in .csv, .tsv, .parquet, .json, "

@@ -6,9 +6,15 @@ A path as a model wrote it flows in, bytes flow out or in; every access goes thr
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from neuraxis.assets.encodings import UTF_8, text_of
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import files
+
+NOBODY = Context(workspace=Path())
+"""Where a command is called outside of a session: what it tells, nobody hears."""
 
 
 def read(context: Context, file_path: str, limit: int) -> bytes:
@@ -21,6 +27,28 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
         return files.read_bytes(context.workspace, file_path, limit=limit)
     except files.FileRefused as error:
         raise CommandError(str(error)) from None
+
+
+def read_text(context: Context, file_path: str, limit: int) -> str:
+    """The text of a file; that it is in another encoding than UTF-8 is told.
+
+    Raises:
+        CommandError: as `read`, or it is no text.
+    """
+    data = read(context, file_path, limit)
+    found = text_of(data)
+    if found is None:
+        raise CommandError(
+            f"{file_path!r} is no text file: {len(data)} bytes, neither in UTF-8 nor "
+            "in UTF-16 or Windows-1252. A picture or a table is read by a command of "
+            "its own."
+        )
+    text, encoding = found
+    if encoding != UTF_8:
+        context.warn(
+            f"{file_path!r} was read as {encoding}. What is written is in UTF-8."
+        )
+    return text
 
 
 def write(context: Context, file_path: str, data: bytes) -> str:

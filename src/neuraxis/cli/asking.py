@@ -34,7 +34,13 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool:
     click.echo(question(asked), err=True)
     what = "all of them" if asked.plan else "it"
     click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
-    answer = await _line()
+    try:
+        answer = await _line()
+    except asyncio.CancelledError:
+        click.echo(err=True)  # Ctrl-C was pressed on the line of the question
+        raise
+    if not answer.endswith("\n"):
+        click.echo(err=True)  # Ctrl-D: what comes next begins a line of its own
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -43,14 +49,15 @@ def question(asked: ApprovalAsked) -> str:
     if asked.plan:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
-    lines = [f"? {_name(call)} wants to run", *_arguments(call, asked.origins)]
+    lines = [f"? {_inside(asked)}{_name(call)} wants to run"]
+    lines += _arguments(call, asked.origins)
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
 
 
 def _plan_question(asked: ApprovalAsked) -> str:
     """All calls of a plan; which of them the answer is for, and which not."""
-    lines = [f"? {_one(asked.reason)}; it goes on with"]
+    lines = [f"? {_inside(asked)}{_one(asked.reason)}; it goes on with"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
@@ -62,6 +69,11 @@ def _plan_question(asked: ApprovalAsked) -> str:
         elif reason := call.get("later"):
             lines.append(f"     will be asked about by itself: {_one(reason)}")
     return "\n".join(lines)
+
+
+def _inside(asked: ApprovalAsked) -> str:
+    """Which agent asks, that a command of the session asked."""
+    return "".join(f"inside of {_one(tool)}: " for tool in asked.inside)
 
 
 def _name(call: Mapping[str, Json]) -> str:

@@ -3,37 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuraxis.cli.options import Choices, session_options
+from neuraxis.cli.options import CALLS, Choices, session_options
 from neuraxis.errors import ConfigError
+
+if TYPE_CHECKING:
+    from neuraxis.specs import CommandSpec
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+    short_help="Run one command, without a model.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    add_help_option=False,
 )
-@click.argument("target")
-@session_options
-@click.option("--param", "params", multiple=True, help="name=value; JSON or text.")
+@click.argument("target", required=False)
+@session_options(*CALLS)
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    help="NAME=VALUE: an argument, also one that is called like an option here.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The whole result as JSON.")
+@click.option(
+    "-h",
+    "--help",
+    "wants_help",
+    is_flag=True,
+    help="Show this message, or the parameters of TARGET, and exit.",
+)
 @click.pass_context
 def call(
     context: click.Context,
-    target: str,
+    target: str | None,
     params: tuple[str, ...],
     as_json: bool,
+    wants_help: bool,
     **options: Any,
 ) -> int:
     """Run TARGET (PLUGIN.COMMAND or a tool name) and print what it answers.
 
-    Arguments are given as --NAME VALUE or --param NAME=VALUE; a value that is JSON is
-    read as JSON where the parameter is not a text; @FILE reads it from a file.
+    Arguments are given as --NAME VALUE or --param NAME=VALUE. A value that is JSON is
+    read as JSON where the parameter is not a text; @FILE reads it from a file and @-
+    from standard input, and @@x is the text @x. A name that stands several times is a
+    list; a boolean may stand without a value. Its parameters: call TARGET --help
     """
+    if target is None and wants_help:
+        click.echo(context.get_help())
+        return 0
+    if target is None:
+        raise click.UsageError("expected PLUGIN.COMMAND or a tool name", context)
     from neuraxis.cli.options import make_session
     from neuraxis.messages import Call, CallError
     from neuraxis.models.scripted import ScriptedModel
@@ -48,8 +74,11 @@ def call(
             found = session.registry.find(None, target)
         if isinstance(found, CallError):
             raise ConfigError(found.message)
-        known = found.spec.parameter_names
-        arguments = _arguments([*_pairs(params), *_options(context.args, known)])
+        if wants_help:
+            _say_parameters(found.spec, context)
+            return 0
+        typed = _arguments([*_pairs(params), *_options(context.args, found.spec)])
+        arguments = _read_strictly(typed, found.spec) if options["strict"] else typed
         named = Call(
             id="a1",
             plugin=found.plugin.name,
@@ -120,43 +149,117 @@ def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _options(words: list[str], known: Sequence[str]) -> list[tuple[str, str]]:
+def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
+    from neuraxis.cli.terminal import inert
+
+    rows: list[tuple[str, str]] = []
+    for name in spec.parameter_names:
+        node = spec.parameters["properties"][name]
+        told = [inert(" ".join(str(node.get("description", "")).split())).rstrip(".")]
+        if "enum" in node:
+            told.append(f"one of {', '.join(map(_json, node['enum']))}")
+        if name in spec.required:
+            told.append("required")
+        elif node.get("default") is not None:
+            told.append(f"default {_json(node['default'])}")
+        kinds = ", ".join(_kinds(node)) or "any value"
+        rows.append((f"--{inert(name)} ({kinds})", "; ".join(filter(None, told))))
+    formatter = context.make_formatter()
+    formatter.write_text(inert(" ".join(spec.description.split())))
+    with formatter.section("Parameters"):
+        formatter.write_dl(rows or [("none", "")])
+    click.echo(formatter.getvalue(), nl=False)
+
+
+def _kinds(node: Mapping[str, Any]) -> list[str]:
+    kind = node.get("type", [])
+    return [kind] if isinstance(kind, str) else list(kind)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     """Names as they are typed, or with _ for - where there is no such parameter."""
+    known = spec.parameter_names
     pairs: list[tuple[str, str]] = []
-    rest = iter(words)
-    for word in rest:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
         if not word.startswith("--"):
             written = f"--{known[0]} {word}" if known else "no argument"
             raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {written}")
         name, equals, value = word[2:].partition("=")
+        name = _meant(name, known)
         if not equals:
-            following = next(rest, None)
-            if following is None:
-                raise ConfigError(_lonely(name, known))
-            value = following
-        pairs.append((name if name in known else name.replace("-", "_"), value))
+            if not rest or _is_name(rest[0], known):
+                if not _is_flag(name, spec):
+                    raise ConfigError(_lonely(name, known))
+                value = "true"
+            else:
+                value = rest.pop(0)
+        pairs.append((name, value))
     return pairs
 
 
+def _meant(name: str, known: Sequence[str]) -> str:
+    return name if name in known else name.replace("-", "_")
+
+
+def _is_name(word: str, known: Sequence[str]) -> bool:
+    name = word.removeprefix("--").partition("=")[0]
+    return word.startswith("--") and _meant(name, known) in known
+
+
+def _is_flag(name: str, spec: CommandSpec) -> bool:
+    if name not in spec.parameter_names:
+        return False
+    return "boolean" in _kinds(spec.parameters["properties"][name])
+
+
 def _lonely(name: str, known: Sequence[str]) -> str:
-    """What is wrong with `--NAME` at the end; it may be a misspelt option of ours."""
-    if {name, name.replace("-", "_")} & set(known):
+    """What is wrong with `--NAME` alone; it may be a misspelt option of ours."""
+    if name in known:
         return f"--{name}: expected a value behind it"
     listed = ", ".join(f"--{item}" for item in known) or "none"
     return (
-        f"--{name}: there is no such option, and no such parameter; "
+        f"--{name.replace('_', '-')}: there is no such option, and no such parameter; "
         f"the command's parameters are: {listed}"
     )
 
 
 def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Texts as they were typed; the lenient reading makes numbers and lists of them."""
-    arguments: dict[str, Any] = {}
+    given: dict[str, list[str]] = {}
     for name, value in pairs:
-        if value.startswith("@") and len(value) > 1:
-            try:
-                value = Path(value[1:]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise ConfigError(f"--{name}: {error}") from error
-        arguments[name] = value
-    return arguments
+        if value.startswith("@@"):
+            value = value[1:]
+        elif value.startswith("@") and len(value) > 1:
+            value = _read(name, value)
+        given.setdefault(name, []).append(value)
+    return {
+        name: values[0] if len(values) == 1 else values
+        for name, values in given.items()
+    }
+
+
+def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
+    """What was typed has no type yet: `1` is a number where one is expected."""
+    from neuraxis.notation import Schema
+
+    return Schema(spec.parameters).coerce(typed)[0]
+
+
+def _read(name: str, value: str) -> str:
+    if value == "@-":
+        return sys.stdin.read()
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        from neuraxis.cli.terminal import why
+
+        raise ConfigError(
+            f"--{name} {value}: the file cannot be read: {why(error)}. A text that "
+            f"begins with @ is written @{value}"
+        ) from error

@@ -5,65 +5,97 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuraxis.cli.options import (
     Choices,
-    journal_path,
-    latest_session,
     session_options,
-    settings_of,
+    session_to_continue,
 )
 from neuraxis.cli.run import ask, open_session
+
+if TYPE_CHECKING:
+    from neuraxis.session import Session
 
 HELP = """/help     this list
 /tools    what can be called
 /session  this session's id
-/quit     end (also Ctrl-D)"""
+/quit     end (also Ctrl-D)
+
+Ctrl-C stops an answer, or drops what was typed."""
+_END = ("/quit", "/exit")
 
 
-@click.command()
-@session_options
-@click.option("-c", "--continue", "resume", is_flag=True, help="The last session.")
-@click.option("-s", "--session", "session_id", help="Go on with this session.")
+@click.command(short_help="A conversation, line by line.")
+@session_options()
+@click.option(
+    "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
+)
+@click.option(
+    "-s",
+    "--session",
+    "session_id",
+    help="Go on with this session: its id, or the beginning of it.",
+)
 def chat(resume: bool, session_id: str | None, **options: Any) -> int:
-    """Talk with the model; /help lists what can be typed beside requests."""
-    choices = Choices(**options)
-    if resume and session_id is None:
-        session_id = latest_session(journal_path(settings_of(choices)))
-    with open_session(choices, session_id, None, quiet=False) as session:
-        if sys.stdin.isatty():
-            # line editing and history of the terminal, where Python has them
-            with contextlib.suppress(ImportError):  # Windows
-                importlib.import_module("readline")
+    """Talk with the model; /help lists what can be typed beside requests.
 
-            click.echo(f"{session.model.name}, /help for help", err=True)
+    From a pipe each line is a request, and the exit code is that of the last one, as
+    `run` would give it.
+    """
+    choices = Choices(**options)
+    resumed = session_to_continue(choices, latest=resume, given=session_id)
+    with open_session(choices, resumed, None, quiet=False) as session:
+        if not sys.stdin.isatty():
+            code = 0
+            for line in sys.stdin:
+                if line.strip() in _END:
+                    break
+                code = _take(session, line.strip(), code)
+            return code
+        # line editing and history of the terminal, where Python has them
+        with contextlib.suppress(ImportError):  # Windows
+            importlib.import_module("readline")
+
+        click.echo(f"{session.model.name}, /help for help", err=True)
+        interrupted = False
         while True:
             try:
-                line = input("> " if sys.stdin.isatty() else "")
+                line = input("> ").strip()
             except EOFError:
                 return 0
             except KeyboardInterrupt:
-                click.echo(err=True)
+                if interrupted:
+                    raise
+                # as in a shell: what was typed is dropped, the conversation stays
+                click.echo("\n/quit ends, and so does Ctrl-C once more", err=True)
+                interrupted = True
+                continue
+            interrupted = False
+            if line in _END:
                 return 0
-            match line.strip():
-                case "":
-                    continue
-                case "/quit" | "/exit":
-                    return 0
-                case "/help":
-                    click.echo(HELP)
-                case "/session":
-                    click.echo(session.id)
-                case "/tools":
-                    for name in session.registry.tool_names:
-                        click.echo(name)
-                case text if text.startswith("/"):
-                    click.echo(f"{text} is no command here; /help lists them")
-                case text:
-                    try:
-                        ask(session, text)
-                    except KeyboardInterrupt:
-                        click.echo("stopped", err=True)
+            try:
+                _take(session, line, 0)
+            except KeyboardInterrupt:
+                click.echo("stopped", err=True)
+
+
+def _take(session: Session, line: str, code: int) -> int:
+    """Do what a line says; the exit code there would be now."""
+    match line:
+        case "":
+            pass
+        case "/help":
+            click.echo(HELP)
+        case "/session":
+            click.echo(session.id)
+        case "/tools":
+            for name in session.registry.tool_names:
+                click.echo(name)
+        case _ if line.startswith("/"):
+            click.echo(f"{line} is no command here; /help lists them", err=True)
+        case _:
+            return ask(session, line)[1]
+    return code

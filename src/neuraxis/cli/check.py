@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from neuraxis import __version__
-from neuraxis.cli.options import journal_path
+from neuraxis.cli.options import Choices, journal_path, plugin_sources
 from neuraxis.errors import NeuraxisError
 from neuraxis.later import dataclass
-from neuraxis.settings import Settings, load
+from neuraxis.settings import FILE_NAME, Settings, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +26,21 @@ class Finding:
     detail: str
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True)
+@click.command(short_help="What works here, what is missing, and how to get it.")
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def doctor(as_json: bool) -> int:
     """Say what works on this machine and where each setting came from."""
     from neuraxis.cli.terminal import inert
 
-    settings = load(Path.cwd())  # also with mistakes, which are told
+    settings, refused = _settings()
     findings = [
         _python(),
+        *refused,
         *_faults(settings),
+        *_slips(settings),
         *_extras(),
+        _model(settings),
+        _dialect(settings),
         _weights(),
         _openai(settings),
         _journal(settings),
@@ -67,6 +71,65 @@ def _python() -> Finding:
     return Finding(what="runtime", state="ok", detail=detail + sys.platform)
 
 
+def _settings() -> tuple[Settings, list[Finding]]:
+    """What is set, also with mistakes; without a file that cannot be taken at all."""
+    told: list[Finding] = []
+    for project in (Path.cwd(), None):
+        try:
+            return load(project), told
+        except NeuraxisError as error:
+            finding = Finding(what="setting", state="broken", detail=str(error))
+            if finding not in told:
+                told.append(finding)
+    return Settings(), told
+
+
+def _slips(settings: Settings) -> list[Finding]:
+    """A misspelt table is silently a plugin's own, where no plugin has its name."""
+    from neuraxis.arguments import section_meant
+
+    sources = plugin_sources(Choices(), settings)
+    names = {Path(source.rpartition(":")[2]).stem for source in sources}
+    found: dict[str, Finding] = {}
+    for key, setting in settings.values.items():
+        head = key.partition(".")[0]
+        meant = section_meant(key)
+        if meant and head not in names:
+            detail = (
+                f"{setting.source}: [{head}] is no section of ours, and no plugin of "
+                f"that name is set. Did you mean [{meant}]?"
+            )
+            found[head] = Finding(what="setting", state="broken", detail=detail)
+    return list(found.values())
+
+
+def _model(settings: Settings) -> Finding:
+    """Whether a run would have a model; it is not asked anything."""
+    from neuraxis.errors import ConfigError
+    from neuraxis.models import find_model
+
+    name = str(settings.get("model") or "local:")
+    try:
+        find_model(name, settings)
+    except ConfigError as error:
+        return Finding(what="model", state="broken", detail=str(error))
+    except NeuraxisError as error:
+        return Finding(what="model", state="missing", detail=str(error))
+    detail = f"{name}; `neuraxis models test` asks it"
+    return Finding(what="model", state="ok", detail=detail)
+
+
+def _dialect(settings: Settings) -> Finding:
+    from neuraxis.dialects import find_dialect
+
+    name = str(settings.get("dialect") or "intents")
+    try:
+        find_dialect(name)
+    except NeuraxisError as error:
+        return Finding(what="dialect", state="broken", detail=str(error))
+    return Finding(what="dialect", state="ok", detail=name)
+
+
 def _faults(settings: Settings) -> list[Finding]:
     from neuraxis.arguments import faults_of
 
@@ -81,6 +144,9 @@ def _extras() -> list[Finding]:
         ("xllamacpp", "local", "the embedded model"),
         ("trafilatura", "web", "pages as Markdown (FETCH_URL)"),
         ("ddgs", "search", "web search without a key"),
+        ("polars", "tables", "tables"),
+        ("PIL", "images", "pictures"),
+        ("matplotlib", "plots", "plots"),
     )
     found: list[Finding] = []
     for package, extra, purpose in extras:
@@ -131,27 +197,35 @@ def _journal(settings: Settings) -> Finding:
 
 
 def _search(settings: Settings) -> Finding:
-    provider = settings.get("search.provider")
-    if provider:
+    from neuraxis.builtin.web_search.plugin import PROVIDERS, provider_of
+
+    named = settings.get("search.provider")
+    listed = ", ".join(PROVIDERS)
+    if named is not None and named not in PROVIDERS:
+        detail = f"search.provider: expected one of {listed}, got {named!r}"
+        return Finding(what="GOOGLE", state="broken", detail=detail)
+    if provider := named or provider_of(settings):
         return Finding(what="GOOGLE", state="ok", detail=f"provider {provider}")
-    detail = (
-        "no provider set: search.provider = google, searxng, ddgs or documents "
-        f"in {Path('neuraxis.toml')}"
-    )
+    detail = f"no provider set: search.provider, one of {listed}, in {FILE_NAME}"
     return Finding(what="GOOGLE", state="missing", detail=detail)
 
 
 def _sandbox(settings: Settings) -> list[Finding]:
+    from neuraxis.sandbox.chain import MODES
     from neuraxis.sandbox.process import probe, probe_wasi
 
-    asked = settings.get("sandbox.mode") == "wasi"
+    mode = settings.get("sandbox.mode") or "auto"
     wasm = str(settings.get("sandbox.wasm") or "")
-
-    return [
+    found = [*probe(), probe_wasi(wasm, compile_now=mode == "wasi")]
+    told = [
         Finding(
-            what=f"sandbox: {found.kind}",
-            state="ok" if found.works else "missing",
-            detail=found.detail,
+            what=f"sandbox: {item.kind}",
+            state="ok" if item.works else "broken" if item.kind == mode else "missing",
+            detail=item.detail,
         )
-        for found in (*probe(), probe_wasi(wasm, compile_now=asked))
+        for item in found
     ]
+    if mode not in MODES:
+        detail = f"sandbox.mode: expected one of {', '.join(MODES)}, got {mode!r}"
+        told.append(Finding(what="sandbox", state="broken", detail=detail))
+    return told

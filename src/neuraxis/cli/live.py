@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from neuraxis.cli.terminal import console, inert, seconds, short
 from neuraxis.events import (
+    ApprovalAnswered,
     ApprovalAsked,
     AssetStored,
     BudgetReached,
@@ -29,6 +30,7 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
     innermost,
+    to_json,
 )
 from neuraxis.later import pattern
 from neuraxis.specs import Json
@@ -67,6 +69,11 @@ class Live:
         self._written = 0
         self._steps = 0
         self._number: dict[str, int] = {}
+        self._done: set[str] = set()
+        self._questions: set[tuple[str, str]] = set()
+        """Those that a person has not answered yet, by session and call."""
+        self._later: list[tuple[str, str]] = []
+        """Lines that came while a question stood."""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -100,12 +107,9 @@ class Live:
                 text = f"limit reached: {event.what} (at most {event.limit:g})"
                 self._print(text, "yellow")
             case Inside():
-                self._inside(innermost(event.event))
-            case (
-                ApprovalAsked()
-                | SessionFinished(outcome="failed" | "cancelled" | "budget")
-            ):
-                self._aside()  # a question or an error is told next
+                self._inside(event.session, innermost(event.event))
+            case ApprovalAsked() | ApprovalAnswered() | SessionFinished():
+                self._inside("", to_json(event))
             case _:
                 pass
 
@@ -161,6 +165,10 @@ class Live:
         text, _ = self._running.pop(event.id, default)
         mark, style = _MARKS[event.status]
         took = "" if event.status == "skipped" else f"  {seconds(event.seconds)}"
+        if event.status == "done":
+            self._done.add(event.id)
+        elif event.id in self._done:  # it only read, and ran early
+            took = "  given up, since a step before it did not work"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
             self._block(str(event.error.get("message", "")), "red")
@@ -171,12 +179,32 @@ class Live:
         if self._running:
             self._spin(self._running_text())
 
-    def _inside(self, event: Mapping[str, Json]) -> None:
-        """What an agent does that a command asks: its calls, and that it asks."""
-        tool = inert(str(event.get("tool")))
+    def _asks(self, session: str, call: str) -> None:
+        """A question is told next, and nothing after it until it is answered."""
+        self._aside()
+        self._questions.add((session, call))
+
+    def _answered(self, session: str, call: str = "") -> None:
+        """One of them is answered, or none of the session, or at all, stands now."""
+        gone = (session, call)[: bool(session or call) + bool(call)]
+        self._questions = {one for one in self._questions if one[: len(gone)] != gone}
+        if not self._questions:
+            later, self._later = self._later, []
+            for text, style in later:
+                self._print(text, style)
+
+    def _inside(self, session: str, event: Mapping[str, Json]) -> None:
+        """A question, or what an agent does that a command asks; `session`: its own."""
+        tool, call = inert(str(event.get("tool"))), str(event.get("id"))
         match event.get("type"):
             case "approval_asked":
-                self._aside()
+                self._asks(session, call)
+            case "approval_answered":
+                self._answered(session, call)
+            case "session_finished":
+                self._answered(session)
+                if not session and event["outcome"] != "answered":
+                    self._aside()  # an error is told next
             case "call_started":
                 self._spin(f"{self._running_text()}  {tool}")
             case "call_finished":
@@ -193,13 +221,16 @@ class Live:
             self._print(f"      … {len(lines) - _LINES} more lines", "dim")
 
     def _print(self, text: str, style: str) -> None:
+        if self._questions:
+            self._later.append((text, style))
+            return
         from rich.text import Text
 
         self._aside()
         self._console.print(Text(text, style=style))
 
     def _spin(self, text: str) -> None:
-        if not self._console.is_terminal:
+        if self._questions or not self._console.is_terminal:
             return
         from rich.text import Text
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from neuraxis.cli.options import Choices, settings_of
+from neuraxis.errors import ModelError
 
 _KINDS = {
     "openai": "a server with OpenAI's interface: openai:NAME, or http://HOST/v1#NAME",
@@ -23,7 +24,7 @@ def models() -> None:
 
 
 @models.command()
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="The kinds as JSON.")
 def ls(as_json: bool) -> int:
     """The kinds of model that can be named with --model."""
     from neuraxis.models import model_names
@@ -37,11 +38,14 @@ def ls(as_json: bool) -> int:
     return 0
 
 
-@models.command()
+@models.command(short_help="Ask a model for one word.")
 @click.argument("name", required=False)
 @click.option("--base-url", help="Of an OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
-    """Ask the model NAME for one word and say how long it took."""
+    """Ask the model NAME for one word and say how long it took.
+
+    Exit codes: 0 it answered, 1 it did not, 4 it cannot be asked (no key, no file).
+    """
     import asyncio  # slow to import
 
     from neuraxis.cli.terminal import inert
@@ -61,7 +65,11 @@ def test(name: str | None, base_url: str | None) -> int:
             await model.close()
 
     started = time.perf_counter()
-    answer = asyncio.run(go())
+    try:
+        answer = asyncio.run(go())
+    except ModelError as error:  # it was asked, as in a run
+        click.echo(f"neuraxis: {inert(str(error))}", err=True)
+        return 1
     took = time.perf_counter() - started
     text = " ".join(inert(answer.text).split())[:80]
     click.echo(f"{model.name}: {text!r} in {took:.1f} s")

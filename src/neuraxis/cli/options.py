@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,6 +13,7 @@ from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from neuraxis.journal import Journal, SessionInfo
     from neuraxis.plan import OnError
     from neuraxis.runtime import Approve
     from neuraxis.session import Session
@@ -47,65 +48,101 @@ class Choices:
     tell: Tell = "all"
 
 
-def session_options(command: F) -> F:
-    """The options of `run`, `chat`, `prompt` and `call`."""
-    for option in reversed(
-        (
-            click.option("-m", "--model", help="local:, openai:NAME, URL#NAME, …"),
-            click.option("--base-url", help="Of an OpenAI-compatible server."),
-            click.option("--dialect", help="How calls are written: intents, …"),
-            click.option(
-                "-w", "--workspace", help="The folder that commands may write to."
-            ),
-            click.option(
-                "-p",
-                "--plugin",
-                multiple=True,
-                help="A plugin's folder or name; may be given several times.",
-            ),
-            click.option(
-                "--no-builtin", is_flag=True, help="Leave out the built-in plugins."
-            ),
-            click.option("--template", help="Your own prompt template (a file)."),
-            click.option("--journal", help='A SQLite file, or "memory".'),
-            click.option(
-                "--allow-host",
-                multiple=True,
-                help="An inside address that requests may reach: HOST:PORT.",
-            ),
-            click.option(
-                "--strict", is_flag=True, help="Take only what the protocol says."
-            ),
-            click.option(
-                "--no-early-start",
-                is_flag=True,
-                help="Start nothing while the model is still writing.",
-            ),
-            click.option("--max-calls", type=click.IntRange(1), help="Of one run."),
-            click.option(
-                "--max-seconds", type=click.FloatRange(0.1), help="Of one run."
-            ),
-            click.option(
-                "--yes-to",
-                multiple=True,
-                help="Do not ask about these: a pattern of PLUGIN.COMMAND.",
-            ),
-            click.option(
-                "--on-error",
-                type=click.Choice(("fail_fast", "continue", "retry")),
-                help="What a failed step does to its plan; default: fail_fast.",
-            ),
-            click.option(
-                "--tell",
-                type=click.Choice(("all", "ends")),
-                default="all",
-                help="Results of a plan that the model is shown: ends, only those "
-                "that no later step takes.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_OPTIONS: Mapping[str, Callable[[Any], Any]] = {
+    "model": click.option(
+        "-m", "--model", help="local:, openai:NAME, http://HOST/v1#NAME, scripted:FILE."
+    ),
+    "base_url": click.option("--base-url", help="Of an OpenAI-compatible server."),
+    "dialect": click.option(
+        "--dialect",
+        help="How calls are written: intents, envelope_v1, envelope_v2, native.",
+    ),
+    "workspace": click.option(
+        "-w",
+        "--workspace",
+        type=click.Path(),
+        help="The folder that commands may write to.",
+    ),
+    "plugin": click.option(
+        "-p",
+        "--plugin",
+        multiple=True,
+        type=click.Path(),
+        metavar="PLUGIN",
+        help="A plugin's folder, .py file or name; may be given several times.",
+    ),
+    "no_builtin": click.option(
+        "--no-builtin", is_flag=True, help="Leave out the built-in plugins."
+    ),
+    "template": click.option(
+        "--template", type=click.Path(), help="Your own prompt template."
+    ),
+    "journal": click.option(
+        "--journal", type=click.Path(), help='A SQLite file, or "memory".'
+    ),
+    "allow_host": click.option(
+        "--allow-host",
+        multiple=True,
+        help="An inside address that requests may reach: HOST or HOST:PORT.",
+    ),
+    "strict": click.option(
+        "--strict", is_flag=True, help="Take only what the protocol says."
+    ),
+    "no_early_start": click.option(
+        "--no-early-start",
+        is_flag=True,
+        help="Start nothing while the model is still writing.",
+    ),
+    "max_calls": click.option(
+        "--max-calls",
+        type=click.IntRange(1),
+        help="How many calls one run may make; default: 100.",
+    ),
+    "max_seconds": click.option(
+        "--max-seconds",
+        type=click.FloatRange(0.1),
+        help="How many seconds one run may take; default: 600.",
+    ),
+    "yes_to": click.option(
+        "--yes-to",
+        multiple=True,
+        help="Do not ask about these: a pattern of PLUGIN.COMMAND.",
+    ),
+    "on_error": click.option(
+        "--on-error",
+        type=click.Choice(("fail_fast", "continue", "retry")),
+        help="What a failed step does to its plan; default: fail_fast.",
+    ),
+    "tell": click.option(
+        "--tell",
+        type=click.Choice(("all", "ends")),
+        default="all",
+        help="Results of a plan that the model is shown; ends: only those "
+        "that no later step takes. Default: all.",
+    ),
+}
+CALLS = (
+    "plugin", "no_builtin", "strict", "workspace", "journal", "allow_host", "yes_to",
+)  # fmt: skip
+"""Options of whatever runs calls that no model wrote."""
+PLANS = (*CALLS, "max_calls", "max_seconds", "on_error")
+"""And of plans, also where one is only looked at: the same line checks and runs it."""
+
+
+def session_options(*names: str) -> Callable[[F], F]:
+    """Options that make a session; without names all of them, as `run` and `chat` have.
+
+    A command has those that do something there: one that is taken and does nothing
+    misleads, and it hides a parameter of that name from `call`.
+    """
+
+    def add(command: F) -> F:
+        for name in reversed([*_OPTIONS]):
+            if not names or name in names:
+                command = _OPTIONS[name](command)
+        return command
+
+    return add
 
 
 def settings_of(choices: Choices) -> Settings:
@@ -136,7 +173,9 @@ def journal_path(settings: Settings) -> str:
     from neuraxis.settings import user_dir
 
     named = settings.get("journal")
-    return str(named) if named else str(user_dir("data") / "journal.db")
+    if not named:
+        return str(user_dir("data") / "journal.db")
+    return "memory" if named == "memory" else str(Path(str(named)).expanduser())
 
 
 def asset_folder(settings: Settings) -> Path | None:
@@ -209,19 +248,65 @@ def make_session(
     )
 
 
-def latest_session(journal: str) -> str:
-    """The id of the session that was used last.
+def session_to_continue(
+    choices: Choices, *, latest: bool, given: str | None
+) -> str | None:
+    """The id of the session that is gone on with; None: a new one is made.
+
+    Args:
+        choices: they say where the journal is.
+        latest: the one that was used last.
+        given: its id or the beginning of it; comes first.
 
     Raises:
-        ConfigError: the journal holds none.
+        ConfigError: the journal holds none such.
     """
-    from neuraxis.journal import open_journal
-
-    opened = open_journal(journal)
-    try:
-        known = opened.sessions()
-    finally:
-        opened.close()
+    if given is None and not latest:
+        return None
+    journal = journal_path(settings_of(choices))
+    opened = existing_journal(journal)
+    known: Sequence[SessionInfo] = ()
+    if opened is not None:
+        try:
+            known = opened.sessions()
+        finally:
+            opened.close()
+    if given is not None:
+        return session_in(known, given)
     if not known:
         raise ConfigError(f"the journal {journal} holds no session to continue")
     return known[0].session
+
+
+def session_in(known: Sequence[SessionInfo], given: str) -> str:
+    """The id of the session that a person names by it or by its beginning.
+
+    Raises:
+        ConfigError: there is none, or several begin so.
+    """
+    ids = [info.session for info in known]
+    fitting = [own for own in ids if own == given]
+    fitting = fitting or [own for own in ids if own.startswith(given)]
+    if len(fitting) != 1:
+        what = "no session begins" if not fitting else "several sessions begin"
+        raise ConfigError(f"{what} with {given!r}; `neuraxis sessions ls` lists them")
+    return fitting[0]
+
+
+def existing_journal(path: str, *, named: bool = False) -> Journal | None:
+    """The journal in a file, or None: who only looks makes no new one.
+
+    Args:
+        path: the file.
+        named: the person named it, so that it must be there.
+
+    Raises:
+        ConfigError: there is no such file, and it was named.
+    """
+    from neuraxis.journal import open_journal
+
+    if Path(path).exists():
+        return open_journal(path)
+    if named:
+        raise ConfigError(f"--journal {path}: there is no such file")
+    return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuraxis.cli.options import Choices, session_options
+from neuraxis.cli.options import PLANS, Choices, session_options
 from neuraxis.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 _set = click.option(
     "--set", "given", multiple=True, help="A parameter of the plan: NAME=VALUE."
 )
-_svg = click.option("--svg", type=click.Path(path_type=Path), help="Draw it there.")
+_svg = click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    help="Draw it into this file, as a picture.",
+)
 _file = click.argument("file", type=click.Path(path_type=Path))
 
 
@@ -34,14 +38,15 @@ def plan() -> None:
     """Check, draw and run plans that were saved or written by hand."""
 
 
-@plan.command()
+@plan.command(short_help="Say all that is wrong with a plan; run nothing.")
 @_file
 @_set
-@session_options
+@session_options(*PLANS)
 def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
-    """Check FILE whole: names, arguments, references. Nothing is run.
+    """Check FILE (- is standard input) whole: names, arguments, references.
 
-    A parameter without a value is taken to fit. Exit code 1: something is wrong.
+    Nothing is run. A parameter without a value is taken to fit. Exit code 1:
+    something is wrong.
     """
     _, built = _checked(file, given, options)
     if not _told(built):
@@ -50,11 +55,11 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     return 0
 
 
-@plan.command()
+@plan.command(short_help="Draw which steps wait for which.")
 @_file
 @_set
 @_svg
-@session_options
+@session_options(*PLANS)
 def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
     """Draw FILE: which steps may run at the same time, and what waits for what."""
     from neuraxis.cli.terminal import inert
@@ -76,13 +81,13 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     return 0
 
 
-@plan.command()
+@plan.command(short_help="Check a plan and run it, without a model.")
 @_file
 @_set
 @_svg
 @click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="The last result only.")
-@session_options
+@session_options(*PLANS)
 def run(
     file: Path,
     given: tuple[str, ...],
@@ -103,6 +108,8 @@ def run(
 
     saved = _read(file)
     params = saved.values(_pairs(given))
+    if svg is not None:
+        check_folder(svg)
     results: list[Result] = []
     with _session(options) as session:
         built = session.check(saved.calls, params)
@@ -120,9 +127,9 @@ def run(
         finally:
             if live is not None:
                 live.close()
-    if svg is not None:
-        _draw(built, {item.call.id: item.status for item in results}, svg)
     _show(results, as_json=as_json)
+    if svg is not None:  # last: what was answered is told even if this fails
+        _draw(built, {item.call.id: item.status for item in results}, svg)
     return 0 if all(item.status == "done" for item in results) else 1
 
 
@@ -156,10 +163,14 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
 def _read(file: Path) -> SavedPlan:
     from neuraxis.plan_file import read_plan
 
+    if str(file) == "-":
+        return read_plan(sys.stdin.read(), "standard input")
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: the plan cannot be read: {error}") from error
+        from neuraxis.cli.terminal import why
+
+        raise ConfigError(f"{file}: the plan cannot be read: {why(error)}") from error
     return read_plan(text, str(file))
 
 
@@ -209,6 +220,18 @@ def _draw(built: Plan, states: Mapping[str, str], svg: Path) -> None:
     write_file(svg, as_svg(drawn(built, states)))
 
 
+def check_folder(path: Path) -> None:
+    """Say before a run that a file it is to write has no folder.
+
+    Raises:
+        StorageError: there is none.
+    """
+    if not path.parent.is_dir():
+        raise StorageError(
+            f"{path} cannot be written: there is no folder {path.parent}; make it first"
+        )
+
+
 def write_file(path: Path, text: str) -> None:
     """Write a text file that the person named.
 
@@ -218,7 +241,9 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error}") from error
+        from neuraxis.cli.terminal import why
+
+        raise StorageError(f"{path} cannot be written: {why(error)}") from error
     if sys.stderr.isatty():
         click.echo(f"file: {path}", err=True)
 

@@ -34,9 +34,9 @@ def _say(text: str, *, err: bool = False) -> None:
     click.echo(inert(text), err=err)
 
 
-@plugins.command("list")
-@click.argument("source", nargs=-1)
-@click.option("--json", "as_json", is_flag=True)
+@plugins.command("list", short_help="What can be called.")
+@click.argument("source", nargs=-1, type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def list_(source: tuple[str, ...], as_json: bool) -> int:
     """What can be called: the built-in plugins, or those of each SOURCE."""
     from neuraxis.plugins.registry import Registry
@@ -61,22 +61,33 @@ def list_(source: tuple[str, ...], as_json: bool) -> int:
         for row in rows:
             _say(f"{row['tool']:<24} {row['plugin']}.{row['command']}")
             first = " ".join(str(row["description"]).split())
-            _say(f"{'':<24} {first[:100]} ({row['effects']})")
+            first = first if len(first) <= 100 else first[:99].rstrip() + "…"
+            _say(f"{'':<24} {first} ({row['effects']})")
     for error in errors:
         _say(str(error), err=True)
     return 1 if errors else 0
 
 
-@plugins.command()
-@click.argument("name")
-@click.option("-p", "--plugin", "source", multiple=True, help="Where else to look.")
+@plugins.command(short_help="Write a plugin as YAML.")
+@click.argument("name", type=click.Path())
+@click.option(
+    "-p",
+    "--plugin",
+    "source",
+    multiple=True,
+    type=click.Path(),
+    metavar="PLUGIN",
+    help="Where else to look.",
+)
 def show(name: str, source: tuple[str, ...]) -> int:
     """Write the plugin NAME (or the one at that path) as YAML."""
     from neuraxis.plugins.yaml_text import to_yaml
 
-    sources = [name] if Path(name).exists() or ":" in name else []
-    if not sources:
-        sources = [*(f"neuraxis:{item}" for item in BUILTIN), *source]
+    if Path(name).exists() or ":" in name:
+        sources = [name]
+    else:
+        choices = Choices(plugin=source)
+        sources = plugin_sources(choices, settings_of(choices))
     loaded, errors = _load(tuple(sources))
     for plugin in loaded:
         if len(sources) == 1 or plugin.spec.name == name:
@@ -88,9 +99,9 @@ def show(name: str, source: tuple[str, ...]) -> int:
     raise ConfigError(f"there is no plugin {name!r}; there are: {known}")
 
 
-@plugins.command()
-@click.argument("path", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True)
+@plugins.command(short_help="Say everything that is wrong with plugins.")
+@click.argument("path", nargs=-1, required=True, type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
     from neuraxis.errors import ManifestProblem
@@ -134,8 +145,8 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
     return 1 if failed else 0
 
 
-@plugins.command()
-@click.argument("source")
+@plugins.command(short_help="Write a plugin in another notation.")
+@click.argument("source", type=click.Path())
 @click.option(
     "--to",
     "notation",
@@ -165,10 +176,15 @@ def convert(source: str, notation: str) -> int:
     return 0
 
 
-@plugins.command()
-@click.argument("source", nargs=-1)
+@plugins.command(short_help="Write down what plugins are, to refuse later changes.")
+@click.argument("source", nargs=-1, type=click.Path())
 @click.option("--accept", multiple=True, help="Take this plugin's changes.")
-@click.option("--file", "path", default=None, help="Default: neuraxis.lock.json.")
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(),
+    help="The lock file; default: neuraxis.lock.json.",
+)
 def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> int:
     """Write down what plugins say of themselves; later changes are refused.
 
@@ -192,12 +208,19 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     before = read_lock(file, anew=accept)
     kept, refused = accepted(before, specs, accept)
     for name, lines in refused.items():
-        _say(f"{name} has changed; to take it: plugins lock --accept {name}", err=True)
+        again = " ".join(("neuraxis plugins lock", *source, "--accept", name))
+        _say(f"{name} has changed; to take it: {again}", err=True)
         for line in lines:
             _say(f"    {line}", err=True)
     write_lock(file, kept)
     added = [name for name in kept if before is None or name not in before]
     _say(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
+    if source and not any(name in kept for name in BUILTIN):
+        _say(
+            "the built-in plugins are not in it, so that they are refused: "
+            "`neuraxis plugins lock` adds them, or run with --no-builtin",
+            err=True,
+        )
     return 1 if refused else 0
 
 
@@ -234,7 +257,7 @@ def _files(paths: tuple[str, ...]) -> list[str]:
 
 
 _MANIFEST = """\
-# What a model is told of this plugin. Check it with: neuraxis plugins check {name}
+# What a model is told of this plugin. Check it with: neuraxis plugins check {folder}
 name: {name}
 info:
   title: {name}
@@ -269,8 +292,8 @@ def greet(person: str) -> dict[str, str]:
 '''
 
 
-@plugins.command()
-@click.argument("folder")
+@plugins.command(short_help="Begin a plugin: a folder that works.")
+@click.argument("folder", type=click.Path())
 def new(folder: str) -> int:
     """Begin a plugin: a FOLDER with config.yaml and plugin.py that work."""
     target = Path(folder)
@@ -282,7 +305,9 @@ def new(folder: str) -> int:
     if target.exists():
         raise ConfigError(f"{folder}: it is there already; name another folder")
     target.mkdir(parents=True)
-    (target / "config.yaml").write_text(_MANIFEST.format(name=name), encoding="utf-8")
+    (target / "config.yaml").write_text(
+        _MANIFEST.format(name=name, folder=folder), encoding="utf-8"
+    )
     (target / "plugin.py").write_text(_CODE.format(name=name), encoding="utf-8")
     click.echo(f"made {target}/config.yaml and {target}/plugin.py; try:")
     click.echo(f"  neuraxis call -p {folder} greet --person Ada")

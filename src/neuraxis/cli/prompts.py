@@ -11,9 +11,9 @@ import click
 from neuraxis.cli.options import Choices, make_session, session_options
 
 
-@click.command()
+@click.command(short_help="Print exactly what a model would be sent.")
 @click.argument("request", required=False, default="")
-@session_options
+@session_options()
 @click.option("--json", "as_json", is_flag=True, help="The messages as JSON.")
 def prompt(request: str, as_json: bool, **options: Any) -> int:
     """Print the prompt, with REQUEST in its place; no model is asked."""

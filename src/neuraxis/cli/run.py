@@ -7,44 +7,59 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from neuraxis.cli.options import (
     Choices,
-    journal_path,
-    latest_session,
     make_session,
     session_options,
+    session_to_continue,
     settings_of,
 )
-from neuraxis.cli.plans import keep_plan
+from neuraxis.cli.plans import check_folder, keep_plan
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
     from neuraxis.answers import Answer
     from neuraxis.events import Event
+    from neuraxis.run import Watch
     from neuraxis.session import Session
+    from neuraxis.specs import Json
 
 EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
+_UNREAD = {
+    "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
+}  # fmt: skip
+"""What could not be read may have been no call, and is said again."""
 
 
-@click.command()
+@click.command(short_help="Answer one request.")
 @click.argument("request", required=False)
-@session_options
+@session_options()
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
 @click.option(
     "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
 )
-@click.option("-s", "--session", "session_id", help="Go on with this session.")
+@click.option(
+    "-s",
+    "--session",
+    "session_id",
+    help="Go on with this session: its id, or the beginning of it.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="The answer only.")
 @click.option(
     "--attach",
     multiple=True,
+    type=click.Path(),
     help="A file that the model may use: a picture, a table, a text.",
 )
-@click.option("--record", help="Keep the model's replies in a file, to replay them.")
+@click.option(
+    "--record",
+    type=click.Path(),
+    help="Keep the model's replies in a file, to replay them.",
+)
 @click.option(
     "--save-plan",
     type=click.Path(path_type=Path),
@@ -61,37 +76,48 @@ def run(
     save_plan: Path | None,
     **options: Any,
 ) -> int:
-    """Answer REQUEST (or standard input), calling plugins where it takes some.
+    """Answer REQUEST, calling plugins where it takes some.
 
-    Exit codes: 0 answered, 1 failed (also where the last call failed), 2 wrong
-    option or name, 3 limit reached, 4 no model, 5 journal or file not writable,
-    130 interrupted.
+    Without REQUEST, or where it is -, it is read from standard input.
+
+    Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
+    2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
+    writable, 130 interrupted.
     """
-    text = _piped() if request is None else request
+    text = _piped(request) if request in (None, "-") else request
     if not text.strip():
         raise ConfigError("the request is empty")
     choices = Choices(**options)
-    if resume and session_id is None:
-        session_id = latest_session(journal_path(settings_of(choices)))
-    session = open_session(choices, session_id, record, quiet or as_json)
+    resumed = session_to_continue(choices, latest=resume, given=session_id)
+    if save_plan is not None:
+        check_folder(save_plan)
+    session = open_session(choices, resumed, record, quiet or as_json)
     with session:
         for path in attach:
             session.attach(Path(path))
-        answer = ask(session, text, as_json=as_json, quiet=quiet)
+        answer, code = ask(session, text, as_json=as_json, quiet=quiet)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan, choices.on_error)
-    return code_of(answer)
+    return code
 
 
-def code_of(answer: Answer) -> int:
-    """The exit code: also an answer is a failure where its last call did not work."""
-    if answer.outcome == "answered" and answer.calls:
-        return 0 if answer.calls[-1].status == "done" else 1
-    return EXIT.get(answer.outcome, 1)
+def code_of(answer: Answer, refused: bool = False) -> int:
+    """The exit code: also an answer is a failure where its last call did not work.
+
+    Args:
+        answer: how the run ended.
+        refused: the last calls that the model wrote did not pass their check, so that
+            they are no calls of the answer.
+    """
+    if answer.outcome != "answered":
+        return EXIT.get(answer.outcome, 1)
+    if refused or (answer.calls and answer.calls[-1].status != "done"):
+        return 1
+    return 0
 
 
-def _piped() -> str:
-    if sys.stdin.isatty():
+def _piped(request: str | None) -> str:
+    if request is None and sys.stdin.isatty():
         raise ConfigError(
             "there is no request: write it behind `run` in quotes, or pipe it in"
         )
@@ -118,37 +144,51 @@ def open_session(
 
 def ask(
     session: Session, request: str, *, as_json: bool = False, quiet: bool = False
-) -> Answer:
+) -> tuple[Answer, int]:
     """Run one request in the terminal: shown live, ended by Ctrl-C with its children.
+
+    Returns:
+        The answer, and its exit code.
 
     Raises:
         KeyboardInterrupt: the person pressed Ctrl-C; commands were told to stop.
     """
     if as_json:
-        answer = _drive(session, request, _json_line)
+        answer, code = _drive(session, request, _json_line)
         from neuraxis.answers import as_json as answer_json
 
         click.echo(json.dumps({"type": "answer", **answer_json(answer)}, default=str))
-        return answer
+        return answer, code
     if quiet:
-        answer = _drive(session, request, None)
+        answer, code = _drive(session, request, None)
         show_answer(session, answer, quiet=True)
-        return answer
+        return answer, code
     from neuraxis.cli.live import Live
 
     live = Live(aloud=sys.stdout.isatty())
     try:
-        answer = _drive(session, request, live)
+        answer, code = _drive(session, request, live)
     finally:
         live.close()
     show_answer(session, answer, quiet=False, said=live.said)
-    return answer
+    return answer, code
 
 
-def _drive(session: Session, request: str, watch: Any) -> Answer:
+def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer, int]:
     import asyncio  # slow to import
 
+    from neuraxis.events import PlanChecked
+
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
+    refused = False
+
+    def see(event: Event) -> None:
+        nonlocal refused
+        if isinstance(event, PlanChecked):
+            codes = {cast("dict[str, Json]", item)["code"] for item in event.problems}
+            refused = bool(codes - _UNREAD) or (refused and bool(codes))
+        if watch is not None:
+            watch(event)
 
     async def go() -> None:
         task = asyncio.current_task()
@@ -158,7 +198,7 @@ def _drive(session: Session, request: str, watch: Any) -> Answer:
             with contextlib.suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            answers.append(await session.drive(request, watch))
+            answers.append(await session.drive(request, see))
         finally:
             with contextlib.suppress(NotImplementedError):  # as above
                 loop.remove_signal_handler(signal.SIGTERM)
@@ -168,7 +208,7 @@ def _drive(session: Session, request: str, watch: Any) -> Answer:
         asyncio.run(go())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    return answers[0]
+    return answers[0], code_of(answers[0], refused)
 
 
 def _json_line(event: Event) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from neuraxis.cli.options import Choices, journal_path, settings_of
-from neuraxis.errors import ConfigError
+from neuraxis.cli.options import (
+    Choices,
+    existing_journal,
+    journal_path,
+    session_in,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from neuraxis.journal import Journal
 
 
 @click.group()
@@ -16,10 +24,15 @@ def sessions() -> None:
     """Look at earlier sessions."""
 
 
-def _journal(path: str | None) -> Any:
+def _journal(path: str | None) -> Journal:
+    own = path or journal_path(settings_of(Choices()))
+    found = existing_journal(own, named=path is not None)
+    if found is not None:
+        return found
     from neuraxis.journal import open_journal
 
-    return open_journal(path or journal_path(settings_of(Choices())))
+    click.echo(f"there are no sessions yet: {own} is not there", err=True)
+    return open_journal("memory")
 
 
 def _when(seconds: float) -> str:
@@ -29,8 +42,8 @@ def _when(seconds: float) -> str:
 
 
 @sessions.command()
-@click.option("--journal", help="A SQLite file.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def ls(journal: str | None, as_json: bool) -> int:
     """The sessions, the last used first."""
     from neuraxis.cli.terminal import inert
@@ -61,9 +74,9 @@ def ls(journal: str | None, as_json: bool) -> int:
     return 0
 
 
-@sessions.command()
+@sessions.command(short_help="Everything that happened in one session.")
 @click.argument("session")
-@click.option("--journal", help="A SQLite file.")
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
     """Everything that happened in SESSION (its id, or the beginning of it)."""
@@ -72,15 +85,7 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 
     opened = _journal(journal)
     try:
-        known = [info.session for info in opened.sessions()]
-        fitting = [own for own in known if own == session]
-        fitting = fitting or [own for own in known if own.startswith(session)]
-        if len(fitting) != 1:
-            what = "no session begins" if not fitting else "several sessions begin"
-            raise ConfigError(
-                f"{what} with {session!r}; `neuraxis sessions ls` lists them"
-            )
-        entries = opened.read(fitting[0])
+        entries = opened.read(session_in(opened.sessions(), session))
     finally:
         opened.close()
     for entry in entries:

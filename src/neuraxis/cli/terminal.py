@@ -49,6 +49,13 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
+def why(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read or written, without the system's number for it."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no UTF-8 text"
+    return error.strerror or str(error)
+
+
 def console(*, to_stderr: bool = True) -> Console:
     """A console that honours NO_COLOR and writes plain lines where no terminal is."""
     from rich.console import Console

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
-from neuraxis.sentences import nearest
+from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.specs import Json, PluginSpec
 
 DIALECTS = ("intents", "envelope_v1", "envelope_v2", "native")
@@ -109,7 +109,7 @@ def find_dialect(
             return Native(strict=strict, template=template)
         case _:
             close = nearest(name, DIALECTS)
-            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            hint = did_you_mean(close)
             raise ConfigError(
                 f"dialect: expected one of {', '.join(DIALECTS)}, got {name!r}.{hint}"
             )

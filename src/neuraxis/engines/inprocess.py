@@ -10,15 +10,12 @@ from types import CoroutineType
 from typing import Any
 
 from neuraxis.engines import TimeLimitReached
-from neuraxis.engines.threads import Threads
+from neuraxis.engines.threads import THREADS
 from neuraxis.engines.waiting import Begun
 
 
 class InProcess:
     """The default engine. A thread cannot be killed: see `Engine.run`."""
-
-    def __init__(self) -> None:
-        self._threads = Threads()
 
     async def run(
         self,
@@ -54,7 +51,7 @@ class InProcess:
                     except StopIteration as ended:
                         return ended.value
             else:
-                awaited = self._threads.run(partial(function, *positional, **arguments))
+                awaited = THREADS.run(partial(function, *positional, **arguments))
             limit = asyncio.timeout_at(until)
             task = asyncio.current_task()
             before = 0 if task is None else task.cancelling()
@@ -80,5 +77,5 @@ class InProcess:
                 task.uncancel()
 
     def close(self) -> None:
-        """End the idle threads."""
-        self._threads.close()
+        """End the idle threads; another session's next call makes one again."""
+        THREADS.close()

@@ -2,6 +2,7 @@
 
 asyncio's own pool has cores + 4 threads, so ten calls of 50 ms take 100 ms on two
 cores; and a thread of `concurrent.futures` that hangs keeps the process from ending.
+All sessions of a process share them: a service makes a session for each request.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -32,6 +34,10 @@ class Threads:
     """`run` gives a future for a function that runs in an idle or a new thread."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without any thread, as a forked process has to."""
         self._idle: list[queue.SimpleQueue[_Job | None]] = []
         self._lock = threading.Lock()
 
@@ -71,7 +77,8 @@ class Threads:
             value: Any = None
             error: BaseException | None = None
             try:
-                value = context.run(function)
+                # given up before it began: nobody would hear what it does
+                value = None if future.cancelled() else context.run(function)
             except BaseException as raised:  # noqa: BLE001 - handed to the caller
                 error = raised
             with self._lock:
@@ -86,6 +93,13 @@ class Threads:
             idle, self._idle = self._idle, []
         for inbox in idle:
             inbox.put(None)
+
+
+THREADS = Threads()
+"""Those of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=THREADS.forget)
 
 
 def _settle(

@@ -5,6 +5,7 @@ Events flow in through `append` in the order they happened; `read` gives them ag
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -57,12 +58,37 @@ class Journal(Protocol):
         ...
 
 
-def open_journal(where: str | Path | None) -> Journal:
-    """`None` or `"memory"`: in memory; else the SQLite file at that path.
+def flush(journal: Journal) -> None:
+    """Let it write what it holds back, if it is one that can be told to.
+
+    What cannot be written is held back further, and told with the next event.
+    """
+    write = getattr(journal, "flush", None)
+    if write is not None:
+        with contextlib.suppress(StorageError):
+            write()
+
+
+def leave(journal: Journal, *, own: bool) -> None:
+    """Close a session's own journal; one that is shared goes on for the others.
+
+    Raises:
+        StorageError: what was held back cannot be written.
+    """
+    if own:
+        journal.close()
+    else:
+        flush(journal)
+
+
+def open_journal(where: str | Path | Journal | None) -> Journal:
+    """`None` or `"memory"`: in memory; else the SQLite file at that path, or as given.
 
     Raises:
         StorageError: the file cannot be opened, or is no journal.
     """
+    if not (where is None or isinstance(where, str | Path)):
+        return where
     if where is None or where == "memory":
         from neuraxis.journal.memory import MemoryJournal
 

@@ -27,11 +27,20 @@ class _File:
     users: int = 0
     places: dict[int, int] = field(default_factory=dict[int, int])
 
+    def gives_back(self, place: int) -> bool:
+        """Whether nobody here has the place any more."""
+        self.places[place] -= 1
+        if not self.places[place]:
+            del self.places[place]
+        return place not in self.places
+
 
 # A process that closes a file loses all its locks on it, also those it took through
 # another opening: so each file is opened once, and closed by its last user.
 _open: dict[str, _File] = {}
-_lock = threading.Lock()
+# a journal that is forgotten gives its claims back wherever it is collected: also in
+# the middle of another one's claim
+_lock = threading.RLock()
 
 
 class Claims:
@@ -42,7 +51,7 @@ class Claims:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._key = ""
         self._places: set[int] = set()
 
@@ -60,21 +69,24 @@ class Claims:
                 return True  # what is wrong with the folder the journal tells itself
             if place in self._places:
                 return True
+            file.places[place] = file.places.get(place, 0) + 1
             try:
                 fcntl.lockf(file.number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except OSError as error:
+                file.gives_back(place)
                 return error.errno not in _HELD  # any other: there are no locks here
             self._places.add(place)
-            file.places[place] = file.places.get(place, 0) + 1
         return True
 
     def _file(self) -> _File:
-        if not self._key:
-            key = os.path.realpath(self._path)
-            if key not in _open:
-                _open[key] = _File(os.open(key, os.O_RDWR | os.O_CREAT, 0o600))
-            _open[key].users += 1
-            self._key = key
+        while not self._key:
+            key = os.path.realpath(self.path)
+            file = _open.get(key)
+            if file is None:
+                file = _open[key] = _File(os.open(key, os.O_RDWR | os.O_CREAT, 0o600))
+            file.users += 1
+            if _open.get(key) is file:  # else its last user was collected just now
+                self._key = key
         return _open[self._key]
 
     def close(self) -> None:
@@ -93,7 +105,19 @@ class Claims:
                 os.close(file.number)
                 return
             for place in places:
-                file.places[place] -= 1
-                if not file.places[place]:
-                    del file.places[place]
+                if file.gives_back(place):
                     fcntl.lockf(file.number, fcntl.LOCK_UN, 1, place)
+
+
+def _in_child() -> None:
+    """A forked process has the files open, and none of the locks."""
+    global _lock  # another thread may have had it
+    _lock = threading.RLock()
+    for file in _open.values():
+        with contextlib.suppress(OSError):
+            os.close(file.number)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

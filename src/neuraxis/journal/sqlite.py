@@ -3,16 +3,25 @@
 Events that need not survive a crash by themselves are held back and written in one
 transaction with the next durable one, so that a run costs few disk flushes. What is
 held back is at most what happened since the last effect (decision 8: a call with an
-effect is on disk before it runs).
+effect is on disk before it runs). It is written too when the journal is forgotten, and
+at the end of the process.
+
+SQLite must not be carried into a forked process: each file is closed before a fork, and
+opened again, on both sides, when it is needed.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
+import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -20,26 +29,14 @@ from neuraxis.errors import StorageError
 from neuraxis.events import Event, from_json, to_json
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.claims import Claims
+from neuraxis.journal.database import Database
 from neuraxis.specs import Json
-
-SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
-
-_BUSY = 10.0
-"""Seconds to wait for another process that writes."""
 
 _ENCODER = json.JSONEncoder(default=str)
 
-_TABLES = """
-CREATE TABLE events (
-    session TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    at REAL NOT NULL,
-    type TEXT NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
-"""
+_known: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
+"""Those that there are, for the moment of a fork and for the end of the process."""
+_knowing = threading.Lock()
 
 
 class SqliteJournal:
@@ -56,78 +53,19 @@ class SqliteJournal:
         self._next: dict[str, int] = {}
         self._read_to: dict[str, int] = {}
         self._claims = Claims(path.with_name(f"{path.name}-claims"))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                # what was said is the person's own; what SQLite adds is made likewise
-                path.touch(mode=0o600)
-            self._db = sqlite3.connect(
-                path, check_same_thread=False, isolation_level=None, timeout=_BUSY
-            )
-            try:
-                self._open()
-            except BaseException:
-                self._db.close()
-                raise
-        except (OSError, sqlite3.Error, UnicodeError) as error:
+        self._file = Database(path)
+        self._file.open()
+        self._closed = False
+        with _knowing:
+            _known.add(self)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._closed:
             raise StorageError(
-                f"the journal {path} cannot be opened: {error}. Name another file "
-                "with --journal, or use --journal memory"
-            ) from error
-
-    def _open(self) -> None:
-        db = self._db
-        if self._is_new():
-            # All of it or nothing, and once: another process may begin the same file,
-            # and one that is killed here must not leave a database that is no journal.
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                if self._is_new():
-                    db.execute(_TABLES)
-                    db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-                    db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-        self._use_wal()
-        db.execute("PRAGMA synchronous=FULL")
-
-    def _is_new(self) -> bool:
-        """Whether the file is empty.
-
-        Raises:
-            StorageError: it is no journal, or one of a later version.
-        """
-        # one statement: two would see the file before and after another's beginning
-        found, version, tables = self._db.execute(
-            "SELECT (SELECT application_id FROM pragma_application_id), "
-            "(SELECT user_version FROM pragma_user_version), "
-            "(SELECT count(*) FROM sqlite_master)"
-        ).fetchone()
-        if found not in (0, _APPLICATION_ID) or (found == 0 and tables):
-            raise StorageError(f"{self.path} is a database, but not a journal")
-        if version > SCHEMA_VERSION:
-            raise StorageError(
-                f"the journal {self.path} was written by a later version "
-                f"(format {version}, this one reads up to {SCHEMA_VERSION})"
+                f"the journal {self.path} was closed, as `Session.close` does; make "
+                "another session with session=… to go on with an earlier one"
             )
-        return not tables
-
-    def _use_wal(self) -> None:
-        """Switch to WAL; SQLite does not wait for a lock here, so it is asked again."""
-        ends = time.monotonic() + _BUSY
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode=WAL")
-            except sqlite3.OperationalError as error:
-                locked = "locked" in str(error) or "busy" in str(error)
-                if not locked or time.monotonic() > ends:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
+        return self._file.open()
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Keep the event; `durable`: it and all before it are on disk on return."""
@@ -136,51 +74,77 @@ class SqliteJournal:
         body = _ENCODER.encode(written)
         with self._lock:
             seq = self._next.get(session)
-            if seq is None:
+            if seq is None or self._closed:
                 seq = self._begin(session)
             self._next[session] = seq + 1
             self._held.append((session, seq, time.time(), str(written["type"]), body))
             if durable or len(self._held) >= 200:
                 self._write()
 
+    def flush(self) -> None:
+        """Write what is still held back."""
+        with self._lock:
+            self._write()
+
     def _begin(self, session: str) -> int:
         """The number of the first event that is written here."""
+        db = self._open()
         if not self._claims.take(session):
             raise StorageError(
                 f"session {session} is open in another process; end it there, or "
                 "begin another session"
             )
         try:
-            row = self._db.execute(
+            row = db.execute(
                 "SELECT max(seq) FROM events WHERE session = ?", (session,)
             ).fetchone()
         except sqlite3.Error as error:
             raise self._failed(error) from error
         last = int(row[0] or 0)
         if self._read_to.get(session, last) != last:
-            raise StorageError(
-                f"session {session} went on elsewhere since it was read here; open it "
-                "again"
-            )
+            raise _went_on(session)
         return last + 1
 
     def _write(self) -> None:
         if not self._held:
             return
+        db = self._open()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            db.execute("BEGIN IMMEDIATE")
             try:
-                self._db.executemany(
-                    "INSERT INTO events VALUES (?, ?, ?, ?, ?)", self._held
-                )
-                self._db.execute("COMMIT")
+                db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", self._held)
+                db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
                 raise
+        except sqlite3.IntegrityError as error:
+            self._let_go(db)
+            raise self._failed(error) from error
         except sqlite3.Error as error:
             raise self._failed(error) from error
         self._held.clear()
+
+    def _let_go(self, db: sqlite3.Connection) -> None:
+        """Hold back nothing more of sessions that were written to elsewhere.
+
+        Raises:
+            StorageError: those are named; the others are written with the next event.
+        """
+        taken: list[str] = []
+        for session in dict.fromkeys(row[0] for row in self._held):
+            first = next(row[1] for row in self._held if row[0] == session)
+            row = db.execute(
+                "SELECT max(seq) FROM events WHERE session = ?", (session,)
+            ).fetchone()
+            if int(row[0] or 0) >= first:
+                taken.append(session)
+                # the next event finds that there are more than there were
+                self._read_to[session] = first - 1
+                del self._next[session]
+        self._held = [row for row in self._held if row[0] not in taken]
+        if taken:
+            raise _went_on(taken[0])
 
     def _failed(self, error: Exception, what: str = "written") -> StorageError:
         return StorageError(f"the journal {self.path} cannot be {what}: {error}")
@@ -189,8 +153,9 @@ class SqliteJournal:
         """All events of a session, oldest first."""
         with self._lock:
             self._write()
+            db = self._open()
             try:
-                rows = self._db.execute(
+                rows = db.execute(
                     "SELECT seq, at, body FROM events WHERE session = ? ORDER BY seq",
                     (session,),
                 ).fetchall()
@@ -218,8 +183,9 @@ class SqliteJournal:
         """All sessions, the last used first."""
         with self._lock:
             self._write()
+            db = self._open()
             try:
-                rows = self._db.execute(
+                rows = db.execute(
                     "SELECT session, min(at), max(at), count(*), (SELECT body FROM "
                     "events AS e WHERE e.session = events.session AND e.type = "
                     "'message' ORDER BY seq LIMIT 1) FROM events GROUP BY session "
@@ -239,15 +205,81 @@ class SqliteJournal:
         ]
 
     def close(self) -> None:
-        """Write what is held back and close the file."""
+        """Write what is held back and close the file; a second time does nothing."""
         with self._lock:
+            if self._closed:
+                return
             try:
                 self._write()
             finally:
-                self._db.close()
+                self._closed = True
+                self._file.close()
                 self._claims.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # also where it was never opened
+            self.close()
+
+    # --- around a fork -----------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Leave nothing of SQLite open; `after_fork` is to follow."""
+        self._lock.acquire()
+        if not self._closed:
+            with contextlib.suppress(StorageError):  # told with the next event
+                self._write()
+            self._file.close()
+
+    def after_fork(self, *, child: bool) -> None:
+        """Go on; in the child the sessions are still the parent's."""
+        if child:
+            self._held = []
+            self._read_to |= {name: seq - 1 for name, seq in self._next.items()}
+            self._next = {}
+            self._claims = Claims(self._claims.path)
+        self._lock.release()
+
+
+def _went_on(session: str) -> StorageError:
+    return StorageError(
+        f"session {session} went on elsewhere since it was read here; open it again"
+    )
 
 
 def _title(message: Mapping[str, Json]) -> str:
     line = " ".join(str(message.get("content", "")).split())
     return line if len(line) <= 60 else line[:59] + "…"
+
+
+_forked: list[SqliteJournal] = []
+
+
+def _before_fork() -> None:
+    _knowing.acquire()
+    _forked.extend(_known)
+    for journal in _forked:
+        journal.before_fork()
+
+
+def _after_fork(*, child: bool) -> None:
+    for journal in _forked:
+        journal.after_fork(child=child)
+    _forked.clear()
+    _knowing.release()
+
+
+def _write_all() -> None:
+    with _knowing:
+        known = list(_known)
+    for journal in known:
+        with contextlib.suppress(StorageError):  # nobody is left to be told
+            journal.flush()
+
+
+atexit.register(_write_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=partial(_after_fork, child=False),
+        after_in_child=partial(_after_fork, child=True),
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Completion, Prompt
 from neuraxis.models.joining import Joiner
-from neuraxis.sentences import nearest
+from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)
-    names = " or ".join(item if ":" in item else f"{item}:" for item in close)
-    hint = f" Did you mean {names}?" if close else ""
+    hint = did_you_mean([item if ":" in item else f"{item}:" for item in close])
     raise ConfigError(
         f"model {name!r}: expected one of {_FORMS}; there is no kind of model called "
         f"{kind!r}.{hint} Kinds there are: {', '.join(known)}."

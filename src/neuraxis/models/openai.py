@@ -18,6 +18,7 @@ from urllib.parse import urldefrag
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Prompt
+from neuraxis.models.openai_clients import Clients
 from neuraxis.models.openai_http import (
     Failure,
     bad_answer,
@@ -27,12 +28,8 @@ from neuraxis.models.openai_http import (
     refused,
     send,
 )
-from neuraxis.models.openai_refusals import (
-    UNASKED,
-    keeps_constant,
-    refused_part,
-    without,
-)
+from neuraxis.models.openai_mending import UNASKED, keeps_constant, without
+from neuraxis.models.openai_refusals import refused_part
 from neuraxis.models.openai_request import (
     Constant,
     constant_of,
@@ -102,8 +99,7 @@ class OpenAIModel:
         self._options = options or Options()
         self._sleep = sleep
         self._now = now
-        self._client: httpx2.AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._clients = Clients(lambda: new_client(server, self._options))
         self._known: Constant | None = None
         # Parts of the request that this server refuses; None: not known yet.
         self._refuses: tuple[str, ...] | None = None
@@ -118,7 +114,7 @@ class OpenAIModel:
             ModelError: see the tree in `errors.py`.
         """
         key = self._endpoint.key()
-        client = self._open()
+        client = await self._clients.here()
         origin = self._origin if prompt.native_tools else ""
         body = request_body(prompt, self._model, self._options, origin)
         constant = self._constant(prompt)
@@ -150,7 +146,8 @@ class OpenAIModel:
                     left_out.append(part)
                     body = without(body, part)
                     if part not in UNASKED:
-                        yield Chunk(note=f"asked again without {part}: {failure.error}")
+                        because = f"the server refuses {part}: {failure.error}"
+                        yield Chunk(note=f"asked again otherwise: {because}")
                     continue
                 wait = self._wait(failure, attempt, self._now() - started)
                 if wait is None:
@@ -161,18 +158,8 @@ class OpenAIModel:
             await self._sleep(wait)
 
     async def close(self) -> None:
-        """Close the connections. The model may be asked again."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
-
-    def _open(self) -> httpx2.AsyncClient:
-        # Connections belong to the loop that opened them: another loop gets its own.
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client = new_client(self._endpoint, self._options)
-            self._loop = loop
-        return self._client
+        """Close the connections of this loop. The model may be asked again."""
+        await self._clients.close()
 
     def _refused_part(self, failure: Failure, body: dict[str, Json]) -> str:
         """What to leave out after a refusal, here and in each later request."""
@@ -199,9 +186,10 @@ class OpenAIModel:
         """What is the same in the next request, written once; None: it is changed."""
         if self._options.extra.keys() & {"messages", "tools"}:
             return None
-        if self._known is None or not self._known.is_of(prompt):
-            self._known = constant_of(prompt)
-        return self._known
+        known = self._known  # another thread may change it
+        if known is None or not known.is_of(prompt):
+            known = self._known = constant_of(prompt)
+        return known
 
     async def _attempt(
         self, client: httpx2.AsyncClient, content: bytes, key: str, origin: str

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _MOST_ERROR_BYTES = 64 * 1024
 _DRAIN = 0.05  # waited for the connection's last bytes, so that it can be used again
 _PASSING = (408, 409, 429)
+_TELLING = 4
+"""Letters of a key's beginning that are left out; fewer stand in other words, too."""
 _DELAY = pattern(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
 """Google says in the body how long to wait: `google.rpc.RetryInfo`."""
 
@@ -235,8 +237,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def without_key(text: str, key: str) -> str:
-    """The text without the key that a server may have quoted."""
-    return text.replace(key, "[key]") if key else text
+    """The text without the key that a server may have quoted, or a part of it.
+
+    Its words are cut, which may be within the key.
+    """
+    if not key:
+        return text
+    text = text.replace(key, "[key]")
+    for size in range(len(key) - 1, _TELLING - 1, -1):
+        if text.endswith(f"{key[:size]}…"):
+            return f"{text[: -size - 1]}[key]…"
+    return text
 
 
 def _place(location: str) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
 
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.later import dataclass
-from neuraxis.sentences import nearest, quote
+from neuraxis.quoting import did_you_mean, nearest, quote
 from neuraxis.settings import FILE_NAME, Settings, user_dir
 from neuraxis.specs import Json
 
@@ -251,8 +251,8 @@ def options_for(name: str, settings: Settings) -> Options:
             _put(extra, key.split(".")[1:], value)
         elif key not in ("base_url", "key_env") and "." not in key:
             # A dot: the option of another model, whose name goes on after this one.
-            close = nearest(key, (*_READERS, "base_url", "key_env", "extra"))
-            hint = f" Did you mean {close[0]}?" if close else ""
+            known = (*_READERS, "base_url", "key_env", "extra")
+            hint = did_you_mean(nearest(key, known, 1))
             raise ConfigError(
                 f"{where}: unknown option.{hint} Options are: "
                 f"{', '.join(_READERS)}, extra.*, base_url, key_env."

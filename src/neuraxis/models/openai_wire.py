@@ -27,6 +27,8 @@ from neuraxis.specs import Json
 DONE = "[DONE]"
 MOST_TEXT = 300
 """Characters of a server's own message that an error quotes."""
+_DEEPEST = 20
+"""Levels of an error's body that its sentence is looked for in."""
 
 _FINISH: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -344,25 +346,27 @@ def _server_error(error: Json) -> ServerError:
     )
 
 
-def error_message(body: Json) -> str:
+def error_message(body: Json, depth: int = 0) -> str:
     """The sentence in an error's body, short and on one line; empty: there is none."""
+    if depth > _DEEPEST:
+        return ""
     if isinstance(body, str):
         return _one_line(body)
     if isinstance(body, list):
-        items = [error_message(item) for item in cast("list[Json]", body)]
+        items = [error_message(item, depth + 1) for item in cast("list[Json]", body)]
         return _one_line("; ".join(item for item in items if item))
     if isinstance(body, dict):
         fields = cast("dict[str, Json]", body)
         for key in ("error", "message", "detail", "msg", "errors"):
-            if said := error_message(fields.get(key)):
-                place = fields.get("loc")  # FastAPI says there what is wrong
-                return f"{_dotted(place)}: {said}" if place else said
+            if said := error_message(fields.get(key), depth + 1):
+                place = _dotted(fields.get("loc"))  # FastAPI says there what is wrong
+                return _one_line(f"{place}: {said}") if place else said
     return ""
 
 
 def _dotted(place: Json) -> str:
     steps = cast("list[Json]", place) if isinstance(place, list) else [place]
-    return ".".join(str(step) for step in steps)
+    return ".".join(str(step) for step in steps if isinstance(step, str | int))
 
 
 def body_message(raw: bytes, content_type: str) -> str:

@@ -36,7 +36,7 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
-from neuraxis.sentences import nearest, quote
+from neuraxis.quoting import did_you_mean, nearest, quote
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -246,8 +246,7 @@ def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
         )
     for key in value:
         if key not in _KEYS:
-            near = nearest(str(key), _KEYS)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(nearest(str(key), _KEYS, 1))
             raise ConfigError(
                 f"{where}: unknown key {quote(key)}.{hint} Keys are: "
                 f"{', '.join(_KEYS)}. Write JSON that the model is to say as a block "

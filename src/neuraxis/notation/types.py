@@ -15,7 +15,7 @@ from typing import Literal
 from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.notation.shapes import MAKERS, is_key, literal_of, union_of
-from neuraxis.sentences import nearest
+from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.specs import Json
 
 DEEPEST = 32
@@ -291,7 +291,7 @@ def named_type(name: str, path: Path, reading: Reading) -> dict[str, Json]:
     if "." in name and all(part.isidentifier() for part in name.split(".")):
         return {"x-type": name, "not": {}}
     close = nearest(name, [*reading.types.definitions, *BUILTIN_NAMES])
-    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    hint = did_you_mean(close)
     if reading.response and name[:1].isupper() and not close:
         # Real files name their Python classes here without a module. An answer is
         # made by the plugin itself, so not checking it harms nobody.

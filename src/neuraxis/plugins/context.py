@@ -20,6 +20,10 @@ def _no_file(path: str) -> None:
     """Tell nobody."""
 
 
+def _no_warning(text: str) -> None:
+    """Tell nobody."""
+
+
 def _no_assets() -> Sequence[Mapping[str, Json]]:
     return ()
 
@@ -30,7 +34,9 @@ class Context:
 
     `progress(text, fraction)` tells the person how far the command is. A command that
     runs long looks at `cancelled`. `wrote` names a file of the workspace, relative to
-    it. `config` is the plugin's own section. `assets()` lists what the session keeps.
+    it. `warn(text)` is told to the model beside the answer: what it lacks, or holds in
+    another form than asked. `config` is the plugin's own section. `assets()` lists
+    what the session keeps.
     A session that the command makes is held by this one: `Session(within=context)`.
     """
 
@@ -42,6 +48,7 @@ class Context:
     cancelled: threading.Event = field(default_factory=threading.Event)
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = _no_file
+    warn: Callable[[str], None] = _no_warning
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
     outer: object = field(default=None, repr=False)
     """The run around the command, for `within`."""

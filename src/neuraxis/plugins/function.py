@@ -199,13 +199,13 @@ def _plugin(
     config: Mapping[str, Json] | None,
 ) -> Plugin:
     read = [read_function(function) for function in functions]
-    taken: dict[str, str] = {}
+    taken: set[str] = set()
     for built in read:
         if built.spec.name in taken:
             raise bad_function(
                 source or name, f"the command {built.spec.name!r} stands twice"
             )
-        taken[built.spec.name] = ""
+        taken.add(built.spec.name)
     spec = PluginSpec(
         name=name,
         title=name,

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
-from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.plugins.hint_kinds import UNREADABLE, Hint, NoType
+from neuraxis.errors import ManifestError
+from neuraxis.plugins.calling import bad_function
+from neuraxis.plugins.hint_kinds import MAPPINGS, UNREADABLE, Hint, NoType
 from neuraxis.quoting import nearest
 
 RETURN = "return"
@@ -105,15 +106,16 @@ def shown(hint: Hint) -> str:
         return hint.__qualname__
     text = hint.__name__ if _is_function(hint) else repr(hint)
     text = re.sub(r"typing\.|collections\.abc\.", "", text)
-    text = _OBJECTS.sub(r"\1\2", text)
+    return _cut(_OBJECTS.sub(r"\1\2", text))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _FIRST else text[: _FIRST - 1] + "…"
 
 
 def _bad(where: str, name: str, message: str) -> ManifestError:
     place = "what it gives back (->)" if name == RETURN else f"parameter {name!r}"
-    return ManifestError(
-        (ManifestProblem(file=where, line=0, message=f"{place}: {message}"),)
-    )
+    return bad_function(where, f"{place}: {message}")
 
 
 def _is_function(hint: Hint) -> bool:
@@ -127,7 +129,7 @@ def _counted(hint: Hint) -> str:
     name = getattr(origin, "__name__", "list")
     if Ellipsis in typing.get_args(hint):
         return "... stands only last of two, as in tuple[int, ...]"
-    if "apping" in name or "dict" in name:
+    if origin in MAPPINGS:
         first, *rest = parts
         value = " | ".join(dict.fromkeys(rest)) or "Any"
         return f"write {name}[{first}, {value}]: one for the keys, one for the values"
@@ -193,21 +195,22 @@ def _class_for(function: Any) -> str:
 
 def _cause(hint: Hint, error: BaseException) -> str:
     """Why a hint in quotes names nothing, and what to do."""
-    text = hint if isinstance(hint, str) else shown(hint)
+    whole = hint if isinstance(hint, str) else shown(hint)
+    text = _cut(whole)
     if isinstance(error, NameError):
-        name = error.name or text
-        return f"{text}: name {name!r} is not defined. {_missing(name)}"
-    first = str(error).partition("\n")[0]
-    if any(word in text for word in ("any |", "| any", "any|", "|any")):
+        name = error.name or whole
+        return f"{text}: name {_cut(name)!r} is not defined. {_missing(name)}"
+    first = str(error).partition("\n")[0][:200]
+    if any(word in whole for word in ("any |", "| any", "any|", "|any")):
         return f"{text}: any is a function; write {_ANY} instead"
     if isinstance(error, AttributeError):
         return f"{text}: {first}. Write a name that is there"
     if isinstance(error, SyntaxError) or not text.strip():
         return f"{text!r}: expected a type, such as str, int | None or list[str]"
     if "must evaluate to types" in first:
-        inside = text.strip("()[] ").replace(", ", " | ")
+        inside = _cut(whole.strip("()[] ").replace(", ", " | "))
         return f"{text}: expected a type; write {inside}, or tuple[...] for one of each"
-    if "Optional" in text:
+    if "Optional" in whole:
         return f"{text}: {first} Write, say, int | str | None"
     return f"{text}: the type hint cannot be resolved: {first}"
 

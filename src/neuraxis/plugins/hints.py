@@ -322,12 +322,22 @@ def _object(
     schema["additionalProperties"] = False
     used: dict[str, Json] = {}
     _used_defs(properties, defs.schemas, used)
-    if "x-type" in repr([properties, used]) and not typing.is_typeddict(hint):
+    if not typing.is_typeddict(hint) and _has_opaque([properties, used]):
         # no JSON makes such an object whole
         schema[CLASS_KEY] = f"{hint.__module__}.{hint.__qualname__}"
     if "$ref" not in repr(properties):
         _flat[hint] = schema
     return ref
+
+
+def _has_opaque(value: Json) -> bool:
+    """Whether it holds the schema of what JSON cannot say; a text may say "x-type"."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        if "x-type" in entries and isinstance(entries["x-type"], str):
+            return True
+        return any(map(_has_opaque, entries.values()))
+    return isinstance(value, list) and any(map(_has_opaque, cast("list[Json]", value)))
 
 
 def _opaque(hint: Hint) -> dict[str, Json]:

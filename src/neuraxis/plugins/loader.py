@@ -31,7 +31,7 @@ from neuraxis.plugins.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.hints import understand
 from neuraxis.plugins.instances import make_instance
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
-from neuraxis.sentences import nearest
+from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.specs import CommandSpec, PluginSpec
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
     close = (own,) if own in names else nearest(name, (*names, *_beside(name)))
-    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    hint = did_you_mean(close)
     listed = ", ".join(names) or "none"
     raise ConfigError(
         f"plugin {name!r}: there is no such file, no such folder and no such name."
@@ -148,8 +148,8 @@ def installed() -> tuple[EntryPoint, ...]:
 def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
     names = builtin_names()
     if name not in names:
-        close = nearest(name, names)
-        hint = f" Did you mean neuraxis:{close[0]}?" if close else ""
+        close = nearest(name, names, 1)
+        hint = did_you_mean([f"neuraxis:{folder}" for folder in close])
         raise ConfigError(
             f"plugin 'neuraxis:{name}': no plugin of that name comes with the package."
             f"{hint} Those that do: {', '.join(names) or 'none'}"

@@ -10,7 +10,7 @@ from typing import Any
 from neuraxis.errors import ConfigError
 from neuraxis.marks import FLAGS
 from neuraxis.plugins.additions import KINDS
-from neuraxis.sentences import nearest, quote
+from neuraxis.quoting import did_you_mean, nearest, quote
 
 
 def check_marking(
@@ -39,8 +39,7 @@ def check_marking(
         raise ConfigError(f"@command: expected a function, got {quote(function)}{hint}")
     for name, value in options.items():
         if name not in known:
-            close = nearest(name, known)
-            hint = f" Did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(nearest(name, known, 1))
             listed = ", ".join(known)
             raise ConfigError(
                 f"@command: there is no option {name!r}.{hint} Options are: {listed}"

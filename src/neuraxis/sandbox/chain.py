@@ -41,6 +41,7 @@ _log = logging.getLogger(__name__)
 AUTOMATIC = ("bubblewrap", "landlock", "seatbelt")
 """In the order of their strength."""
 ON_REQUEST = ("docker", "wasi")
+MODES = ("auto", *AUTOMATIC, *ON_REQUEST, "none")
 VARIABLE = "NEURAXIS_SANDBOX"
 _BACK_ENDS = {
     "bubblewrap": bubblewrap.prepare,
@@ -68,15 +69,16 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
     if mode == "none":
         if not allow_none or os.environ.get(VARIABLE) != "none":
             raise CannotStart(
-                "running without a sandbox needs both the setting sandbox.mode = "
-                f'"none" and the environment variable {VARIABLE}=none'
+                'running without a sandbox needs the settings sandbox.mode = "none" '
+                "and sandbox.allow_none = true, and the environment variable "
+                f"{VARIABLE}=none"
             )
         _log.warning("a script runs without a sandbox: %s=none", VARIABLE)
         return "none"
     if mode in ON_REQUEST:
         return mode
     if mode != "auto" and mode not in AUTOMATIC:
-        known = ", ".join(("auto", *AUTOMATIC, *ON_REQUEST, "none"))
+        known = ", ".join(MODES)
         raise CannotStart(f"{mode!r} is no kind of sandbox; expected one of {known}")
     tried: list[str] = []
     for kind in AUTOMATIC if mode == "auto" else (mode,):

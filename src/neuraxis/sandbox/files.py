@@ -20,10 +20,13 @@ import contextlib
 import os
 import stat
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 from neuraxis.later import dataclass
-from neuraxis.sandbox.paths import FileRefused, parts_of, relative_hint
+from neuraxis.quoting import nearest
+from neuraxis.sandbox.paths import FileRefused, is_ordinary, parts_of, relative_hint
 from neuraxis.sandbox.tree import (
     FLAGS,
     Folder,
@@ -50,6 +53,8 @@ __all__ = [
 MIB = 1024 * 1024
 READ_LIMIT = 10 * MIB
 SCRIPT_LIMIT = MIB
+_NEAR = 1000
+"""Names that are looked at for a hint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,13 +238,32 @@ def _open_file(folder: Folder, part: str, shown: str) -> int:
             check_plain(folder.path / part, shown)
         return os.open(folder.name(part), flags, dir_fd=folder.fd)
     except FileNotFoundError:
-        raise FileRefused(f"{shown!r}: there is no such file.") from None
+        raise FileRefused(
+            f"{shown!r}: there is no such file.{_near(folder, part)}"
+        ) from None
     except OSError as error:
         found = lstat(folder, part)
         why = error.strerror or "refused"
         if found is not None and stat.S_ISLNK(found.st_mode):
             why = "it is a link, and links are not followed"
         raise FileRefused(f"{shown!r} could not be opened: {why}.") from None
+
+
+def _near(folder: Folder, part: str) -> str:
+    """A hint at files of the folder with a similar name."""
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            names = [entry.name for entry in islice(entries, _NEAR)]
+    except OSError:
+        return ""
+    names = sorted(name for name in names if is_ordinary(name))
+    if any(normalize("NFC", name) == normalize("NFC", part) for name in names):
+        return (
+            " There is one whose name looks the same but is made of other letters "
+            "(Unicode); refer to its name in the answer of list_files."
+        )
+    close = " or ".join(map(repr, nearest(part, names)))
+    return f" Did you mean {close}?" if close else ""
 
 
 # --- writing -------------------------------------------------------------------

@@ -45,6 +45,11 @@ TEXT_TYPES = (
     "application/javascript",
     "application/yaml",
     "application/x-yaml",
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/x-javascript",
+    "application/csv",
+    "application/toml",
     "application/*+json",
     "application/*+xml",
 )
@@ -57,7 +62,7 @@ Connector = Callable[[str, int, float], socket.socket]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may cost. `content_types` None: any."""
+    """What one request may cost. `content_types` None: any; "": none is said."""
 
     seconds: float = 20.0
     connect_seconds: float = 5.0
@@ -239,7 +244,7 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
         if kind == pattern or (star and kind.startswith(start) and kind.endswith(end)):
             return
     wanted = "text (HTML, plain text, Markdown, JSON, XML)"
-    if allowed is not TEXT_TYPES:
+    if not set(TEXT_TYPES) <= set(allowed):
         wanted = ", ".join(allowed)
     raise RequestRefused(
         f"{url.host} sent {_plain(kind) or 'no content type'}; only {wanted} is read."

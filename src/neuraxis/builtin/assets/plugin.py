@@ -34,6 +34,8 @@ LINE = 2_000
 MATCH = 300
 """Characters of a line that is shown for a match."""
 KEYS = 50
+NAME = 80
+"""Characters of a field's name."""
 
 
 def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
@@ -185,9 +187,7 @@ def describe_asset(asset: Any) -> dict[str, Json]:
         told["lines"] = lines_of(value).total
     elif isinstance(value, Mapping):
         fields = cast("Mapping[Any, Any]", value)
-        told["fields"] = {
-            str(key)[:80]: describe(item) for key, item in list(fields.items())[:KEYS]
-        }
+        told["fields"] = _fields(list(fields.items())[:KEYS])
         if len(fields) > KEYS:
             told["more_fields"] = len(fields) - KEYS
     elif isinstance(value, list | tuple):
@@ -201,6 +201,19 @@ def describe_asset(asset: Any) -> dict[str, Json]:
         told["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
         if len(schema) > KEYS:
             told["more_columns"] = [name for name, _ in schema[KEYS : KEYS + 100]]
+    return told
+
+
+def _fields(entries: Sequence[tuple[Any, Any]]) -> dict[str, Json]:
+    """What each field holds; a long name is cut, and says so."""
+    told: dict[str, Json] = {}
+    for number, (key, item) in enumerate(entries):
+        name = str(key)
+        if len(name) > NAME:
+            name = f"{name[:NAME]}… ({len(name)} characters)"
+        while name in told:  # two that begin alike
+            name = f"{name} #{number + 1}"
+        told[name] = describe(item)
     return told
 
 

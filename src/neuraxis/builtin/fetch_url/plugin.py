@@ -23,6 +23,8 @@ part grows with the square of the page, that of the conversion does not."""
 MOST_ENTITIES = 50_000
 """Beyond them the time to read them would grow with their square; see `_read_html`."""
 
+_TYPES = (*requests.TEXT_TYPES, "")
+"""Without a type, the body says itself whether it is HTML, as to a browser."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""",
@@ -40,6 +42,21 @@ _DROPPED = re.compile(
 _FRAMESET = re.compile(r"</?frameset\b[^<>]*>", re.IGNORECASE)
 _FRAME = re.compile(
     r"""<frame\b[^<>]*?\ssrc\s*=\s*["']?([^"'\s<>]+)[^<>]*>""", re.IGNORECASE
+)
+_HEAD = 200_000
+"""Characters that the title is looked for in."""
+_TITLE = re.compile(r"<title\b[^<>]*>([^<]{1,2000})", re.IGNORECASE)
+# No blank and no comment is tried twice: a page must not hold the reader up.
+_LEADS_ON = re.compile(
+    r"""<meta\b[^<>]*?\scontent\s*+=\s*+["']?\s*+\d\s*+[;,]\s*+url\s*+=\s*+["']?"""
+    r"""([^"'\s<>]+)[^<>]*>""",
+    re.IGNORECASE,
+)
+"""A page that is another one within ten seconds."""
+_BEGINS_AS_HTML = re.compile(
+    rb"(?:\s++|<!--(?>.*?-->))*+"
+    rb"<(?:!doctype html|html|head|body|meta|title|script|div|p|h1|table)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -59,7 +76,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
     try:
         answer = requests.fetch(
             url,
-            limits=requests.Limits(body_bytes=MOST_BYTES),
+            limits=requests.Limits(body_bytes=MOST_BYTES, content_types=_TYPES),
             allowed_hosts=context.allowed_hosts,
             cancelled=context.cancelled,
         )
@@ -74,33 +91,64 @@ def fetch(url: str, context: Context) -> dict[str, str]:
             f"The page has more than {MOST_BYTES} bytes, and is handed on whole or not "
             "at all. Fetch another page with less, or a part of it."
         )
+    is_html = _is_html(answer)
+    text = _decode(answer, is_html)
+    if not is_html and "\0" in text:
+        raise CommandError(
+            f"{_host(answer)} sent {len(answer.body)} bytes that are no text, as "
+            f"{answer.content_type or 'something without a type'}."
+        )
+    if answer.status == 206:
+        context.warn("The server sent a part of the page only.")
+    if not is_html:
+        if not text.strip():
+            context.warn(f"{_host(answer)} sent no text ({answer.status}).")
+        return {"output": text}
+    return _page(text, answer, context)
+
+
+def _page(html: str, answer: requests.Response, context: Context) -> dict[str, str]:
+    """The page as Markdown and, where it has one, its title."""
     try:
-        text = _markdown(answer)
+        text = _read_html(html, answer.url).strip()
     except MissingExtra as error:
         raise CommandError(str(error)) from None
-    return {"output": text}
+    if not text:
+        scripts = "<script" in html.lower()
+        context.warn(
+            "The page holds no text"
+            + (
+                "; scripts may make it in a browser, and are not run."
+                if scripts
+                else "."
+            )
+        )
+    found = _TITLE.search(_DROPPED.sub(" ", html[:_HEAD]))
+    title = " ".join(unescape(found[1]).split()) if found else ""
+    return {"output": text, "title": title} if title else {"output": text}
+
+
+def _is_html(answer: requests.Response) -> bool:
+    if answer.content_type:
+        return answer.content_type in _HTML
+    return _BEGINS_AS_HTML.match(answer.body[:4096]) is not None
 
 
 def _host(answer: requests.Response) -> str:
     return answer.url.split("/")[2]
 
 
-def _markdown(answer: requests.Response) -> str:
-    text = _decode(answer)
-    if answer.content_type in _HTML:
-        return _read_html(text, answer.url).strip()
-    return text
-
-
-def _decode(answer: requests.Response) -> str:
+def _decode(answer: requests.Response, is_html: bool) -> str:
     """The body as text: byte order mark, header, what it says itself, then UTF-8."""
     body = answer.body
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body.decode(name, errors="replace")
     names = [answer.charset]
-    if answer.content_type in _HTML and (found := _META.search(body[:4096])):
-        names.append(found[1].decode("ascii"))
+    if is_html and (found := _META.search(body[:4096])):
+        name = found[1].decode("ascii")
+        # what could be read to find it here, is not in UTF-16 (WHATWG)
+        names.append("utf-8" if name.lower().startswith("utf-16") else name)
     if answer.content_type.endswith("xml") and (found := _XML.match(body[:400])):
         names.append(found[1].decode("ascii"))
     for name in names:
@@ -145,6 +193,7 @@ def _from_html(html: str, url: str) -> str:
     html = _DROPPED.sub(" ", html)
     # the pages of a frameset are links, as that of an iframe is
     html = _FRAME.sub(r'<p><a href="\1">frame</a></p>', _FRAMESET.sub(" ", html))
+    html = _LEADS_ON.sub(r'<p><a href="\1">The page leads on</a></p>', html)
     options = converter.ConversionOptions(
         base_url=url, extract_metadata=False, skip_images=True, max_depth=200
     )

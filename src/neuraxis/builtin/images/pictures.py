@@ -6,6 +6,7 @@ An array is a picture of height x width, or height x width x 1, 3 or 4, of bytes
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 from neuraxis.builtin.extras import needed
@@ -37,7 +38,9 @@ def numpy() -> Any:
     return needed("numpy", "images", "Working with arrays")
 
 
-def opened(data: bytes, most_pixels: int) -> Any:
+def opened(
+    data: bytes, most_pixels: int, warn: Callable[[str], None] = lambda text: None
+) -> Any:
     """The picture that a file's bytes are, upright, its first frame.
 
     Its size is looked at before it is unpacked: a small file may hold a huge picture.
@@ -55,6 +58,7 @@ def opened(data: bytes, most_pixels: int) -> Any:
         width, height = picture.size
         check_size(width, height, most_pixels)
         picture.load()
+        frames: int = getattr(picture, "n_frames", 1)
         upright = pillow("ImageOps").exif_transpose(picture)
     except problems as error:
         first = str(error).partition("\n")[0].replace(" <_io.BytesIO object", "")
@@ -64,6 +68,8 @@ def opened(data: bytes, most_pixels: int) -> Any:
         raise CommandError(
             f"The file cannot be read as a picture ({known}): {first[:200]}."
         ) from None
+    if frames > 1:
+        warn(f"The file is a film of {frames} pictures; only the first is opened.")
     # a plain picture, without the file it came from
     return upright.copy() if upright.mode != "P" else upright.convert("RGBA")
 

@@ -22,11 +22,15 @@ def open_image(file_path: str, context: Context) -> Any:
     pictures.pillow()
     limit = workspace.number(context, "images.file_bytes", FILE_BYTES)
     most = workspace.number(context, "images.pixels", pictures.MOST_PIXELS)
-    return pictures.opened(workspace.read(context, file_path, limit), most)
+    data = workspace.read(context, file_path, limit)
+    return pictures.opened(data, most, context.warn)
 
 
 def crop_image(
-    img_data: Any, cut_polygons: Any = None, box: list[float] | None = None
+    img_data: Any,
+    cut_polygons: Any = None,
+    box: list[float] | None = None,
+    context: Context = workspace.NOBODY,
 ) -> dict[str, Any]:
     """Cut areas out of a picture, in the kind that was given: picture or array."""
     picture = pictures.picture_of(img_data)
@@ -38,6 +42,13 @@ def crop_image(
         raise CommandError("Expected cut_polygons or box: nothing says what to cut.")
     if len(areas) > MOST_AREAS:
         raise CommandError(f"{len(areas)} areas: at most {MOST_AREAS} in one call.")
+    beyond = [area for area in areas if not _is_within(picture, area)]
+    if beyond:
+        context.warn(
+            f"{len(beyond)} of {len(areas)} areas reach beyond the picture of "
+            f"{picture.width}x{picture.height}, such as {_shown(beyond[0])}: only what "
+            "lies in it is cut out."
+        )
     cropped: list[Any] = []
     pixels = 0
     for area in areas:
@@ -108,6 +119,12 @@ def _cut(picture: Any, area: list[Point]) -> Any:
     pictures.pillow("ImageDraw").Draw(mask).polygon(moved, fill=255)
     part.putalpha(mask)
     return part
+
+
+def _is_within(picture: Any, area: list[Point]) -> bool:
+    return all(
+        -1 < x < picture.width + 1 and -1 < y < picture.height + 1 for x, y in area
+    )
 
 
 def _is_box(area: list[Point]) -> bool:

@@ -6,18 +6,27 @@ the process, and two commands at once would draw into each other's.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
-from functools import partial
+from datetime import date, datetime, time
 from typing import Any
 
 from neuraxis.builtin.extras import needed
+from neuraxis.builtin.plots import letters
 from neuraxis.builtin.tables.frames import check_columns, frame_of, library, told
+from neuraxis.builtin.workspace import NOBODY
 from neuraxis.errors import CommandError
+from neuraxis.plugins.context import Context
 
 MOST_POINTS = 1_000_000
 MOST_BARS = 200
 MOST_BINS = 1000
+FEW = 60
+"""Values of a line that are shown as points, too."""
+MOST_IN_LEGEND = 8
+MOST_BAR_LABELS = 50
+_MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$"
+_STROKES = ("-", "--", ":", "-.")
 MOST_LABELS = 30
 """Texts along the bottom; more could not be read, and each costs milliseconds."""
 DPI = 100
@@ -25,27 +34,39 @@ _Names = str | list[str]
 
 
 def plot_line(
-    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+    context: Context = NOBODY,
 ) -> Any:
     """Lines of one or more columns over another."""
-    return _over(table, x, y, (width, height, title), lambda axes: axes.plot)
+    return _over(table, x, y, (width, height, title), _line, context)
 
 
 def plot_scatter(
-    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+    context: Context = NOBODY,
 ) -> Any:
     """A point for each row."""
-    return _over(
-        table,
-        x,
-        y,
-        (width, height, title),
-        lambda axes: partial(axes.scatter, s=12),
-    )
+    return _over(table, x, y, (width, height, title), _points, context)
 
 
 def plot_bar(
-    table: Any, x: str, y: _Names, title: str = "", width: int = 800, height: int = 500
+    table: Any,
+    x: str,
+    y: _Names,
+    title: str = "",
+    width: int = 800,
+    height: int = 500,
+    context: Context = NOBODY,
 ) -> Any:
     """A bar for each row; side by side for several columns."""
     frame, names = _columns(table, x, y, MOST_BARS)
@@ -60,8 +81,12 @@ def plot_bar(
             broad,
             label=_plain(name),
         )
-    _label(axes, places, [_text(item) for item in frame[x].to_list()])
-    return _picture(figure, axes, x, names)
+    if any(value < 0 for name in names for value in _numbers(frame, name)):
+        axes.axhline(0, color="black", linewidth=0.8)
+    step = -(-frame.height // MOST_BAR_LABELS)
+    labels = [_text(item) for item in _days(frame[x]).to_list()]
+    _label(axes, places[::step], labels[::step])
+    return _picture(figure, axes, x, names, context)
 
 
 def plot_histogram(
@@ -71,6 +96,7 @@ def plot_histogram(
     title: str = "",
     width: int = 800,
     height: int = 500,
+    context: Context = NOBODY,
 ) -> Any:
     """How often the values of a column fall into each of some ranges."""
     frame = frame_of(table)
@@ -89,7 +115,7 @@ def plot_histogram(
         axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
     except ValueError as error:  # numbers so near to each other, or so large
         raise CommandError(f"The column {column!r} cannot be drawn: {error}") from None
-    return _picture(figure, axes, column, ["count"])
+    return _picture(figure, axes, column, ["count"], context)
 
 
 def _over(
@@ -97,16 +123,55 @@ def _over(
     x: str,
     y: _Names,
     shape: tuple[int, int, str],
-    pen: Callable[[Any], Callable[..., object]],
+    pen: Callable[..., None],
+    context: Context,
 ) -> Any:
-    """The columns `y`, each drawn over `x` by what `pen` takes of the axes."""
+    """The columns `y`, each drawn over `x` by `pen`."""
     frame, names = _columns(table, x, y)
+    moments = _moments(frame[x])
+    frame = frame.with_columns(moments)
+    if pen is _line and moments.dtype.is_temporal():
+        frame = frame.sort(x, maintain_order=True)  # time does not run back
     figure, axes = _figure(*shape)
     across = _across(axes, frame[x])
-    draw = pen(axes)
-    for name in names:
-        draw(across, _numbers(frame, name), label=_plain(name))
-    return _picture(figure, axes, x, names)
+    for number, name in enumerate(names):
+        pen(axes, across, _numbers(frame, name), label=_plain(name), number=number)
+    return _picture(figure, axes, x, names, context)
+
+
+def _line(
+    axes: Any, across: list[Any], values: list[float], label: str, number: int
+) -> None:
+    stroke = _STROKES[number // 10 % len(_STROKES)]  # there are ten colours
+    # one value between gaps is no line; where there are few, each is a point, too
+    marker = "." if len(values) <= FEW else ""
+    axes.plot(across, values, label=label, linestyle=stroke, marker=marker)
+
+
+def _points(
+    axes: Any, across: list[Any], values: list[float], label: str, number: int
+) -> None:
+    axes.scatter(across, values, label=label, s=12)
+
+
+def _moments(column: Any) -> Any:
+    """A column of texts that are all dates, as dates: JSON has no others."""
+    polars = library()
+    if column.dtype != polars.String or column.null_count() == column.len():
+        return column
+    for kind, form in ((polars.Date, r"^\d{4}-\d\d-\d\d$"), (polars.Datetime, _MOMENT)):
+        if column.str.contains(form).all():
+            found = column.str.strptime(kind, strict=False)
+            return found if found.null_count() == column.null_count() else column
+    return column
+
+
+def _days(column: Any) -> Any:
+    """Moments that are all midnight, as days."""
+    polars = library()
+    if not isinstance(column.dtype, polars.Datetime):
+        return column
+    return column.dt.date() if (column.dt.time() == time()).all() else column
 
 
 def _across(axes: Any, column: Any) -> list[Any]:
@@ -125,6 +190,9 @@ def _across(axes: Any, column: Any) -> list[Any]:
             "dates, times or texts."
         )
     if column.dtype.is_numeric() or column.dtype.is_temporal():
+        if column.dtype.is_integer():  # no year is 2019.5
+            ticker = needed("matplotlib.ticker", "plots", "Drawing a plot")
+            axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
         return column.to_list()
     texts = ["" if item is None else str(item) for item in column.to_list()]
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
@@ -165,6 +233,11 @@ def _columns(
         )
     if not frame.height:
         raise CommandError("The table has no rows: there is nothing to draw.")
+    if all(frame[name].null_count() == frame.height for name in names):
+        raise CommandError(
+            f"All cells of {' and '.join(names[:5])} are empty: there is nothing to "
+            "draw."
+        )
     return frame, names
 
 
@@ -193,21 +266,32 @@ def _figure(width: int, height: int, title: str) -> tuple[Any, Any]:
     )
     axes = figure.add_subplot()
     if title:
-        axes.set_title(_plain(title))
+        lines = textwrap.wrap(title, max(20, width // 9))
+        axes.set_title("\n".join(_plain(line) for line in lines))
     return figure, axes
 
 
-def _picture(figure: Any, axes: Any, across: str, names: Sequence[str]) -> Any:
+def _picture(
+    figure: Any, axes: Any, across: str, names: Sequence[str], context: Context
+) -> Any:
     """The figure as a picture that the commands of `images` take."""
     agg = needed("matplotlib.backends.backend_agg", "plots", "Drawing a plot")
     image = needed("PIL.Image", "plots", "Drawing a plot")
     axes.set_xlabel(_plain(across))
     if len(names) == 1:
         axes.set_ylabel(_plain(names[0]))
-    else:
+    elif len(names) <= MOST_IN_LEGEND:
         axes.legend()
+    else:  # beside the plot, since it would hide the lines
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
+    for axis in (axes.xaxis, axes.yaxis):
+        form = axis.get_major_formatter()
+        if hasattr(form, "set_powerlimits"):  # 1000000, and not 1.0 with 1e6 far off
+            form.set_powerlimits((-4, 12))
+            form.set_useOffset(False)
     canvas = agg.FigureCanvasAgg(figure)
     try:
+        letters.fit(figure, context.warn)
         canvas.draw()
     except (ValueError, OverflowError) as error:  # no axis holds the year 9999
         raise CommandError(f"The plot cannot be drawn: {error}") from None

@@ -7,6 +7,7 @@ A call has no way to change any of them.
 
 from __future__ import annotations
 
+from neuraxis.builtin.python_file import hints
 from neuraxis.builtin.workspace import number
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import files
@@ -27,9 +28,7 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
     if outcome.stderr:
         result["stderr"] = outcome.stderr
     if not outcome.ok:
-        result["error"] = outcome.reason or _last_line(
-            outcome.stderr, outcome.exit_code
-        )
+        result["error"] = outcome.reason or _error(outcome, script, context)
     return result
 
 
@@ -42,7 +41,7 @@ def _run(script: str, context: Context) -> Outcome:
             seconds=number(context, "sandbox.seconds", int(usual.seconds)),
             memory=number(context, "sandbox.memory", usual.memory),
         ),
-        network=settings.get("sandbox.network") in (True, "true", "1"),
+        network=_has_network(context),
         mode=str(settings.get("sandbox.mode", "auto")),
         cancelled=context.cancelled,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
@@ -51,8 +50,17 @@ def _run(script: str, context: Context) -> Outcome:
     )
 
 
-def _last_line(stderr: str, exit_code: int | None) -> str:
-    """The line of a traceback that says what happened."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    said = f": {lines[-1][:500]}" if lines else "."
-    return f"The script ended with the exit code {exit_code}{said}"
+def _error(outcome: Outcome, script: str, context: Context) -> str:
+    """The line of a traceback that says what happened, and what to do about it."""
+    ended = hints.ended(outcome.exit_code)
+    lines = [line.strip() for line in outcome.stderr.splitlines() if line.strip()]
+    if not lines:
+        return f"{ended}."
+    network = _has_network(context)
+    more = hints.hint(lines[-1], script, context.workspace, network)
+    text = f"{ended}: {lines[-1][:500]}"
+    return f"{text.rstrip('.')}. {more}" if more else text
+
+
+def _has_network(context: Context) -> bool:
+    return context.settings.get("sandbox.network") in (True, "true", "1")

@@ -7,7 +7,7 @@ did not change. Polars is untyped here, since it may not be installed.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -84,13 +84,19 @@ def _with_index(frame: Any) -> Any:
     return frame.reset_index(level=levels) if levels else frame
 
 
-def parse(data: bytes, ending: str, separator: str, most: int = MOST_ROWS) -> Any:
-    """The table that a file's bytes are.
+def parse(
+    data: bytes,
+    ending: str,
+    separator: str,
+    most: int = MOST_ROWS,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Any:
+    """The table that a file's bytes are; `warn` is told what became text.
 
     Raises:
         CommandError: they are none, or more than `most` rows.
     """
-    return table_files.read_frame(library(), data, ending, separator, most)
+    return table_files.read_frame(library(), data, ending, separator, most, warn)
 
 
 def written(frame: Any, ending: str) -> bytes:
@@ -166,10 +172,15 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             close = nearest(name, known)
-            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            hint = f" Did you mean {' or '.join(map(_named, close))}?" if close else ""
             more = f", … ({len(known) - 30} more)" if len(known) > 30 else ""
-            listed = ", ".join(known[:30]) + more
+            listed = ", ".join(map(_named, known[:30])) + more
             raise CommandError(
                 f"The table has no column {name!r}.{hint} Its columns: "
                 f"{listed or 'none'}."
             )
+
+
+def _named(name: str) -> str:
+    """A column's name; in quotes where blanks are a part of it."""
+    return name if name and name == name.strip() else repr(name)

@@ -31,7 +31,8 @@ def read_table(
     limit = workspace.number(context, "tables.file_bytes", FILE_BYTES)
     data = workspace.read(context, file_path, limit)
     most = workspace.number(context, "tables.rows", frames.MOST_ROWS)
-    frame = frames.parse(data, workspace.ending(file_path), separator, most)
+    ending = workspace.ending(file_path)
+    frame = frames.parse(data, ending, separator, most, context.warn)
     return select_columns(frame, columns) if columns else frame
 
 

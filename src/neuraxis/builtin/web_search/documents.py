@@ -16,10 +16,13 @@ import re
 import sqlite3
 from pathlib import Path, PurePosixPath
 
+from neuraxis.assets.encodings import text_of
 from neuraxis.builtin.web_search.providers import Hit
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
+from neuraxis.quoting import listed
 from neuraxis.sandbox import files
+from neuraxis.sentences import quote
 from neuraxis.settings import user_dir
 
 MOST_FILES = 20_000
@@ -123,8 +126,14 @@ def _prepare(index: sqlite3.Connection) -> sqlite3.Connection:
 
 def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
     """Bring the index up to the files: new and changed are read, gone are dropped."""
-    listing = files.list_files(folder, most=MOST_FILES).files
-    names = [name for name in listing if name.lower().endswith(_SUFFIXES)]
+    listing = files.list_files(folder, most=MOST_FILES)
+    if listing.more:
+        context.warn(
+            f"The folder has more than {MOST_FILES} files; those beyond were not "
+            "searched."
+        )
+    names = [name for name in listing.files if name.lower().endswith(_SUFFIXES)]
+    large: list[str] = []
     known = {
         path: (number, changed, size)
         for number, path, changed, size in index.execute(
@@ -142,6 +151,8 @@ def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
             except OSError:
                 continue
             state = (found.st_mtime_ns, found.st_size)
+            if found.st_size > MOST_BYTES:
+                large.append(quote(name))
             if name in known and known[name][1:] == state:
                 continue
             if name in known:
@@ -149,6 +160,11 @@ def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
             if done % 200 == 199:
                 context.progress(f"indexing {folder.name}", done / len(names))
             _add(index, folder, name, state)
+    if large:
+        context.warn(
+            f"Not searched, since they have more than {MOST_BYTES} bytes: "
+            f"{listed(large, 5)}."
+        )
 
 
 def _drop(index: sqlite3.Connection, number: int) -> None:
@@ -160,9 +176,11 @@ def _add(
     index: sqlite3.Connection, folder: Path, name: str, state: tuple[int, int]
 ) -> None:
     try:
-        text = files.read_text(folder, name, limit=MOST_BYTES)
+        found = text_of(files.read_bytes(folder, name, limit=MOST_BYTES))
     except files.FileRefused:
-        text = ""  # binary, too large or linked: known, so that it is not read again
+        found = None
+    # binary, too large or linked: known, so that it is not read again
+    text = found[0] if found else ""
     title, body = _title_and_body(name, text)
     number = index.execute(
         "insert into file (path, changed, size) values (?, ?, ?)", (name, *state)

@@ -10,8 +10,10 @@ from neuraxis.builtin.web_search import documents, providers
 from neuraxis.builtin.web_search.providers import Hit
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
+from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
+PROVIDERS = ("google", "searxng", "documents", "ddgs")
 SET_UP = (
     "No search provider is set up. In neuraxis.toml, under [search], set one of: "
     'provider = "documents" and folder = "FOLDER" (searches files of this computer); '
@@ -57,21 +59,25 @@ def _provider(context: Context) -> str:
     """The provider that was named, else the first that has what it needs."""
     settings = context.settings
     named = settings.get("search.provider")
-    known = ("google", "searxng", "documents", "ddgs")
     if named is not None:
-        if named not in known:
+        if named not in PROVIDERS:
             raise CommandError(
                 f"The setting search.provider is {named!r}; it can be one of "
-                f"{', '.join(known)}."
+                f"{', '.join(PROVIDERS)}."
             )
         return str(named)
-    if providers.google_key(context) and settings.get("search.engine"):
+    if found := provider_of(settings):
+        return found
+    raise CommandError(SET_UP)
+
+
+def provider_of(settings: Settings) -> str:
+    """The first provider that has what it needs, where none is named; empty: none."""
+    if providers.google_key(settings) and settings.get("search.engine"):
         return "google"
     if settings.get("search.url"):
         return "searxng"
-    if settings.get("search.folder"):
-        return "documents"
-    raise CommandError(SET_UP)
+    return "documents" if settings.get("search.folder") else ""
 
 
 def _most(context: Context) -> int:

@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox import requests
+from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 _GOOGLE = "https://www.googleapis.com/customsearch/v1"
@@ -32,22 +33,23 @@ class Hit:
     snippet: str
 
 
-def google_key(context: Context) -> str | None:
+def google_key(settings: Settings) -> str | None:
     """The key, from the variable that `search.key_env` names."""
-    name = context.settings.get("search.key_env", "GOOGLE_API_KEY")
+    name = settings.get("search.key_env", "GOOGLE_API_KEY")
     return os.environ.get(str(name)) or None
 
 
 def google(query: str, most: int, context: Context) -> list[Hit]:
     """Google's Programmable Search Engine (a key and an engine id are needed)."""
-    key, engine = google_key(context), context.settings.get("search.engine")
+    settings = context.settings
+    key, engine = google_key(settings), settings.get("search.engine")
     if not key or not engine:
-        name = context.settings.get("search.key_env", "GOOGLE_API_KEY")
+        name = settings.get("search.key_env", "GOOGLE_API_KEY")
         raise CommandError(
             f"Searching with google needs a key in the environment variable {name} "
             "and the setting search.engine (the id of the search engine)."
         )
-    base = str(context.settings.get("search.google_url", _GOOGLE))
+    base = str(settings.get("search.google_url", _GOOGLE))
     asked = {"key": key, "cx": engine, "q": query, "num": min(most, 10)}
     tree = _ask(base, asked, "google", context)
     return _read(tree.get("items"), ("title", "link", "snippet"))

@@ -1,0 +1,110 @@
+"""The arguments of `neuraxis call`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuraxis.cli.main import cli
+from neuraxis.errors import ConfigError
+
+PLUGIN = '''\
+from neuraxis import command
+
+
+@command(effects="none")
+def take(
+    text: str,
+    flag: bool = False,
+    numbers: list[int] | None = None,
+    model: str = "",
+) -> dict[str, object]:
+    """Gives back what it was given.
+
+    Args:
+        text: any text.
+    """
+    return {"text": text, "flag": flag, "numbers": numbers, "model": model}
+'''
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taking.py").write_text(PLUGIN, encoding="utf-8")
+    return tmp_path
+
+
+def call(*arguments: str, stdin: str = "") -> Result:
+    given = ("call", "-p", "taking.py", "take", *arguments)
+    return CliRunner().invoke(cli, given, input=stdin, standalone_mode=False)
+
+
+def given(*arguments: str, stdin: str = "") -> dict[str, Any]:
+    done = call(*arguments, stdin=stdin)
+    assert done.return_value == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_text_comes_from_a_file_from_standard_input_or_as_it_is(here: Path) -> None:
+    """`@FILE`, `@-`, and `@@x` for the text `@x`, which could not be said else."""
+    (here / "t.txt").write_text("of a file", encoding="utf-8")
+    assert given("--text", "@t.txt")["text"] == "of a file"
+    assert given("--text", "@-", stdin="piped")["text"] == "piped"
+    assert given("--text", "@@home")["text"] == "@home"
+    assert given("--text", "@")["text"] == "@"
+
+
+def test_a_missing_file_says_how_an_at_is_written() -> None:
+    done = call("--text", "@home")
+    assert isinstance(done.exception, ConfigError)
+    told = str(done.exception)
+    assert told.startswith("--text @home: the file cannot be read: No such file")
+    assert "Errno" not in told
+    assert told.endswith("is written @@home")
+
+
+def test_a_name_that_stands_twice_is_a_list() -> None:
+    """The last one alone would be a silent loss."""
+    many = given("--text", "x", "--numbers", "1", "--numbers", "2")
+    assert many["numbers"] == [1, 2]
+    done = call("--text", "a", "--text", "b")
+    assert done.return_value == 1
+    assert "expected string" in done.output
+
+
+def test_a_boolean_stands_alone_and_takes_no_other_name_for_its_value() -> None:
+    assert given("--flag", "--text", "x")["flag"] is True
+    assert given("--text", "x", "--flag")["flag"] is True
+    assert given("--text", "x", "--flag", "false")["flag"] is False
+    done = call("--text", "--flag")
+    assert "--text: expected a value behind it" in str(done.exception)
+    assert given("--text=--flag")["text"] == "--flag"
+
+
+def test_an_option_that_does_nothing_here_hides_no_parameter() -> None:
+    """No model is asked, so `--model` is free for the command."""
+    assert given("--text", "x", "--model", "y")["model"] == "y"
+
+
+def test_help_behind_a_target_tells_its_parameters() -> None:
+    done = call("--help")
+    assert done.return_value == 0
+    assert done.output.startswith("Gives back what it was given.")
+    words = " ".join(done.output.split())
+    assert "--text (string) any text; required" in words
+    assert "--flag (boolean) default false" in words
+    own = CliRunner().invoke(cli, ["call", "--help"], standalone_mode=False)
+    assert "Usage:" in own.output
+    assert "--param" in own.output
+
+
+def test_strictly_a_typed_number_is_a_number() -> None:
+    """What is typed has no type yet; what does not fit is refused all the same."""
+    assert given("--strict", "--text", "x", "--numbers", "[1, 2]")["numbers"] == [1, 2]
+    done = call("--strict", "--text", "x", "--numbers", '["a"]')
+    assert done.return_value == 1

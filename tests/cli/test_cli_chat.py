@@ -1,0 +1,149 @@
+"""`neuraxis chat`: on a terminal with Ctrl-C and Ctrl-D, and from a pipe."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli_process import neuraxis
+
+PLUGIN = '''\
+from neuraxis import command
+
+
+@command(effects={"kind": "read", "open_world": True})
+def page() -> str:
+    """What strangers wrote."""
+    return "foreign"
+
+
+@command(effects={"kind": "once", "destructive": True})
+def wipe(what: str) -> str:
+    """Wipes something out."""
+    return "wiped"
+'''
+CALLS = '[{"tool": "page", "as": "p"}, {"tool": "wipe", "what": "{{ p }}"}]'
+
+
+class Terminal:
+    """A process that has a terminal; what it shows is waited for."""
+
+    def __init__(self, cwd: Path, *arguments: str) -> None:
+        self.fd, side = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "neuraxis", *arguments],
+            cwd=cwd, pass_fds=(side,), env={**os.environ, "TERM": "dumb"},
+            preexec_fn=lambda: os.login_tty(side),  # so that Ctrl-C is a signal
+        )  # fmt: skip
+        os.close(side)
+        self.seen = ""
+        self._from = 0
+
+    def wait(self, text: str) -> None:
+        """Read until the text was shown, behind what was waited for before."""
+        end = time.monotonic() + 30
+        while text not in self.seen[self._from :]:
+            assert time.monotonic() < end, f"{text!r} never came: {self.seen}"
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:  # the other end is closed
+                piece = b""
+            assert piece, f"it ended before {text!r}: {self.seen}"
+            self.seen += piece.decode()
+        self._from = self.seen.index(text, self._from) + len(text)
+
+    def type(self, keys: bytes) -> None:
+        """Press keys."""
+        time.sleep(0.3)  # what is typed before a question is no answer
+        os.write(self.fd, keys)
+
+    def end(self) -> int:
+        """The exit code."""
+        while True:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            self.seen += piece.decode()
+        return self.process.wait(20)
+
+    def close(self) -> None:
+        """Take away what is left."""
+        os.close(self.fd)
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(20)
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Iterator[Terminal]:
+    (tmp_path / "m.yaml").write_text(f"- '{CALLS}'\n- Said.\n- Again.\n")
+    (tmp_path / "wiping.py").write_text(PLUGIN, encoding="utf-8")
+    given = ("-m", "scripted:m.yaml", "-p", "wiping.py", "--journal", "memory")
+    terminal = Terminal(tmp_path, "chat", *given)
+    yield terminal
+    terminal.close()
+
+
+def test_ctrl_c_at_the_prompt_drops_the_line_and_twice_ends(chat: Terminal) -> None:
+    """As in a shell: one key more than was meant does not end a conversation."""
+    chat.wait("> ")
+    chat.type(b"half a li\x03")
+    chat.wait("Ctrl-C once more")
+    chat.wait("> ")
+    chat.type(b"/session\r")
+    chat.wait("> ")
+    chat.type(b"\x03")
+    chat.wait("Ctrl-C once more")  # a line came between
+    chat.type(b"\x03")
+    assert chat.end() == 130
+    assert "Traceback" not in chat.seen
+
+
+def test_ctrl_d_at_a_question_is_a_no_on_a_line_of_its_own(chat: Terminal) -> None:
+    """It is no end of the conversation, and nothing is run."""
+    chat.wait("> ")
+    chat.type(b"go\r")
+    chat.wait("Run it? [y/N] ")
+    chat.type(b"\x04")
+    chat.wait("\n")
+    chat.wait("the user said no")
+    chat.wait("> ")
+    chat.type(b"\x04")
+    assert chat.end() == 0
+    assert "[y/N] \r\n" in chat.seen
+    assert "wiped" not in chat.seen
+
+
+def test_ctrl_c_at_a_question_ends_the_answer_only(chat: Terminal) -> None:
+    """What became of the call stands on a line of its own."""
+    chat.wait("> ")
+    chat.type(b"go\r")
+    chat.wait("Run it? [y/N] ")
+    chat.type(b"\x03")
+    chat.wait("stopped")
+    chat.wait("> ")
+    chat.type(b"/quit\r")
+    assert chat.end() == 0
+    behind = chat.seen.partition("[y/N] ")[2].splitlines()[0]
+    assert behind.strip() in ("", "^C")
+    assert "wiped" not in chat.seen
+
+
+def test_from_a_pipe_the_last_request_gives_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("- Said.\n", encoding="utf-8")
+    given = ("chat", "-m", "scripted:m.yaml", "--journal", "memory")
+    well = neuraxis(*given, cwd=tmp_path, stdin="hello\n\n/tools\n/quit\nnever\n")
+    assert (well.returncode, well.stdout.startswith("Said.")) == (0, True)
+    # the script has no second reply
+    badly = neuraxis(*given, cwd=tmp_path, stdin="hello\nmore\n")
+    assert (badly.returncode, badly.stdout) == (1, "Said.\n"), badly.stderr

@@ -1,0 +1,164 @@
+"""`neuraxis run` and what looks at runs: exit codes, files that cannot be, `-`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuraxis.cli.main import cli
+from neuraxis.errors import ConfigError, ModelUnavailable, StorageError
+
+LISTED = [{"tool": "list_files"}]
+UNKNOWN = [{"tool": "list_fils"}]
+WRONG = [{"tool": "file_reader", "path": 1}]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def neuraxis(*arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(cli, arguments, input=stdin, standalone_mode=False)
+
+
+def run(*arguments: str, replies: list[object], stdin: str = "") -> Result:
+    written = [item if isinstance(item, str) else json.dumps(item) for item in replies]
+    Path("m.yaml").write_text(json.dumps(written), encoding="utf-8")
+    given = ("-m", "scripted:m.yaml", "--journal", "j.db", *arguments)
+    return neuraxis("run", *given, stdin=stdin)
+
+
+@pytest.mark.parametrize("way", ["--quiet", "--json", "--no-early-start"])
+@pytest.mark.parametrize(
+    ("replies", "code"),
+    [
+        ([UNKNOWN, "I cannot."], 1),
+        ([WRONG, "I cannot."], 1),
+        ([LISTED, UNKNOWN, "I cannot."], 1),
+        ([UNKNOWN, LISTED, "There."], 0),
+        # nobody knows whether it was a call; it was said again
+        (['<!-- RESPONSE_START -->[{"tool",]<!-- RESPONSE_END -->', "There."], 0),
+        ([UNKNOWN, "<!-- RESPONSE_START -->[{,]<!-- RESPONSE_END -->", "No."], 1),
+    ],
+)
+def test_a_last_call_that_was_refused_is_a_failure(
+    here: Path, replies: list[object], code: int, way: str
+) -> None:
+    """As one that ran and failed: nothing of what the model wanted was done."""
+    done = run(way, "go", replies=replies)
+    assert (done.return_value, done.exception) == (code, None), done.output
+
+
+def test_a_plan_that_cannot_be_kept_is_told_before_the_run(here: Path) -> None:
+    """Afterwards the calls were made, and their plan is lost."""
+    wish = ("--save-plan", "nowhere/p.yaml", "go")
+    done = run(*wish, replies=[LISTED, "There."])
+    assert isinstance(done.exception, StorageError)
+    assert "there is no folder nowhere" in str(done.exception)
+    assert not Path("j.db").exists()
+
+
+def test_a_request_that_is_a_dash_is_standard_input(here: Path) -> None:
+    done = run("-", replies=["There."], stdin="from a pipe")
+    assert done.return_value == 0
+    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    assert json.loads(listed.stdout)[0]["title"] == "from a pipe"
+
+
+def test_who_only_looks_makes_no_journal(here: Path) -> None:
+    """A misspelt name of a file is told, and is not there afterwards."""
+    for words in (("ls",), ("show", "abc")):
+        done = neuraxis("sessions", *words, "--journal", "j.bd")
+        assert isinstance(done.exception, ConfigError)
+        assert "--journal j.bd: there is no such file" in str(done.exception)
+    done = neuraxis("run", "-c", "--journal", "j.bd", "go")
+    assert "holds no session to continue" in str(done.exception)
+    assert not Path("j.bd").exists()
+
+
+def test_sessions_of_a_new_user_are_none(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEURAXIS_JOURNAL", str(here / "none.db"))
+    done = neuraxis("sessions", "ls")
+    assert (done.return_value, done.stdout) == (0, "")
+    assert "there are no sessions yet" in done.stderr
+    assert not (here / "none.db").exists()
+
+
+def test_a_journal_in_the_home_folder_is_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a settings file no shell has read the `~`."""
+    monkeypatch.setenv("HOME", str(here))
+    Path("m.yaml").write_text('["There."]', encoding="utf-8")
+    Path("neuraxis.toml").write_text('journal = "~/own.db"\n', encoding="utf-8")
+    assert neuraxis("run", "-m", "scripted:m.yaml", "go").return_value == 0
+    assert (here / "own.db").is_file()
+    assert not Path("~").exists()
+
+
+def test_a_plugin_of_the_settings_is_shown(here: Path) -> None:
+    """By its name, as `plugins list` lists it."""
+    assert neuraxis("plugins", "new", "my-own").return_value == 0
+    Path("neuraxis.toml").write_text('plugins = ["my-own"]\n', encoding="utf-8")
+    done = neuraxis("plugins", "show", "my_own")
+    assert (done.return_value, done.stdout.startswith("name: my_own")) == (0, True)
+    # the folder is what can be checked
+    begun = Path("my-own/config.yaml").read_text(encoding="utf-8")
+    assert "neuraxis plugins check my-own\n" in begun
+
+
+def test_a_description_that_is_cut_shows_it(here: Path) -> None:
+    rows = json.loads(neuraxis("plugins", "list", "--json").stdout)
+    long = [row for row in rows if len(row["description"]) > 100]
+    assert 0 < len(long) < len(rows)
+    assert neuraxis("plugins", "list").stdout.count("… (") == len(long)
+
+
+def test_a_session_goes_on_by_the_beginning_of_its_id(here: Path) -> None:
+    """As `sessions show` takes it; never another one than was meant."""
+    assert run("one", replies=["There."]).return_value == 0
+    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    (info,) = json.loads(listed.stdout)
+    for given in (info["session"][:8], info["session"]):
+        assert run("-s", given, "more", replies=["There."]).return_value == 0
+    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    (after,) = json.loads(listed.stdout)
+    assert after["events"] > info["events"]
+    done = run("-s", "zz", "more", replies=["There."])
+    assert "no session begins with 'zz'" in str(done.exception)
+    assert run("two", replies=["There."]).return_value == 0
+    done = run("-s", "", "more", replies=["There."])
+    assert "several sessions begin with ''" in str(done.exception)
+
+
+def test_a_model_that_does_not_answer_is_a_failure(here: Path) -> None:
+    """One that cannot be asked at all has a code of its own, as in a run."""
+    Path("m.yaml").write_text("[]", encoding="utf-8")
+    done = neuraxis("models", "test", "scripted:m.yaml")
+    assert (done.return_value, done.exception) == (1, None), done.output
+    assert done.stderr.startswith("neuraxis: ")
+    asked = neuraxis("models", "test", "openai:gpt-x")
+    assert isinstance(asked.exception, ModelUnavailable)
+
+
+def test_a_lock_of_one_plugin_says_who_else_is_refused(here: Path) -> None:
+    """And what takes a change is a line that can be typed."""
+    assert neuraxis("plugins", "new", "own").return_value == 0
+    done = neuraxis("plugins", "lock", "own")
+    assert "`neuraxis plugins lock` adds them" in done.stderr
+    manifest = Path("own/config.yaml")
+    text = manifest.read_text(encoding="utf-8")
+    changed = text.replace("Make a greeting", "Greet")
+    manifest.write_text(changed, encoding="utf-8")
+    done = neuraxis("plugins", "lock", "own")
+    assert done.return_value == 1
+    assert "neuraxis plugins lock own --accept own" in done.stderr
+    assert neuraxis("plugins", "lock", "own", "--accept", "own").return_value == 0
+    assert neuraxis("plugins", "lock").stderr == ""
