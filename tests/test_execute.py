@@ -258,7 +258,7 @@ async def test_what_was_cancelled_may_have_had_its_effect(items: Any) -> None:
         await asyncio.wait_for(session.run("go"), 0.05)
     await session.run("what happened?")
     told = "".join(str(message.content) for message in session.history)
-    assert "was stopped by the user. It may have done its work all the same" in told
+    assert "by the user or by a limit. It may have done its work all the same" in told
 
 
 def test_what_a_command_warns_of_is_told_beside_its_answer() -> None:

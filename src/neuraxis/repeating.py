@@ -60,7 +60,8 @@ def again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
             call.id, assets.keep(call.id, step.command.spec.name, value), runtime
         )
     runtime.origins.same(call.id, earlier.call.id)
-    return replace(earlier, call=call, warnings=(warning,), seconds=0.0)
+    warnings = (*earlier.warnings, warning)
+    return replace(earlier, call=call, warnings=warnings, seconds=0.0)
 
 
 def tell_stored(call_id: str, kept: Kept, runtime: Runtime) -> None:

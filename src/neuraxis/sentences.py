@@ -284,8 +284,8 @@ def still_busy(target: str) -> CallError:
 
 
 def cancelled(target: str, *, changes: bool = False) -> CallError:
-    """The person stopped the run; `changes`: the command has an effect."""
-    message = f"{target} was stopped by the user."
+    """The run was stopped; `changes`: the command has an effect."""
+    message = f"{target} was stopped with the run, by the user or by a limit."
     return CallError(
         code="cancelled",
         where=target,

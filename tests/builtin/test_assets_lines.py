@@ -130,3 +130,11 @@ def test_bytes_that_are_no_text_are_told() -> None:
     assert decoded(memoryview("é".encode())) == "é"
     with pytest.raises(CommandError, match=r"UTF-8 \(byte 2 is none\)"):
         decoded(b"ab\xff")
+
+
+def test_a_list_that_stands_in_itself_many_times_is_described() -> None:
+    """Written out, its forty levels would never end."""
+    knot: list[Any] = [b"x"]
+    for _ in range(40):
+        knot = [knot, knot]
+    assert len(said(knot)) < 10_000_000

@@ -42,6 +42,10 @@ async def test_a_def_that_gives_a_coroutine_is_awaited(blocking: bool) -> None:
         await asyncio.sleep(x)
         return x
 
+    async def twice(x: float) -> object:
+        return _sleep(x)
+
+    assert await engine.run(twice, (0.0,), {}, stop, is_async=True) == 0.0
     assert await engine.run(wrapped, (0.0,), {}, stop, blocking=blocking) == 0.0
     with pytest.raises(TimeLimitReached):
         await engine.run(wrapped, (9.0,), {}, stop, blocking=blocking, seconds=0.1)

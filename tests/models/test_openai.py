@@ -850,9 +850,14 @@ async def test_no_server(unused_tcp_port_factory: Callable[[], int]) -> None:
             "spelt right?",
         ),
         (
+            "https://localhost:8000/v1",
+            "[SSL: WRONG_VERSION_NUMBER]",
+            "write http://localhost:8000/",
+        ),
+        (
             "https://box:8000/v1",
             "[SSL: WRONG_VERSION_NUMBER]",
-            "write http://box:8000/",
+            "is the port right? With http://box:8000/v1 the key",
         ),
         ("https://box/v1", "[SSL: CERTIFICATE_VERIFY_FAILED]", "in SSL_CERT_FILE"),
     ],

@@ -49,7 +49,9 @@ class InProcess:
                     try:
                         awaited = Begun(begun, begun.send(None))
                     except StopIteration as ended:
-                        return ended.value
+                        awaited = ended.value
+                        if awaited.__class__ is not CoroutineType:
+                            return awaited
             else:
                 awaited = THREADS.run(partial(function, *positional, **arguments))
             limit = asyncio.timeout_at(until)

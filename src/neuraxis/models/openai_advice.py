@@ -33,7 +33,12 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
         )
     if any(word in reason for word in _NO_TLS):
         plain = endpoint.url.replace("https://", "http://", 1)
-        return f"It does not speak https there: write {plain}"
+        if is_loopback(parts.hostname or ""):
+            return f"It does not speak https there: write {plain}"
+        return (
+            f"It does not speak https there: is the port right? With {plain} the key "
+            "and all that is said would travel for everybody to read"
+        )
     if any(word in reason for word in _UNKNOWN):
         return f"No machine of that name is known: is it spelt right? {where}"
     port = parts.port or (443 if parts.scheme == "https" else 80)

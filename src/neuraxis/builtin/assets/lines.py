@@ -21,6 +21,8 @@ from neuraxis.specs import Json
 _SLICE = 1000
 DEPTH = 20
 """Levels that are looked into for what is no JSON."""
+PARTS = 10_000
+"""As are so many lists and objects; one that stands in many places counts in each."""
 TABLES = ("polars", "pandas", "pyarrow")
 
 
@@ -102,12 +104,21 @@ def is_table(value: Any) -> bool:
 
 def said(item: Any) -> str:
     """An item as JSON on one line; what is no JSON is described in its place."""
-    value = _plain(item, ())
+    value = _plain(item, (), [PARTS])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _plain(item: Any, around: tuple[int, ...]) -> Json:
-    """The JSON of an item; `around`: what it stands in, since it may hold itself."""
+def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
+    """The JSON of an item.
+
+    Args:
+        item: a value.
+        around: the ids of what it stands in, since it may hold itself.
+        left: how many parts may still be looked into.
+    """
+    left[0] -= 1
+    if left[0] < 0:
+        return describe(item)
     item = item.tolist() if hasattr(item, "tolist") else item
     can_be_said, told = sayable(item)
     if can_be_said:
@@ -117,9 +128,9 @@ def _plain(item: Any, around: tuple[int, ...]) -> Json:
         return describe(item)
     if isinstance(item, Mapping):
         entries = cast("Mapping[Any, Any]", item).items()
-        return {str(key): _plain(value, here) for key, value in entries}
+        return {str(key): _plain(value, here, left) for key, value in entries}
     if isinstance(item, list | tuple):
-        return [_plain(value, here) for value in cast("Sequence[Any]", item)]
+        return [_plain(value, here, left) for value in cast("Sequence[Any]", item)]
     return describe(item)
 
 

@@ -43,6 +43,7 @@ _FRAMESET = re.compile(r"</?frameset\b[^<>]*>", re.IGNORECASE)
 _FRAME = re.compile(
     r"""<frame\b[^<>]*?\ssrc\s*=\s*["']?([^"'\s<>]+)[^<>]*>""", re.IGNORECASE
 )
+_MEANINGLESS = range(0xE000, 0xF8FF)
 _HEAD = 200_000
 """Characters that the title is looked for in."""
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{1,2000})", re.IGNORECASE)
@@ -175,7 +176,12 @@ def _read_html(html: str, url: str) -> str:
     if html.count("&") <= MOST_ENTITIES:
         return _from_html(html, url)
     # a letter that stands for `&` meanwhile: one of those that mean nothing
-    mark = next(chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in html)
+    known = set(html)
+    mark = next((sign for sign in map(chr, _MEANINGLESS) if sign not in known), "")
+    if not mark:
+        raise CommandError(
+            "The page cannot be read: it has every sign that means none."
+        )
     text = _from_html(html.replace("&", mark), url)
     # in an address it is written in the way of addresses
     return unescape(text.replace(mark, "&").replace(quote(mark), "&"))
