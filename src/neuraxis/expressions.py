@@ -352,11 +352,9 @@ class _Reader:
 
     def literal(self) -> Json:
         self.skip()
-        text = self.string()
-        if text is not None:
+        if (text := self.string()) is not None:
             return text
-        number = self.match(_NUMBER)
-        if number is not None:
+        if (number := self.match(_NUMBER)) is not None:
             return int(number) if number.removeprefix("-").isdigit() else float(number)
         word = self.match(_WORD)
         if word is not None and word in _CONSTANTS:
