@@ -141,3 +141,39 @@ def test_a_model_that_was_named_is_closed(monkeypatch: pytest.MonkeyPatch) -> No
     assert closed == ["named"]
     talk([call, "ok"], [agent("a", "", model=Named(["ok"], name="own"))], "intents")
     assert closed == ["named"]
+
+
+def test_D12_objects_are_handed_to_an_agent_by_reference() -> None:
+    """The very object arrives in a command inside; neither model has read it."""
+
+    class Table:
+        pass
+
+    table = Table()
+    arrived: list[object] = []
+
+    @command(effects="none")
+    def read() -> Any:
+        """A table."""
+        return table
+
+    @command(effects="none", asset_refs=["table"])
+    def count(table: Any) -> int:
+        """Its rows."""
+        arrived.append(table)
+        return 7
+
+    # the agent's own calls are numbered on from the objects it was given
+    used = block({"tool": "count", "table": "asset://a1/content"})
+    model = ScriptedModel([used, "There are 7."])
+    analyst = agent("analyst", "Reads tables.", model=model, plugins=[count])
+    chain = block(
+        {"tool": "read"},
+        {"tool": "analyst", "request": "How many?", "objects": ["{{ PREVIOUS }}"]},
+    )
+    said = talk([chain, "ok"], [read, analyst], "intents")
+    assert said.values[1] == "There are 7."
+    assert arrived == [table]
+    told = model.prompts[0].messages[-1].content
+    assert "object 1 of the request" in told
+    assert "a1" in told

@@ -67,18 +67,24 @@ def agent(
         name=name,
         description=description,
         effects=_of_agent(effects),
+        asset_refs=["objects"],
         # so that its own limit is told first
         time_limit=min(budget.seconds, _LONGEST) + 1,
     )
-    async def ask(request: str, context: Context) -> str:
+    async def ask(
+        request: str, context: Context, objects: list[Any] | None = None
+    ) -> str:
         """Ask the agent.
 
         Args:
             request: what it is to do or find out, with all that it must know: it
                 sees nothing of this conversation.
             context: what holds the agent.
+            objects: references to what it works on: tables, pictures, long texts.
         """
         with Session(within=context, **options) as inside:
+            for number, given in enumerate(objects or (), 1):
+                inside.attach(given, f"object {number} of the request")
             try:
                 answer = await inside.run(request)
             finally:
