@@ -484,12 +484,14 @@ def test_a_call_waits_for_its_turn_longer_than_it_may_take() -> None:
 
 async def test_cancelling_a_plan_leaves_nothing_behind() -> None:
     """Every running command is told, every task has ended, and it is recorded."""
+    begun = [threading.Event() for _ in range(3)]
     heard = [threading.Event() for _ in range(3)]
     ends: dict[str, str] = {}
 
     @command(effects="read")
     def waits(n: int, context: Context) -> int:
         """Waits until it is told to stop."""
+        begun[n].set()
         if context.cancelled.wait(20):
             heard[n].set()
         return n
@@ -497,18 +499,9 @@ async def test_cancelling_a_plan_leaves_nothing_behind() -> None:
     known = Registry([plugin_from(waits)])
     plan = planned([call(n, "waits") for n in range(3)], known)
     before = asyncio.all_tasks()
-    started: list[str] = []
-    all_started = asyncio.Event()
-
-    def emit(event: Event) -> None:
-        _ends(ends)(event)
-        if isinstance(event, CallStarted):
-            started.append(event.id)
-            if len(started) == 3:
-                all_started.set()
-
-    task = asyncio.create_task(run_plan(plan, runtime(emit)))
-    await all_started.wait()
+    task = asyncio.create_task(run_plan(plan, runtime(_ends(ends))))
+    for event in begun:
+        assert await asyncio.to_thread(event.wait, 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
