@@ -23,9 +23,9 @@ from neuraxis import (
     agent,
     command,
 )
+from neuraxis.around import MOST_DEPTH
 from neuraxis.events import CallStarted, Event, Inside, innermost
 from neuraxis.messages import Usage
-from neuraxis.nesting import MOST_DEPTH
 from neuraxis.settings import Settings
 from neuraxis.testing import ScriptedModel
 

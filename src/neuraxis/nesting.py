@@ -1,8 +1,7 @@
-"""A session inside of a command: what it takes over, and what is heard of it (D12).
+"""A session inside of a command is held by the run around it (rule D12).
 
-The run around it flows in with the `Context` of its command; the policy, the approvals,
-the limits and the origins of the session inside flow out, and whatever happens there is
-told to the run around it as `Inside`: counted, traced and kept in its journal.
+What happens inside flows in and is told there as `Inside`: counted, traced, and kept in
+its journal; out flows whether it may go on, and a person's yes.
 """
 
 from __future__ import annotations
@@ -27,22 +26,15 @@ from neuraxis.events import (
     innermost,
     to_json,
 )
-from neuraxis.labels import OWN, Label, from_told, to_tell
+from neuraxis.labels import OWN, Label, from_told
 from neuraxis.later import dataclass
 from neuraxis.messages import Usage as Tokens
-from neuraxis.moving import event_there, moved, moved_all, way
-from neuraxis.origins import Origins
-from neuraxis.plugins.context import Context
-from neuraxis.policy import DEFAULT, Policy
-from neuraxis.runtime import Approve, Budget, Linked, Runtime
-from neuraxis.secrets import Secrets
+from neuraxis.moving import event_there, way
+from neuraxis.runtime import Budget, Linked, Runtime
 from neuraxis.sentences import budget_exhausted
-from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 T = TypeVar("T")
-MOST_DEPTH = 4
-"""Sessions inside of sessions; a deeper one is refused."""
 _LOOK = 0.1
 """Seconds after which it is looked again whether a command is still wanted."""
 _LONGEST = 30.0
@@ -247,84 +239,3 @@ def begins_effect(event: Inside) -> bool:
     """Whether it tells of a call that must be on disk before it runs (decision 8)."""
     told = innermost(event.event)
     return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What a session takes over, unless it is told otherwise."""
-
-    policy: Policy = DEFAULT
-    approve: Approve | None = None
-    settings: Settings | None = None
-    workspace: Path | None = None
-    allow_hosts: tuple[str, ...] = ()
-    yes_to: Sequence[str] = ()
-    secrets: Secrets = field(default_factory=Secrets)
-    outer: Outer | None = None
-    depth: int = 0
-
-    def origins(self, workspace: Path) -> Origins:
-        """What is known at the start: the files, and what the request is made of.
-
-        A request that strangers had a part in is not the word of a person.
-        """
-        if self.outer is None:
-            return Origins()
-        known, label = self.outer.runtime.origins, self.outer.label
-        by = way(self.outer.runtime.workspace, workspace)
-        files = ((moved(name, by), label) for name, label in known.files.items())
-        made = Origins(
-            files={name: label for name, label in files if name is not None},
-            own_files=set(moved_all(known.own_files, by)),
-            words=list(known.words),
-            # the model around it may have written what it read into its request
-            read_private=known.read_private,
-            given=label,
-        )
-        made.reads(label)
-        return made
-
-
-def around(within: Context | None) -> Around:
-    """What a session that is made `within` a command takes over.
-
-    Raises:
-        ConfigError: the context is none that a command was given, or sessions stand
-            too deep in each other.
-    """
-    if within is None:
-        return Around()
-    outer = within.outer
-    if not isinstance(outer, Outer):
-        raise ConfigError(
-            "within: expected the Context that a running command was given; write "
-            "`context: Context` among its parameters and within=context"
-        )
-    outer.check()
-    runtime = outer.runtime
-    if runtime.depth >= MOST_DEPTH:
-        raise ConfigError(
-            f"within: sessions stand {MOST_DEPTH} deep in each other already; an agent "
-            "that asks itself would go on for ever"
-        )
-    if runtime.too_early is not None:
-        runtime.too_early()
-        raise ConfigError("within: this call is run once the whole reply is there")
-    return Around(
-        policy=runtime.policy,
-        approve=None if runtime.approve is None else outer.ask,
-        settings=runtime.settings,
-        workspace=runtime.workspace,
-        allow_hosts=runtime.allowed_hosts,
-        yes_to=runtime.approvals.yes_to,
-        secrets=runtime.secrets,
-        outer=outer,
-        depth=runtime.depth + 1,
-    )
-
-
-def made_of(outer: Outer | None, origins: Origins) -> tuple[Json, ...]:
-    """What the requests of a session, and all it remembers, are made of, as JSON."""
-    if outer is None:
-        return ()
-    return to_tell(outer.label.union(origins.read, *origins.results.values()))

@@ -11,81 +11,17 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from neuraxis.answers import Answer
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
+from neuraxis.watching import Watch, heard
 
-Watch = Callable[[Event], None]
-"""Sees every event as it happens."""
 Drive = Callable[[str, Watch | None], Awaitable[Answer]]
 """`Session.drive`."""
 Left = set[asyncio.Task[Any]]
 """The tasks of a session's runs that were left early and are ending."""
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class _WatchFailed(StorageError):
-    """What watches raised: like a journal that is broken it ends the run at once.
-
-    It must not be taken for the failure of the command that it was told of.
-    """
-
-    def __init__(self, watch: Watch, raised: Exception) -> None:
-        super().__init__(f"what watches the run raised {raised!r}")
-        self.watch, self.raised = watch, raised
-
-
-def heard(watch: Watch | None) -> Watch | None:
-    """`watch`, for what is `watched`."""
-    if watch is None:
-        return None
-
-    def tell(event: Event) -> None:
-        try:
-            watch(event)
-        except _WatchFailed:
-            raise
-        except Exception as raised:
-            raise _WatchFailed(watch, raised) from raised
-
-    return tell
-
-
-def watched(
-    work: Callable[P, Coroutine[Any, Any, T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Raise what the `watch` that was given raised, and which ended the work, as it is.
-
-    That of a session around this one ends that one, too.
-    """
-
-    @wraps(work)
-    async def worked(*args: P.args, **named: P.kwargs) -> T:
-        try:
-            return await work(*args, **named)
-        except _WatchFailed as failed:
-            if failed.watch is named.get("watch", args[2] if len(args) > 2 else None):
-                raise failed.raised from None
-            raise
-
-    return worked
-
-
-def also(emit: Watch, watch: Watch | None) -> Watch:
-    """What sees an event if both do."""
-    tell = heard(watch)
-    if tell is None:
-        return emit
-
-    def both(event: Event) -> None:
-        emit(event)
-        tell(event)
-
-    return both
 
 
 class Turn:

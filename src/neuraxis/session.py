@@ -16,6 +16,7 @@ from typing import Any
 from neuraxis.answers import Answer
 from neuraxis.approvals import Approvals
 from neuraxis.arguments import check_arguments, check_settings
+from neuraxis.around import around, made_of
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.call_arguments import check_calls, check_description, check_request
 from neuraxis.dialects import Dialect, find_dialect
@@ -36,7 +37,7 @@ from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.loop import converse, plan_of, run_calls
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
-from neuraxis.nesting import around, begins_effect, made_of
+from neuraxis.nesting import begins_effect
 from neuraxis.own_loop import OwnLoop
 from neuraxis.parts import Parts
 from neuraxis.plan import OnError, Plan
@@ -44,13 +45,14 @@ from neuraxis.plugins.context import Context
 from neuraxis.policy import Policy
 from neuraxis.prompting import constant_prompt, with_messages
 from neuraxis.questions import asking
-from neuraxis.run import Run, Turn, Watch, also, watched
+from neuraxis.run import Run, Turn
 from neuraxis.runtime import Approve, Budget
 from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
 from neuraxis.sources import registry_of
 from neuraxis.specs import Json
 from neuraxis.telling import Tell
+from neuraxis.watching import Watch, also, watched
 
 
 class Session:

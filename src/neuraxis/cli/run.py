@@ -24,9 +24,9 @@ from neuraxis.errors import ConfigError
 if TYPE_CHECKING:
     from neuraxis.answers import Answer
     from neuraxis.events import Event
-    from neuraxis.run import Watch
     from neuraxis.session import Session
     from neuraxis.specs import Json
+    from neuraxis.watching import Watch
 
 EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
 _UNREAD = {
