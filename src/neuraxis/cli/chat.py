@@ -11,6 +11,7 @@ import click
 
 from neuraxis.cli.options import (
     Choices,
+    resume_options,
     session_options,
     session_to_continue,
 )
@@ -30,15 +31,7 @@ _END = ("/quit", "/exit")
 
 @click.command(short_help="A conversation, line by line.")
 @session_options()
-@click.option(
-    "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
-)
-@click.option(
-    "-s",
-    "--session",
-    "session_id",
-    help="Go on with this session: its id, or the beginning of it.",
-)
+@resume_options
 def chat(resume: bool, session_id: str | None, **options: Any) -> int:
     """Talk with the model; /help lists what can be typed beside requests.
 

@@ -248,6 +248,20 @@ def make_session(
     )
 
 
+def resume_options(command: F) -> F:
+    """The options of `run` and `chat` that name an earlier session."""
+    latest = click.option(
+        "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
+    )
+    given = click.option(
+        "-s",
+        "--session",
+        "session_id",
+        help="Go on with this session: its id, or the beginning of it.",
+    )
+    return latest(given(command))
+
+
 def session_to_continue(
     choices: Choices, *, latest: bool, given: str | None
 ) -> str | None:

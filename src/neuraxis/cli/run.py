@@ -14,6 +14,7 @@ import click
 from neuraxis.cli.options import (
     Choices,
     make_session,
+    resume_options,
     session_options,
     session_to_continue,
     settings_of,
@@ -39,15 +40,7 @@ _UNREAD = {
 @click.argument("request", required=False)
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
-@click.option(
-    "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
-)
-@click.option(
-    "-s",
-    "--session",
-    "session_id",
-    help="Go on with this session: its id, or the beginning of it.",
-)
+@resume_options
 @click.option("-q", "--quiet", is_flag=True, help="The answer only.")
 @click.option(
     "--attach",
