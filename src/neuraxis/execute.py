@@ -245,7 +245,7 @@ def _looked_at(
             if runtime.strict:
                 raise Refused(contract)
             result = replace(result, warnings=(*result.warnings, contract.message))
-    tell_stored(call.id, kept, runtime)
+    tell_stored(call.id, kept, runtime.emit)
     error = told_failure(call, command, kept.value)
     return result if error is None else replace(result, status="failed", error=error)
 
@@ -321,7 +321,7 @@ def keep_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
         raise
     except Exception as raised:
         raise Refused(_crashed(call, raised, runtime)) from raised
-    tell_stored(call.id, kept, runtime)
+    tell_stored(call.id, kept, runtime.emit)
     return kept
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from neuraxis import sentences
 from neuraxis.assets.describe import size_of
 from neuraxis.assets.store import Kept, ReferenceLost
-from neuraxis.events import AssetStored
+from neuraxis.events import AssetStored, Event
 from neuraxis.messages import Result
 from neuraxis.plan import Step
 from neuraxis.runtime import Runtime
@@ -56,18 +57,15 @@ def again(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
         value = earlier.value
         with contextlib.suppress(ReferenceLost):
             value = assets.native(earlier.call.id)["content"]["response"]
-        tell_stored(
-            call.id, assets.keep(call.id, step.command.spec.name, value), runtime
-        )
+        kept = assets.keep(call.id, step.command.spec.name, value)
+        tell_stored(call.id, kept, runtime.emit)
     runtime.origins.same(call.id, earlier.call.id)
     warnings = (*earlier.warnings, warning)
     return replace(earlier, call=call, warnings=warnings, seconds=0.0)
 
 
-def tell_stored(call_id: str, kept: Kept, runtime: Runtime) -> None:
-    """Tell the journal of an answer that was not said but kept as an asset."""
+def tell_stored(call_id: str, kept: Kept, emit: Callable[[Event], None]) -> None:
+    """Tell the journal of an object that was not said but kept as an asset."""
     if kept.stored:
         kind = sentences.type_name(kept.value)
-        runtime.emit(
-            AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes)
-        )
+        emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))

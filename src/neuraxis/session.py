@@ -25,7 +25,6 @@ from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     NOT_STORED,
     ApprovalAsked,
-    AssetStored,
     CallStarted,
     Event,
     Inside,
@@ -45,9 +44,9 @@ from neuraxis.plugins.context import Context
 from neuraxis.policy import Policy
 from neuraxis.prompting import constant_prompt, with_messages
 from neuraxis.questions import asking
+from neuraxis.repeating import tell_stored
 from neuraxis.run import Run, Turn
 from neuraxis.runtime import Approve, Budget
-from neuraxis.sentences import type_name
 from neuraxis.settings import Settings, load
 from neuraxis.sources import registry_of
 from neuraxis.specs import Json
@@ -75,8 +74,7 @@ class Session:
         approve: asked where the policy says `ask`, True is a yes; a plain function is
             run in a thread. None: nobody can be asked.
         yes_to: patterns of `plugin.command` that need not be asked about.
-        lock: the lock file of plugins that are named; default: `neuraxis.lock.json` in
-            the current folder, if there is one.
+        lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
         allow_hosts: inside addresses that requests may reach, as `host:port`.
         strict: take what the protocol documents say and nothing else.
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
@@ -86,8 +84,7 @@ class Session:
             counts only if the whole reply turns out to be right.
         tell: which results of a plan the model is shown: "all", or only the "ends",
             which no later step of it takes; the others by their address.
-        within: what a command was given: the session inside of it has its limits,
-            policy, approvals and origins, and its events are told to the run around.
+        within: a command's `Context`: the run around it holds this session (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
@@ -294,10 +291,7 @@ class Session:
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
-        kind = type_name(kept.value)
-        self._emit(
-            AssetStored(id=asset_id, kind=kind, meta=kept.meta, bytes=kept.bytes)
-        )
+        tell_stored(asset_id, kept, self._emit)
         return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
