@@ -13,6 +13,7 @@ from neuraxis.arguments import check_arguments
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.function import command
+from neuraxis.quoting import did_you_mean
 from neuraxis.runtime import Budget
 from neuraxis.sentences import nearest
 from neuraxis.session import Session
@@ -50,8 +51,7 @@ def agent(
     known = sorted(defaults.keys() - _OWN)
     for option in options:
         if option not in known:
-            close = nearest(option, known)
-            hint = f" Did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(nearest(option, known)[:1])
             raise ConfigError(
                 f"agent {name!r}: there is no option {option!r}.{hint} "
                 f"Options are: {', '.join(known)}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.plan import OnError
 from neuraxis.policy import DEFAULT, Policy, Rule, policy_from
+from neuraxis.quoting import did_you_mean
 from neuraxis.runtime import Budget
 from neuraxis.sentences import nearest
 from neuraxis.settings import Settings
@@ -161,7 +162,7 @@ def _check_budget(budget: Budget | None) -> None:
             refuse(f"budget.{name}", "a number", value)
 
 
-def refuse(name: str, expected: str, value: Any) -> None:
+def refuse(name: str, expected: str, value: Any) -> NoReturn:
     """Raise the `ConfigError` of an argument of a wrong kind."""
     raise ConfigError(f"{name}: expected {expected}, got {shown(value)}")
 
@@ -213,13 +214,13 @@ def _unknown(key: str) -> str:
     if dot and head in _TOP:
         return f"{key}: expected no table of that name, but {head} = ..."
     if dot and (keys := _SECTIONS.get(head, ())) and rest not in keys:
-        close = nearest(rest, keys)
-        hint = f" Did you mean {head}.{close[0]}?" if close else ""
+        close = nearest(rest, keys)[:1]
+        hint = did_you_mean([f"{head}.{key}" for key in close])
         listed = ", ".join(keys)
         return f"{key}: there is no such setting.{hint} In [{head}] are: {listed}"
     if not dot and head not in _TOP:
         close = nearest(head, (*_TOP, *_SECTIONS, _BY_VARIABLE))
-        hint = f" Did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(close[:1])
         return (
             f"{key}: there is no such setting.{hint} Those without a section are: "
             f"{', '.join(_TOP)}"

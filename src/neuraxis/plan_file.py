@@ -33,6 +33,7 @@ from neuraxis.plan import OnError
 from neuraxis.plan_loops import HARD_MOST
 from neuraxis.plan_references import Unknown
 from neuraxis.plugins.yaml_nodes import Tree, read_yaml
+from neuraxis.quoting import did_you_mean
 from neuraxis.sentences import nearest, path_text, problem_text, quote
 from neuraxis.specs import Json
 
@@ -88,8 +89,7 @@ class SavedPlan:
         for name, text in given:
             parameter = known.get(name)
             if parameter is None:
-                close = nearest(name, known)
-                hint = f" Did you mean {' or '.join(close)}?" if close else ""
+                hint = did_you_mean(nearest(name, known))
                 there = ", ".join(known) or "none"
                 wrong.append(f"{name}: no such parameter; there are: {there}.{hint}")
                 continue
@@ -136,8 +136,8 @@ class _Reading:
         for key in entries:
             if key not in known:
                 self.tell((*path, key), f"one of the keys {', '.join(known)}", key)
-                if close := nearest(key, known):
-                    self.wrong[-1] += f". Did you mean {' or '.join(close)}?"
+                if hint := did_you_mean(nearest(key, known)):
+                    self.wrong[-1] += f".{hint}"
         return entries
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from neuraxis.later import dataclass
-from neuraxis.quoting import nearest
+from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.sandbox.paths import FileRefused, is_ordinary, parts_of, relative_hint
 from neuraxis.sandbox.tree import (
     FLAGS,
@@ -262,8 +262,7 @@ def _near(folder: Folder, part: str) -> str:
             " There is one whose name looks the same but is made of other letters "
             "(Unicode); refer to its name in the answer of list_files."
         )
-    close = " or ".join(map(repr, nearest(part, names)))
-    return f" Did you mean {close}?" if close else ""
+    return did_you_mean([repr(name) for name in nearest(part, names)])
 
 
 # --- writing -------------------------------------------------------------------

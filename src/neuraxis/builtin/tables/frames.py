@@ -14,6 +14,7 @@ from typing import Any, cast
 from neuraxis.assets import table_files
 from neuraxis.builtin.extras import needed
 from neuraxis.errors import CommandError
+from neuraxis.quoting import did_you_mean
 from neuraxis.sentences import nearest, type_name
 
 MOST_ROWS = table_files.MOST_ROWS
@@ -171,8 +172,7 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
     known: list[str] = frame.columns
     for name in names:
         if name not in known:
-            close = nearest(name, known)
-            hint = f" Did you mean {' or '.join(map(_named, close))}?" if close else ""
+            hint = did_you_mean([_named(one) for one in nearest(name, known)])
             more = f", … ({len(known) - 30} more)" if len(known) > 30 else ""
             listed = ", ".join(map(_named, known[:30])) + more
             raise CommandError(
