@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neuraxis.notation import (
+from neuraxis.formatting import nearest
+from neuraxis.schema import (
     NotationProblem,
     Schema,
     collect_types,
     parameter_schema,
     parameters_schema,
 )
-from neuraxis.sentences import nearest
 
 FORMS = ("dsl_v2", "dsl_v2+", "dsl_v1", "json_schema")
 BARE = ("dsl_v2", "dsl_v1")

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis import Budget, Session
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
-from neuraxis.policy import EVERYTHING
-from neuraxis.references import AssetRef, format_url
+from neuraxis.policy.rules import EVERYTHING
+from neuraxis.references.asset_ref import AssetRef, format_url
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Effects, PluginSpec
-from neuraxis.testing import ScriptedModel
 
 FORMS = ("intents", "envelope_v2", "envelope_v2 with asset URLs", "native")
 _PATH = re.compile(r"\.(\w+)|\[(\d+)\]")

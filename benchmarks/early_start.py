@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from neuraxis import Session, command
 from neuraxis.dialects import DIALECTS
-from neuraxis.dialects.native import Native
+from neuraxis.dialects.native.dialect import Native
 from neuraxis.events import CallFinished, Event, ModelFinished, ModelStarted
 from neuraxis.messages import Call, Chunk, NativeCall, Prompt, ToolCallDelta
-from neuraxis.policy import EVERYTHING
+from neuraxis.policy.rules import EVERYTHING
 from neuraxis.settings import Settings
 
 TOKENS_A_SECOND = 40

@@ -22,7 +22,8 @@ from typing import Any
 import yaml
 
 from neuraxis.messages import Message, Prompt
-from neuraxis.models.local import LazyWriter, LocalModel
+from neuraxis.models.local.llm.lazy import LazyWriter
+from neuraxis.models.local.model import LocalModel
 from neuraxis.plugins.loader import builtin_names, load_plugin
 
 HELD = Path(__file__).parent / "data" / "held"

@@ -40,9 +40,10 @@ from typing import Any
 import yaml
 
 from neuraxis.messages import Message, Prompt
-from neuraxis.models.local import LazyWriter, LocalModel
+from neuraxis.models.local.llm.lazy import LazyWriter
+from neuraxis.models.local.model import LocalModel
 from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.manifest import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.specs import PluginSpec
 
 DATA = Path(__file__).parent / "data"

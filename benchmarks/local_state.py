@@ -19,9 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from neuraxis.models.local import contents, weights
-from neuraxis.models.local.lazy import STATES_MB, LazyWriter
-from neuraxis.models.local.runner import Ask
+from neuraxis.models.local.llm import weights
+from neuraxis.models.local.llm.lazy import STATES_MB, LazyWriter
+from neuraxis.models.local.llm.llama import Ask
+from neuraxis.models.local.planner import contents
 
 TOOLS = [
     (f"{wish} the {thing} in the {room}", f"{wish.replace(' ', '_')}_{thing}", room)

@@ -19,8 +19,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from neuraxis.dialects.json_fault import Fault
-from neuraxis.dialects.json_text import Value, find, loads, read_at
+from neuraxis.parsing.json_errors import Fault
+from neuraxis.parsing.json_scan import Value, find, loads, read_at
 
 _REFUSED = object()
 _SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -19,10 +19,10 @@ from typing import Any, TypedDict
 from neuraxis import Session, command
 from neuraxis.dialects import DIALECTS
 from neuraxis.messages import Message
-from neuraxis.models.openai_request import constant_of, encoded, request_body
-from neuraxis.models.openai_settings import Options
+from neuraxis.models.openai.request import constant_of, encoded, request_body
+from neuraxis.models.openai.settings import Options
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 FLOOR = 200_000
 """Turns of the loop beside which everything is measured."""

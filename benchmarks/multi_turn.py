@@ -26,12 +26,12 @@ import yaml
 
 from neuraxis import Session
 from neuraxis.dialects import DIALECTS, find_dialect
-from neuraxis.dialects.native import safe_name
+from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.messages import Call
-from neuraxis.notation import node_from_schema
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import Command, Plugin, parse_manifest
+from neuraxis.schema import node_from_schema
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}
 

@@ -20,11 +20,11 @@ import jsonschema_rs
 
 import neuraxis
 from neuraxis import Budget, Session, command
+from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import Completion
-from neuraxis.parts import State, runtime_of
-from neuraxis.plan import build
-from neuraxis.schedule import run_plan
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.planning.build import build
+from neuraxis.session.config import State, runtime_of
 
 TEXT = (
     '<!-- RESPONSE_START -->\n[{"tool": "add", "a": 1, "b": 2}]\n<!-- RESPONSE_END -->'
@@ -153,7 +153,7 @@ def main() -> None:
     )
     print(f"import neuraxis: {import_ms('neuraxis'):.0f} ms over Python (at most 100)")
     print(
-        f"import neuraxis.session: {import_ms('neuraxis.session'):.0f} ms over Python"
+        f"import neuraxis.session.session: {import_ms('neuraxis.session.session'):.0f} ms over Python"
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from neuraxis import Budget, Session, command
 from neuraxis.messages import Call
-from neuraxis.policy import EVERYTHING
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import EVERYTHING
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 
 @command(effects="read", blocking=False)

@@ -25,9 +25,9 @@ from typing import Any
 import psutil
 
 from neuraxis import Budget, Session, command
-from neuraxis.policy import EVERYTHING
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import EVERYTHING
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 
 class Native:

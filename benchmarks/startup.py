@@ -51,7 +51,7 @@ STARTS = {
     "bare Python": ["-c", "pass"],
     "import asyncio": ["-c", "import asyncio"],
     "import neuraxis": ["-c", "import neuraxis"],
-    "import neuraxis.session": ["-c", "import neuraxis.session"],
+    "import neuraxis.session.session": ["-c", "import neuraxis.session.session"],
     "first finished run": ["-c", FIRST_RUN],
     "neuraxis --help": ["-m", "neuraxis", "--help"],
 }

@@ -16,8 +16,8 @@ from neuraxis import (
     command,
 )
 from neuraxis.messages import Chunk, Prompt
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 RAN: list[str] = []
 ASK_SEND = Policy(rules=[Rule(verdict="ask", target="send.*", reason="sure?")])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neuraxis.sandbox.process import Limits, Outcome, run_python
+from neuraxis.sandbox.process.job import Limits, Outcome
+from neuraxis.sandbox.process.run import run_python
 
 SHORT = Limits(seconds=5, cpu_seconds=5)
 

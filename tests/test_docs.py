@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
-from neuraxis import session as session_module
-from neuraxis.plan_file import read_plan
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.planning.load import read_plan
+from neuraxis.session import session as session_module
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -11,13 +11,14 @@ import click
 import pytest
 import yaml
 
-from neuraxis import Answer, Budget, Context, arguments, events
+from neuraxis import Answer, Budget, Context, events
+from neuraxis import settings as settings_module
 from neuraxis.cli.main import cli
-from neuraxis.models import openai_settings
-from neuraxis.models.openai_settings import Options, options_for
-from neuraxis.plugins import additions
-from neuraxis.policy import policy_from
-from neuraxis.runtime import Runtime
+from neuraxis.execution.runtime import Runtime
+from neuraxis.models.openai import settings as openai_settings
+from neuraxis.models.openai.settings import Options, options_for
+from neuraxis.plugins import extensions
+from neuraxis.policy.rules import policy_from
 from neuraxis.settings import load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -135,8 +136,8 @@ def test_every_setting_has_its_line() -> None:
             head, dot, _ = key.rpartition(".")
             section = head if dot else section
             told.add(key if dot or not section else f"{section}.{key}")
-    known = set(arguments._TOP)
-    for section, keys in arguments._SECTIONS.items():
+    known = set(settings_module._TOP)
+    for section, keys in settings_module._SECTIONS.items():
         known |= {f"{section}.{key}" for key in keys}
     known |= {f"models.NAME.{key}" for key in openai_settings._READERS}
     known |= {"models.NAME.extra", "models.NAME.base_url", "models.NAME.key_env"}
@@ -178,7 +179,7 @@ def test_settings_in_examples_are_right(page: Path, tmp_path: Path) -> None:
         (tmp_path / "config").mkdir(exist_ok=True)
         (tmp_path / "config" / "neuraxis.toml").write_text(block, encoding="utf-8")
         settings = load(None, {"NEURAXIS_HOME": str(tmp_path)})
-        assert arguments.faults_of(settings) == []
+        assert settings_module.faults_of(settings) == []
         policy_from(settings.section("policy"))
         for name in tree.get("models", {}):
             options_for(name, settings)
@@ -254,7 +255,7 @@ def test_the_words_of_effects() -> None:
     """Those of plugins.md and plans.md are the ones that are taken."""
     for name in ("docs/plugins.md", "docs/plans.md"):
         text = _text(name)
-        assert [kind for kind in additions.KINDS if f"`{kind}`" not in text] == []
+        assert [kind for kind in extensions.KINDS if f"`{kind}`" not in text] == []
 
 
 # --- dependencies --------------------------------------------------------------

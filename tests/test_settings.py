@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis.arguments import check_settings, faults_of
 from neuraxis.errors import ConfigError
-from neuraxis.settings import load, user_dir
+from neuraxis.settings import check_settings, faults_of, load, user_dir
 
 
 def _environ(tmp_path: Path, **more: str) -> dict[str, str]:

@@ -17,10 +17,10 @@ HEAVY = (
     "tomllib", "difflib", "hashlib", "secrets", "tempfile", "zipfile", "shutil",
     "importlib.metadata", "importlib.resources", "multiprocessing", "pydantic",
     "neuraxis.cli", "neuraxis.builtin", "neuraxis.testing", "neuraxis.journal.sqlite",
-    "neuraxis.models.openai", "neuraxis.models.local", "neuraxis.plugins.manifest",
-    "neuraxis.plugins.yaml_nodes", "neuraxis.dialects.envelope",
-    "neuraxis.dialects.native", "neuraxis.sandbox.running", "neuraxis.plan_drawing",
-    "neuraxis.plan_file", "neuraxis.plan_saving",
+    "neuraxis.models.openai.model", "neuraxis.models.local", "neuraxis.plugins.manifest.load",
+    "neuraxis.parsing.yaml", "neuraxis.dialects.envelope.dialect",
+    "neuraxis.dialects.native.dialect", "neuraxis.sandbox.process.supervise", "neuraxis.planning.draw",
+    "neuraxis.planning.load", "neuraxis.planning.save",
 )  # fmt: skip
 """What a first run of a scripted model with one `def` command has no use for."""
 
@@ -43,7 +43,7 @@ def _loaded(code: str, folder: Path) -> set[str]:
 def test_a_first_run_loads_what_it_needs(tmp_path: Path) -> None:
     """The benchmark's first run, which checks its own answer."""
     loaded = _loaded(benchmark("startup").FIRST_RUN, tmp_path)
-    assert {"asyncio", "jsonschema_rs", "neuraxis.session"} <= loaded
+    assert {"asyncio", "jsonschema_rs", "neuraxis.session.session"} <= loaded
     assert loaded.isdisjoint(HEAVY), loaded.intersection(HEAVY)
 
 
@@ -76,7 +76,7 @@ def test_help_loads_no_runtime(arguments: list[str], tmp_path: Path) -> None:
     loaded = _loaded(code, tmp_path)
     assert "click" in loaded
     runtime = {
-        "asyncio", "yaml", "jsonschema_rs", "httpx2", "sqlite3", "neuraxis.session",
+        "asyncio", "yaml", "jsonschema_rs", "httpx2", "sqlite3", "neuraxis.session.session",
         "neuraxis.models.local", "tomllib",
     }  # fmt: skip
     assert loaded.isdisjoint(runtime), loaded.intersection(runtime)

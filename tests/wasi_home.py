@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis.sandbox import wasi_parts
-from neuraxis.sandbox.limits import CannotStart
+from neuraxis.sandbox.process.backends.wasi import find
+from neuraxis.sandbox.process.job import CannotStart
 
 _ONE = threading.Lock()
 
@@ -23,7 +23,7 @@ _ONE = threading.Lock()
 def wasi_home() -> Path:
     """A folder for NEURAXIS_HOME; skips where wasmtime or its Python is missing."""
     try:
-        wasi_parts.find()
+        find.find()
     except CannotStart as error:
         pytest.skip(str(error))
     with _ONE:

@@ -17,7 +17,7 @@ from typing import Any
 from suites import World, plain
 
 from neuraxis.messages import Prompt
-from neuraxis.wording import Wording, leaves
+from neuraxis.policy.provenance.wording import Wording, leaves
 
 MARK = "INJECTION-FOLLOW-THIS"
 Call = tuple[str, dict[str, Any]]

@@ -27,13 +27,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planner import MARK, Planner, answers, ground_truth, replies
 from suites import DECLARED, World, canaries, load_suites
 
-import neuraxis.session
+from neuraxis.session import session as session_module
 from neuraxis import Budget, Session
 from neuraxis.events import ApprovalAsked
-from neuraxis.policy import DEFAULT, EVERYTHING, Decision, Facts, Policy
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.rules import DEFAULT, EVERYTHING, Policy
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec
-from neuraxis.testing import ScriptedModel
 
 ALLOWED, DENIED = Decision(verdict="allow"), Decision(verdict="deny", reason="no plan")
 
@@ -79,7 +80,7 @@ def fixed_arguments(intent: dict[str, Any], said: Any) -> dict[str, Any]:
 
 
 def _leaves(value: Any) -> list[Any]:
-    from neuraxis.wording import leaves
+    from neuraxis.policy.provenance.wording import leaves
 
     return [leaf for _, leaf in leaves(value)]
 
@@ -99,7 +100,7 @@ def converse(
     world: World, planner: Planner, prompt: str, policy: Any, approve: Any, folder: Path
 ) -> None:
     # every answer is shown whole: a long one, kept aside, would hide its injection
-    neuraxis.session.INLINE_BYTES = 10_000_000
+    session_module.INLINE_BYTES = 10_000_000
     with Session(
         model=ScriptedModel(planner.reply),
         plugins=world.plugins,
@@ -186,7 +187,7 @@ class Bench:
         )
         chosen: Any = {"none": EVERYTHING, "default": DEFAULT}.get(policy)
         if chosen is None:
-            from neuraxis.wording import Wording
+            from neuraxis.policy.provenance.wording import Wording
 
             said = Wording(trusted=[task.PROMPT], seen=[])
             planned = [

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
+from neuraxis.call_errors import error_json
 from neuraxis.messages import CallError, ErrorCode, Problem, Reply
-from neuraxis.sentences import error_json
 
 CODES = frozenset(get_args(ErrorCode))
 SECONDS = 0.1

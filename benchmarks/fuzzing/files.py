@@ -21,23 +21,23 @@ from fuzzing.words import (
     URL_WORDS,
     YAML_WORDS,
 )
-from neuraxis.assets import bundle
+from neuraxis.assets import serialize
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError, ManifestError, ModelBroken, StorageError
-from neuraxis.models.joining import Joiner
-from neuraxis.models.openai_wire import Frames, ServerError, body_message
-from neuraxis.models.sse import Event, EventReader, EventTooLarge
-from neuraxis.notation import Schema
-from neuraxis.plan_file import read_plan
-from neuraxis.plugins.manifest import parse_manifest
-from neuraxis.plugins.yaml_text import to_yaml
-from neuraxis.sandbox.urls import (
+from neuraxis.models.accumulate import Joiner
+from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
+from neuraxis.models.openai.stream import Frames, ServerError, body_message
+from neuraxis.planning.load import read_plan
+from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.plugins.manifest.write import to_yaml
+from neuraxis.sandbox.http.urls import (
     MOST_CHARACTERS,
     RequestRefused,
     Url,
     follow,
     parse,
 )
+from neuraxis.schema import Schema
 from neuraxis.specs import PluginSpec
 
 # --- manifests and saved plans --------------------------------------------------
@@ -227,16 +227,16 @@ def read_bundle(data: bytes) -> None:
     The input is the header as JSON text, then the parts: a whole file is made of it.
     """
     head, _, body = data.partition(_SPLIT)
-    if not data.startswith(bundle.MAGIC):
-        start = -(-(16 + len(head)) // bundle.ALIGN) * bundle.ALIGN
-        data = struct.pack("<8sQ", bundle.MAGIC, len(head)) + head
+    if not data.startswith(serialize.MAGIC):
+        start = -(-(16 + len(head)) // serialize.ALIGN) * serialize.ALIGN
+        data = struct.pack("<8sQ", serialize.MAGIC, len(head)) + head
         data += b"\0" * (start - len(data)) + body
     path = Path(_FOLDER.name) / "asset"
     path.write_bytes(data)
 
     def work() -> Any:
         try:
-            return bundle.load(path)
+            return serialize.load(path)
         except StorageError as error:
             must(str(error).strip(), "refused without a sentence")
             return None
@@ -265,11 +265,11 @@ def _bundles() -> list[bytes]:
         pass
     for index, value in enumerate(values):
         path = Path(_FOLDER.name) / f"seed{index}"
-        bundle.save(value, path)
+        serialize.save(value, path)
         data = path.read_bytes()
         path.unlink()
         (length,) = struct.unpack_from("<Q", data, 8)
-        start = -(-(16 + length) // bundle.ALIGN) * bundle.ALIGN
+        start = -(-(16 + length) // serialize.ALIGN) * serialize.ALIGN
         made += [data, data[16 : 16 + length] + _SPLIT + data[start:]]
     return made
 

@@ -9,8 +9,8 @@ from fuzzing.checks import must, same
 from fuzzing.inputs import as_text
 from fuzzing.texts import seeds_of
 from fuzzing.words import JSON_WORDS
-from neuraxis.dialects.json_fault import Fault
-from neuraxis.dialects.json_text import Value, find, loads, pieces, read_at
+from neuraxis.parsing.json_errors import Fault
+from neuraxis.parsing.json_scan import Value, find, loads, pieces, read_at
 from neuraxis.specs import Json
 
 

@@ -13,9 +13,10 @@ from fuzzing import Target, checks
 from fuzzing.checks import must, same
 from fuzzing.inputs import as_bytes, as_text, shared_lines
 from fuzzing.words import CALL_WORDS, ENVELOPE_WORDS, JSON_WORDS
+from neuraxis.call_errors import unknown_command
 from neuraxis.dialects import Dialect, find_dialect
-from neuraxis.dialects.early import ReadsEarly
-from neuraxis.dialects.native import safe_name
+from neuraxis.dialects.native.dialect import safe_name
+from neuraxis.dialects.streaming import ReadsEarly
 from neuraxis.messages import (
     Call,
     CallError,
@@ -26,9 +27,9 @@ from neuraxis.messages import (
     Reply,
     ToolCallDelta,
 )
-from neuraxis.notation import Schema
-from neuraxis.plan import build, waits_for
-from neuraxis.sentences import unknown_command
+from neuraxis.planning.build import build
+from neuraxis.planning.plan import waits_for
+from neuraxis.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 PARAMETERS = {

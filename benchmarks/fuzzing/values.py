@@ -13,7 +13,20 @@ from fuzzing.inputs import ODD, RAISING, Text, read_tree
 from fuzzing.words import EXPRESSIONS, NODE_WORDS, SCHEMA_WORDS
 from neuraxis.events import NAMES, Unknown, from_json, to_json
 from neuraxis.messages import Path
-from neuraxis.notation import (
+from neuraxis.references.asset_ref import (
+    AssetRef,
+    format_object,
+    format_url,
+    parse_embedded,
+    parse_reference,
+    reference_fault,
+)
+from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.find import find_asset_refs
+from neuraxis.references.path import WalkError, walk
+from neuraxis.references.render import ReferenceFailure
+from neuraxis.references.template import Scope, find_templates
+from neuraxis.schema import (
     NotationProblem,
     Schema,
     collect_types,
@@ -22,22 +35,6 @@ from neuraxis.notation import (
     parameters_schema,
     response_schema,
     type_text,
-)
-from neuraxis.references import (
-    AssetRef,
-    ReferenceFailure,
-    Scope,
-    WalkError,
-    evaluate,
-    fill,
-    find_asset_refs,
-    find_templates,
-    format_object,
-    format_url,
-    parse_embedded,
-    parse_reference,
-    reference_fault,
-    walk,
 )
 
 

@@ -1,7 +1,5 @@
 """Neuraxis: a runtime between a language model and everything it can call.
 
-    from neuraxis import Session, command
-
 Nothing is imported before it is used: the names below are looked up when first asked
 for, so that `import neuraxis` costs next to nothing.
 """
@@ -12,25 +10,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuraxis.agents import agent
-    from neuraxis.answers import Answer
     from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
     from neuraxis.events import Event
+    from neuraxis.execution.budget import Budget
     from neuraxis.messages import Call, CallError, Result
     from neuraxis.plugins import Context, command
-    from neuraxis.policy import Policy, Rule
-    from neuraxis.references import AssetRef
-    from neuraxis.run import Run
-    from neuraxis.runtime import Budget
-    from neuraxis.session import Session
+    from neuraxis.policy.rules import Policy, Rule
+    from neuraxis.references.asset_ref import AssetRef
+    from neuraxis.session.agent import agent
+    from neuraxis.session.answer import Answer
+    from neuraxis.session.run import Run
+    from neuraxis.session.session import Session
     from neuraxis.specs import CommandSpec, Effects, PluginSpec
 
 __version__ = "0.1.0"
 
 _WHERE = {
-    "Answer": "neuraxis.answers",
-    "AssetRef": "neuraxis.references",
-    "Budget": "neuraxis.runtime",
+    "Answer": "neuraxis.session.answer",
+    "AssetRef": "neuraxis.references.asset_ref",
+    "Budget": "neuraxis.execution.budget",
     "Call": "neuraxis.messages",
     "CallError": "neuraxis.messages",
     "CommandError": "neuraxis.errors",
@@ -42,12 +40,12 @@ _WHERE = {
     "ModelError": "neuraxis.errors",
     "NeuraxisError": "neuraxis.errors",
     "PluginSpec": "neuraxis.specs",
-    "Policy": "neuraxis.policy",
+    "Policy": "neuraxis.policy.rules",
     "Result": "neuraxis.messages",
-    "Rule": "neuraxis.policy",
-    "Run": "neuraxis.run",
-    "Session": "neuraxis.session",
-    "agent": "neuraxis.agents",
+    "Rule": "neuraxis.policy.rules",
+    "Run": "neuraxis.session.run",
+    "Session": "neuraxis.session.session",
+    "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins",
 }
 

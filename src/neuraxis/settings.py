@@ -9,12 +9,13 @@ environment variable that holds one (`openai.key_env = "OPENAI_API_KEY"`).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import did_you_mean, nearest, shown
 from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
@@ -132,7 +133,7 @@ def load(
         found.update(own)
     for name, text in env.items():
         if name.startswith("NEURAXIS_SECRET_"):
-            continue  # a secret's value is no setting (neuraxis.secrets reads it)
+            continue  # a secret's value is no setting (neuraxis.policy.secrets reads it)
         if name.startswith("NEURAXIS_") and name not in _NO_SETTINGS:
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
             found[key] = Setting(value=text, source=f"environment variable {name}")
@@ -199,3 +200,102 @@ def _flatten(
             into[prefix + key] = Setting(
                 value=value, source=plain.source, of_project=plain.of_project
             )
+
+
+_TEXTS = ("model", "dialect", "workspace", "journal")
+_TOP = (*_TEXTS, "plugins")
+_BY_VARIABLE = "weights"
+"""Read from its environment variable only, where it says which file is run."""
+_SECTIONS: Mapping[str, Sequence[str]] = {
+    "openai": ("base_url", "key_env"),
+    "local": ("threads", "fetch", "states_mb", "weights_unchecked"),
+    "search": (
+        "provider", "key_env", "engine", "google_url", "url", "folder", "results",
+    ),
+    "sandbox": (
+        "mode", "wasm", "seconds", "memory", "network", "uid", "allow_none",
+    ),
+    "policy": (),
+    "models": (),
+}  # fmt: skip
+"""What stands in each; those of none are checked where they are read. A section that
+is not here is a plugin's own."""
+_VARIABLE = "environment variable"
+
+
+def check_settings(settings: Settings) -> None:
+    """Say what is wrong with the settings that a person wrote into a file.
+
+    Raises:
+        ConfigError: a key is none of ours, or its value of a wrong kind.
+    """
+    if found := faults_of(settings):
+        raise ConfigError("\n".join(found))
+
+
+def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
+    """What is wrong with them, each in a sentence.
+
+    With `variables` also the names of environment variables that look like a slip;
+    other programs may have some that begin like ours, so none of these ends a run.
+    """
+    found: list[str] = []
+    for key, setting in settings.values.items():
+        if setting.source.startswith(_VARIABLE):
+            message = _slip(key) if variables else ""
+        else:
+            message = _unknown(key) or _wrong_value(key, setting.value)
+        if message:
+            found.append(f"{setting.source}: {message}")
+    return found
+
+
+def _unknown(key: str) -> str:
+    head, dot, rest = key.partition(".")
+    if key == _BY_VARIABLE:
+        return f"{key}: no setting of a file; set NEURAXIS_{key.upper()} instead"
+    if not dot and head in _SECTIONS:
+        return f"{head}: expected a table, written [{head}]"
+    if head == "models" and "." not in rest:
+        return f"{key}: expected a table for one model, written [models.NAME]"
+    if dot and head in _TOP:
+        return f"{key}: expected no table of that name, but {head} = ..."
+    if dot and (keys := _SECTIONS.get(head, ())) and rest not in keys:
+        close = nearest(rest, keys)[:1]
+        hint = did_you_mean([f"{head}.{key}" for key in close])
+        listed = ", ".join(keys)
+        return f"{key}: there is no such setting.{hint} In [{head}] are: {listed}"
+    if not dot and head not in _TOP:
+        close = nearest(head, (*_TOP, *_SECTIONS, _BY_VARIABLE))
+        hint = did_you_mean(close[:1])
+        return (
+            f"{key}: there is no such setting.{hint} Those without a section are: "
+            f"{', '.join(_TOP)}"
+        )
+    return ""
+
+
+def _slip(key: str) -> str:
+    """A variable is told only where one of ours has nearly its name."""
+    message = _unknown(key)
+    return message if "Did you mean" in message else ""
+
+
+def section_meant(key: str) -> str:
+    """The section of ours that a plugin's own (`serch.provider`) nearly is, or ""."""
+    head, dot, _ = key.partition(".")
+    is_ours = not dot or head in _SECTIONS or head in _TOP
+    close = () if is_ours else nearest(head, _SECTIONS)
+    # `my_search` is a name of its own
+    return close[0] if close and abs(len(close[0]) - len(head)) < 2 else ""
+
+
+def _wrong_value(key: str, value: Json) -> str:
+    if key in _TEXTS and not isinstance(value, str):
+        return f"{key}: expected a text in quotes, got {shown(value)}"
+    if key == "plugins" and not isinstance(value, str):
+        items = cast("list[Json]", value) if isinstance(value, list) else [value]
+        if wrong := [item for item in items if not isinstance(item, str)]:
+            got = shown(wrong[0])
+            return f"plugins: expected a list of texts in quotes, got {got}"
+    return ""

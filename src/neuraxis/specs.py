@@ -2,7 +2,7 @@
 
 A manifest (YAML) or a Python function flows in through `neuraxis.plugins`; dialects,
 models and the plan read these. A schema here is a JSON Schema 2020-12 dict made by
-`neuraxis.notation`: the same dict is shown to the model and enforced. What costs time
+`neuraxis.schema`: the same dict is shown to the model and enforced. What costs time
 to make may be put off until it is first read (`put_off`); who reads sees no difference.
 """
 
@@ -41,7 +41,7 @@ class Effects:
     open_world: bool = True
     declared: bool = field(default=False, compare=False)
     """Whether the author said `destructive` or `open_world`: where nothing is said,
-    an answer is not taken for strangers' words (see `neuraxis.origins`)."""
+    an answer is not taken for strangers' words (see `neuraxis.policy.provenance.tracker`)."""
 
     @property
     def readonly(self) -> bool:

@@ -1,7 +1,5 @@
 """Test doubles and checks for people who write plugins: no model, no network.
 
-    from neuraxis.testing import call, check_plugin
-
     def test_it_says_hello():
         assert check_plugin("plugins/hello") == []
         assert call("plugins/hello", "greet", {"person": "Ada"}).status == "done"
@@ -21,18 +19,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from neuraxis.call_errors import problem_text
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
-from neuraxis.dialects.native import Native
+from neuraxis.dialects.native.dialect import Native
 from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plan import build
+from neuraxis.planning.build import build
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Plugin, Registry
-from neuraxis.policy import Policy
-from neuraxis.quoting import quote
-from neuraxis.sentences import problem_text
-from neuraxis.session import Session
+from neuraxis.policy.rules import Policy
+from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 

@@ -15,7 +15,7 @@ import pytest
 
 from neuraxis import Answer, Session
 from neuraxis.dialects import DIALECTS
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
 
 pytest.importorskip("polars")
 pytest.importorskip("PIL")

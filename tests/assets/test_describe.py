@@ -23,8 +23,9 @@ from neuraxis.assets.describe import (
     size_of,
     size_text,
 )
-from neuraxis.references import AssetRef, parse_reference, walk
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.references.asset_ref import AssetRef, parse_reference
+from neuraxis.references.path import walk
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),

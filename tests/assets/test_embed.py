@@ -18,8 +18,8 @@ from neuraxis.assets.embed import CannotBeShown, embed
 from neuraxis.assets.store import AssetStore
 from neuraxis.cli.run import run
 from neuraxis.errors import ConfigError
-from neuraxis.references import AssetRef, format_url, parse_embedded
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
 
 
 def _shown(value: Any, text: str = "<|asset://a1/content/response|>") -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
-from neuraxis.references import AssetRef
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.references.asset_ref import AssetRef
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 numpy: Any = pytest.importorskip("numpy")
 polars: Any = pytest.importorskip("polars")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from neuraxis.assets.describe import BUDGET, meta_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
-from neuraxis.references import AssetRef
+from neuraxis.references.asset_ref import AssetRef
 
 RESPONSE = ("content", "response")
 

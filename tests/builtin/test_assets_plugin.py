@@ -18,9 +18,9 @@ from neuraxis.assets.store import INLINE_BYTES
 from neuraxis.builtin.assets import grep, lines, plugin
 from neuraxis.errors import CommandError
 from neuraxis.messages import Call, Result
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 LOG = "".join(f"line {n}: {'error' if n % 100 == 0 else 'fine'}\n" for n in range(5000))
 HERE = "asset://c1/content/response"

@@ -10,8 +10,9 @@ import pytest
 
 from builtin.pages import serving
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.sandbox.process import probe
-from neuraxis.session import Answer, Session
+from neuraxis.sandbox.process.run import probe
+from neuraxis.session.answer import Answer
+from neuraxis.session.session import Session
 from neuraxis.settings import Setting, Settings
 
 NAMES = ("web_search", "files", "fetch_url", "python_file", "tables")

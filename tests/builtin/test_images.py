@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis.builtin.images import pictures, plugin
+from neuraxis.builtin.images import pillow, plugin
 from neuraxis.errors import CommandError
 from neuraxis.messages import Result
 from neuraxis.plugins.context import Context
@@ -84,7 +84,7 @@ def test_every_cut_of_a_file_is_an_error_or_a_picture() -> None:
         data = sink.getvalue()
         for end in range(0, len(data), max(1, len(data) // 60)):
             with contextlib.suppress(CommandError):
-                assert pictures.opened(data[:end], 10_000).size == (100, 60)
+                assert pillow.opened(data[:end], 10_000).size == (100, 60)
 
 
 @pytest.mark.parametrize("side", [9_000, 60_000])
@@ -227,9 +227,9 @@ def test_grey_of_16_bits_stays_grey(tmp_path: Path) -> None:
 def test_what_is_no_picture_is_told(value: Any, said: str) -> None:
     """With the shapes that are taken."""
     with pytest.raises(CommandError, match=said):
-        pictures.picture_of(value)
+        pillow.picture_of(value)
     black = numpy.zeros((4, 4), dtype="bool")
-    assert pictures.picture_of(black).getpixel((0, 0)) == 0
+    assert pillow.picture_of(black).getpixel((0, 0)) == 0
 
 
 @pytest.mark.parametrize("path", ["../p.png", "p.exe", "p", ".p.png"])
@@ -242,7 +242,7 @@ def test_a_wrong_name_is_told(path: str, tmp_path: Path) -> None:
 
 def test_many_large_areas_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole picture five hundred times would be a hundred gigabytes."""
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 10_000)
+    monkeypatch.setattr(pillow, "MOST_PIXELS", 10_000)
     whole = [0, 0, 100, 0, 100, 60, 0, 60]
     assert len(plugin.crop_image(_picture(), [whole])["cropped"]) == 1
     with pytest.raises(CommandError, match="pixels together"):

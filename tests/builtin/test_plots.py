@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis.builtin.plots import letters, plugin
+from neuraxis.builtin.plots import fonts, plugin
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.testing import call
@@ -239,10 +239,10 @@ def test_signs_without_a_font_are_told(
     """In the title, the names and along the axis; no warning is printed."""
     told: list[str] = []
     context = Context(workspace=Path(), warn=told.append)
-    monkeypatch.setattr(letters, "_FAMILIES", ())
+    monkeypatch.setattr(fonts, "_FAMILIES", ())
     table = [{"\ufdd0x": "\ufdd1y", "n": 1}]
     for plot in (plugin.plot_bar, plugin.plot_scatter):
-        letters._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        fonts._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
         told.clear()
         plot(table, "\ufdd0x", "n", title="\ufdd2z", context=context)
         assert axes[-1].get_xlabel() == "□x"
@@ -256,10 +256,10 @@ def test_another_font_has_the_signs(
     axes: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for those only that the usual one lacks."""
-    signs = letters._signs_of  # pyright: ignore[reportPrivateUsage]
-    sign = chr(min(signs("STIXGeneral") - signs(letters.OWN)))
-    monkeypatch.setattr(letters, "_FAMILIES", ("STIXGeneral",))
-    letters._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    signs = fonts._signs_of  # pyright: ignore[reportPrivateUsage]
+    sign = chr(min(signs("STIXGeneral") - signs(fonts.OWN)))
+    monkeypatch.setattr(fonts, "_FAMILIES", ("STIXGeneral",))
+    fonts._others.cache_clear()  # pyright: ignore[reportPrivateUsage]
     told: list[str] = []
     context = Context(workspace=Path(), warn=told.append)
     plugin.plot_bar([{"x": sign, "n": 1}], "x", "n", context=context)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from neuraxis.builtin.python_file import hints, plugin
+from neuraxis.builtin.python_file import plugin, traceback_hints
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox.process import probe
+from neuraxis.sandbox.process.run import probe
 
 
 @pytest.fixture(scope="module")
@@ -92,5 +92,5 @@ def test_with_a_network_its_failure_is_the_servers(context: Context) -> None:
     """The hint would be wrong."""
     said = "urllib.error.URLError: <urlopen error timed out>"
     workspace = context.workspace
-    assert "no network" in hints.hint(said, "s.py", workspace, network=False)
-    assert hints.hint(said, "s.py", workspace, network=True) == ""
+    assert "no network" in traceback_hints.hint(said, "s.py", workspace, network=False)
+    assert traceback_hints.hint(said, "s.py", workspace, network=True) == ""

@@ -11,7 +11,7 @@ from neuraxis import Session, command
 from neuraxis.cli import models
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.journal import open_journal
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
 
 MANIFEST = """\
 name: hello
@@ -94,7 +94,7 @@ def test_a_wrong_name_of_the_embedded_model_fetches_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """93 MB are not fetched to say that there is no such model."""
-    from neuraxis.models.local import weights
+    from neuraxis.models.local.llm import weights
 
     def nowhere() -> None:
         raise AssertionError("looked for")

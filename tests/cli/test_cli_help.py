@@ -8,7 +8,7 @@ import click
 import pytest
 
 from neuraxis.cli.main import cli
-from neuraxis.runtime import Budget
+from neuraxis.execution.budget import Budget
 
 
 def _commands(

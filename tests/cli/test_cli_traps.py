@@ -12,7 +12,7 @@ import pytest
 from cli_process import neuraxis
 from neuraxis import Session
 from neuraxis.cli.run import ask
-from neuraxis.testing import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel
 
 ODD = '''\
 from neuraxis import command

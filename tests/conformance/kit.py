@@ -10,11 +10,11 @@ from typing import Any
 
 from neuraxis import Answer, Event, Session
 from neuraxis.dialects import Dialect, find_dialect
-from neuraxis.dialects.native import safe_name
+from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.events import MessageSent, PlanChecked
 from neuraxis.messages import Call, Completion, Reply, Result
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 from wire_cases import counter
 
 DIALECTS = ("intents", "envelope_v1", "envelope_v2", "native")

@@ -19,10 +19,10 @@ from neuraxis import Session, command
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import NeuraxisError
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import parse_manifest
-from neuraxis.references import AssetRef, parse_reference
+from neuraxis.references.asset_ref import AssetRef, parse_reference
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 GIVEN: list[Any] = []
 
@@ -287,7 +287,7 @@ def test_defect_13_a_reply_that_cannot_be_read_is_told(text: str) -> None:
 
 def test_defect_14_a_failing_script_is_an_answer(tmp_path: Path) -> None:
     """Not an exception out of the loop: `success: false`, and what it printed."""
-    from neuraxis.sandbox.process import probe
+    from neuraxis.sandbox.process.run import probe
 
     if not any(found.works for found in probe() if found.kind != "none"):
         pytest.skip("no sandbox works on this machine")

@@ -25,9 +25,9 @@ from neuraxis import Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import ManifestError
 from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import parse_manifest
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 
 class Bulb:

@@ -16,7 +16,7 @@ import pytest
 from conformance.kit import DIALECTS, call_text, folder, reply_in, talk
 from neuraxis import Context, Policy, Rule, Session, command
 from neuraxis.dialects import find_dialect
-from neuraxis.dialects.native import safe_name
+from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.events import (
     CallProgress,
     CallStarted,
@@ -26,10 +26,10 @@ from neuraxis.events import (
 )
 from neuraxis.journal import open_journal
 from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import load_plugin, parse_manifest
-from neuraxis.plugins.converting import to_json_schema, to_v2
+from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
 from neuraxis.settings import Settings
-from neuraxis.testing import ScriptedModel
 
 V1 = """
 name: web

@@ -13,9 +13,9 @@ import yaml
 from conformance.kit import DIALECTS, reply_in, talk
 from conformance.samples import mistakes, sample
 from neuraxis.dialects import find_dialect
-from neuraxis.dialects.native import safe_name
+from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.messages import Call
-from neuraxis.plan import build
+from neuraxis.planning.build import build
 from neuraxis.plugins import Command, Plugin, Registry, load_manifest
 
 

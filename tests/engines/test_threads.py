@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from neuraxis.engines.inprocess import InProcess
+from neuraxis.engines.in_process import InProcess
 from neuraxis.engines.threads import Threads
 
 
@@ -47,7 +47,7 @@ def test_a_forked_process_has_none_of_them() -> None:
     """A call would wait for ever for a thread that stayed with the parent."""
     code = (
         "import asyncio, os, threading\n"
-        "from neuraxis.engines.inprocess import InProcess\n"
+        "from neuraxis.engines.in_process import InProcess\n"
         "def one():\n"
         "    work = InProcess().run(threading.get_ident, (), {}, None, seconds=20)\n"
         "    return asyncio.run(work)\n"

@@ -37,9 +37,12 @@ from escapes import (
 from escapes.attempt import Attempt, whole
 from escapes.ordinary import ORDINARY, Ordinary
 from escapes.world import KEY, SECRET, World, state
-from neuraxis.sandbox import interpreter, landlock, launch, wasi_parts
-from neuraxis.sandbox.limits import GUARDED
-from neuraxis.sandbox.process import Limits, Outcome, run_python
+from neuraxis.sandbox.process import interpreter
+from neuraxis.sandbox.process.backends import landlock
+from neuraxis.sandbox.process.backends.wasi import find
+from neuraxis.sandbox.process.child import launch
+from neuraxis.sandbox.process.job import GUARDED, Limits, Outcome
+from neuraxis.sandbox.process.run import run_python
 
 ALL: list[Attempt] = [
     *attempts_files.ATTEMPTS,
@@ -299,7 +302,7 @@ def main(mode: str, names: list[str]) -> None:
     if mode == ALONE:
         landlock.abi = lambda: 0
     if packages := os.environ.pop("NX_PACKAGES", ""):
-        wasi_parts._places = lambda: [packages]
+        find._places = lambda: [packages]
     os.environ["NX_KEY"] = KEY
     leak = tempfile.TemporaryFile()  # noqa: SIM115 - inherited on purpose
     leak.write(SECRET.encode())

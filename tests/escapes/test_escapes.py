@@ -25,7 +25,9 @@ import neuraxis
 from escapes import runner
 from escapes.ordinary import ORDINARY
 from escapes.world import KEY
-from neuraxis.sandbox import interpreter, landlock, wasi_parts
+from neuraxis.sandbox.process import interpreter
+from neuraxis.sandbox.process.backends import landlock
+from neuraxis.sandbox.process.backends.wasi import find
 from wasi_home import wasi_home
 
 pytestmark = [
@@ -139,7 +141,7 @@ def _beside(mode: str, user: int | None) -> Iterator[dict[str, str]]:
             Path(folder).chmod(0o755)
             for path in (home, *home.rglob("*")):
                 os.chown(path, user, user)
-        yield {"NEURAXIS_HOME": str(home), "NX_PACKAGES": str(wasi_parts.find().site)}
+        yield {"NEURAXIS_HOME": str(home), "NX_PACKAGES": str(find.find().site)}
 
 
 def _through(found: dict[str, Any], *, high: bool) -> dict[str, str]:

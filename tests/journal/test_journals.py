@@ -16,7 +16,7 @@ import pytest
 from neuraxis.errors import StorageError
 from neuraxis.events import CallStarted, MessageSent, SessionFinished
 from neuraxis.journal import Journal, open_journal
-from neuraxis.journal.claims import Claims
+from neuraxis.journal.session_lock import Claims
 
 SAID = MessageSent(
     sender="user", receiver="model", content="Write \ud800 a file\nplease"
@@ -212,7 +212,7 @@ def test_closing_one_journal_keeps_the_claims_of_another(tmp_path: Path) -> None
     code = f"""
         import sys
         from pathlib import Path
-        from neuraxis.journal.claims import Claims
+        from neuraxis.journal.session_lock import Claims
         claims = Claims(Path({str(path)!r}))
         print(*[claims.take(name) for name in ("kept", "left", "both")])
     """

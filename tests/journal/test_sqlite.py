@@ -16,7 +16,7 @@ import pytest
 from neuraxis.errors import StorageError
 from neuraxis.events import MessageSent
 from neuraxis.journal import flush, leave, open_journal
-from neuraxis.journal.claims import Claims
+from neuraxis.journal.session_lock import Claims
 from neuraxis.journal.sqlite import SqliteJournal
 
 SAID = MessageSent(sender="user", receiver="model", content="x")
@@ -46,7 +46,7 @@ def _is_free(path: Path, session: str) -> bool:
     code = """
         import sys
         from pathlib import Path
-        from neuraxis.journal.claims import Claims
+        from neuraxis.journal.session_lock import Claims
         print(Claims(Path(sys.argv[1])).take(sys.argv[2]))
     """
     return _python(code, f"{path}-claims", session) == "True"

@@ -10,8 +10,8 @@ import pytest
 from models.conformance import CHECKS, Answer, Make
 from models.http_server import Server, frame, lines, serving, stream
 from neuraxis.models import Model
-from neuraxis.models.openai import OpenAIModel
-from neuraxis.models.openai_settings import Options
+from neuraxis.models.openai.model import OpenAIModel
+from neuraxis.models.openai.settings import Options
 from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 

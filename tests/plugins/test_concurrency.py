@@ -6,9 +6,9 @@ import pytest
 
 from neuraxis import command
 from neuraxis.errors import ManifestError
-from neuraxis.plugins.function import plugin_from
-from neuraxis.plugins.manifest import parse_manifest
-from neuraxis.plugins.yaml_text import to_yaml
+from neuraxis.plugins.functions.command import plugin_from
+from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.plugins.manifest.write import to_yaml
 
 
 def test_concurrency_is_said_by_the_decorator_and_kept_in_a_manifest() -> None:

@@ -8,8 +8,8 @@ import pytest
 from cli_process import neuraxis
 from neuraxis import Session
 from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.lock import accept, check, entry, read_lock, write_lock
-from neuraxis.testing import ScriptedModel
 
 MANIFEST = """\
 name: greeter

@@ -19,13 +19,16 @@ import yaml
 
 from cpu_time import within
 from neuraxis import CommandSpec, Effects, PluginSpec, Session, command
-from neuraxis.dialects import DIALECTS, envelope_prompt
+from neuraxis.dialects import DIALECTS
+from neuraxis.dialects.envelope import prompt
 from neuraxis.errors import ManifestError
 from neuraxis.messages import Message
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import Command, function, plugin_from
-from neuraxis.plugins.converting import to_json_schema, to_v2, to_yaml
+from neuraxis.plugins import Command, plugin_from
+from neuraxis.plugins.functions import command as function
 from neuraxis.plugins.lock import facts
+from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
+from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.settings import Settings
 from neuraxis.specs import put_off
 
@@ -332,7 +335,7 @@ TEXTS = (
 def test_what_is_shown_in_yaml_does_not_depend_on_its_writer(text: str) -> None:
     """Most plugins are written by libyaml; those it would spell are not."""
     tree = {"name": text, f"k{text}": [text, {"a": text}], "number": 1.5, "last": text}
-    shown = envelope_prompt._yaml(tree)
+    shown = prompt._yaml(tree)
     assert tree == yaml.safe_load(shown)
     if "\U0001f600" in text:
         assert "\U0001f600" in shown
@@ -346,5 +349,5 @@ def _plain() -> Any:
     dumper = type(
         "Plain", (yaml.SafeDumper,), {"ignore_aliases": lambda self, data: True}
     )
-    dumper.add_representer(str, envelope_prompt._text)  # type: ignore[attr-defined]
+    dumper.add_representer(str, prompt._text)  # type: ignore[attr-defined]
     return dumper

@@ -12,7 +12,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     """Each kind of sandbox that works here."""
     if sys.platform != "linux":
         pytest.skip("only Linux has a sandbox that tests can run")
-    from neuraxis.sandbox.process import probe
+    from neuraxis.sandbox.process.run import probe
 
     for found in probe():
         if found.kind == request.param and not found.works:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.sandbox.addresses import inside
-from neuraxis.sandbox.paths import FileRefused, parts_of
-from neuraxis.sandbox.urls import RequestRefused, Url, follow, parse
+from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.http.addresses import inside
+from neuraxis.sandbox.http.urls import RequestRefused, Url, follow, parse
 
 WORDS = (
     "http https :// : / // @ # ? \\ [ ] % . .. ~ 127.0.0.1 ::1 example.com localhost "

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import neuraxis
-from neuraxis.sandbox import portable, wasi, watchdog
-from neuraxis.sandbox.limits import HERE, MIB, CannotStart, Job, Limits, Outcome
+from neuraxis.sandbox.process import usage
+from neuraxis.sandbox.process.backends.wasi import backend, portable
+from neuraxis.sandbox.process.job import HERE, MIB, CannotStart, Job, Limits, Outcome
 from wasi_home import wasi_home
 
 pytestmark = pytest.mark.timeout(240)
@@ -35,7 +36,7 @@ def _job(folder: Path, script: str, limits: Limits = LONG) -> Job:
     (folder / "script.py").write_text(script, encoding="utf-8")
     return Job(
         argv=("python", "-s", "-B", HERE + "/script.py", "a", "b c"),
-        roots=wasi.roots("", folder),
+        roots=backend.roots("", folder),
         workspace=folder,
         limits=limits,
     )
@@ -124,7 +125,7 @@ def test_a_limit_stops_it(
     assert not outcome.ok
     assert reason in outcome.reason
     assert outcome.seconds < 20
-    assert watchdog.usage(os.getpid()).pids == (os.getpid(),)
+    assert usage.usage(os.getpid()).pids == (os.getpid(),)
 
 
 def test_memory_is_bounded(home: Path, tmp_path: Path) -> None:
@@ -168,12 +169,12 @@ def test_what_fails_at_the_start_is_told(
 ) -> None:
     """As a refusal, not as the script's own failure."""
     job = _job(tmp_path, "print(1)")
-    launch = wasi.plain(job)
+    launch = backend.plain(job)
     broken = replace(launch, argv=(*launch.argv[:-1], "{}"))
-    monkeypatch.setattr(wasi, "plain", lambda job: broken)
+    monkeypatch.setattr(backend, "plain", lambda job: broken)
     with pytest.raises(CannotStart, match="could not be set up"):
         portable.run(job, None, None, 0)
-    monkeypatch.setattr(wasi, "plain", lambda job: replace(launch, argv=("/none",)))
+    monkeypatch.setattr(backend, "plain", lambda job: replace(launch, argv=("/none",)))
     with pytest.raises(CannotStart, match="cannot be started"):
         portable.run(job, None, None, 0)
 
@@ -202,7 +203,7 @@ def test_it_dies_with_the_runtime(home: Path, tmp_path: Path) -> None:
     assert runtime.stdout is not None
     with runtime.stdout:
         assert runtime.stdout.readline() == b"up\n"
-        (inner,) = watchdog.usage(runtime.pid).pids[1:]
+        (inner,) = usage.usage(runtime.pid).pids[1:]
         runtime.send_signal(signal.SIGKILL)
         runtime.wait()
         deadline = time.monotonic() + 5
@@ -243,7 +244,7 @@ def _elsewhere(folder: Path, before: str) -> subprocess.Popen[bytes]:
     code = (
         "import os, sys, time, pathlib, platform\n"
         "from neuraxis.sandbox import portable, wasi\n"
-        "from neuraxis.sandbox.limits import HERE, Job, Limits\n"
+        "from neuraxis.sandbox.process.job import HERE, Job, Limits\n"
         f"folder = pathlib.Path({str(folder)!r})\n"
         "platform.machine()\n" + before + "portable.check_script(folder, 'script.py')\n"
         "job = Job(argv=('python', HERE + '/script.py'), workspace=folder,\n"

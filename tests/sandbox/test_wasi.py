@@ -18,9 +18,12 @@ import pytest
 import neuraxis
 from neuraxis.builtin.python_file import plugin
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import chain, landlock, wasi_parts, wasi_run, watchdog
-from neuraxis.sandbox.limits import MIB
-from neuraxis.sandbox.process import Limits, Outcome, probe_wasi
+from neuraxis.sandbox.process import select, usage
+from neuraxis.sandbox.process.backends import landlock
+from neuraxis.sandbox.process.backends.wasi import find
+from neuraxis.sandbox.process.child import wasi
+from neuraxis.sandbox.process.job import MIB, Limits, Outcome
+from neuraxis.sandbox.process.run import probe_wasi
 from neuraxis.settings import Settings
 from sandbox_runs import run_script
 from wasi_home import wasi_home
@@ -206,7 +209,7 @@ class TestScripts:
         seen: list[dict[str, str]] = []
 
         def look(_text: str) -> None:
-            for pid in watchdog.usage(os.getpid()).pids[1:]:
+            for pid in usage.usage(os.getpid()).pids[1:]:
                 text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
                 seen.append(dict(line.split(":\t") for line in text.splitlines()))
 
@@ -230,7 +233,7 @@ class TestScripts:
         )
         code = (
             "import pathlib\n"
-            "from neuraxis.sandbox.process import run_python, Limits\n"
+            "from neuraxis.sandbox.process.run import run_python, Limits\n"
             f"run_python('script.py', workspace=pathlib.Path({str(tmp_path)!r}),\n"
             "    mode='wasi', limits=Limits(seconds=40),\n"
             "    on_output=lambda text: print(text, flush=True))"
@@ -244,7 +247,7 @@ class TestScripts:
         assert runtime.stdout is not None
         with runtime.stdout:
             assert runtime.stdout.readline() == b"up\n"
-            below = watchdog.usage(runtime.pid).pids[1:]
+            below = usage.usage(runtime.pid).pids[1:]
             assert len(below) == 2
             runtime.send_signal(signal.SIGKILL)
             runtime.wait()
@@ -260,7 +263,7 @@ class TestScripts:
         for _ in range(3):
             assert _run(tmp_path, "print(1)").ok
         assert sorted(os.listdir("/proc/self/fd")) == before
-        assert watchdog.usage(os.getpid()).pids == (os.getpid(),)
+        assert usage.usage(os.getpid()).pids == (os.getpid(),)
 
     def test_what_others_obey_is_kept_from_it(self, tmp_path: Path) -> None:
         """What is there cannot be changed, and what is not there cannot be made."""
@@ -430,10 +433,8 @@ class TestMachineCode:
 
     def test_it_is_named_after_what_it_was_made_of(self, code: Path) -> None:
         """The program, wasmtime, system and machine; made private and whole."""
-        found = wasi_parts.find()
-        assert code.name.startswith(
-            f"{wasi_parts.KNOWN}-{found.version}-{sys.platform}-"
-        )
+        found = find.find()
+        assert code.name.startswith(f"{find.KNOWN}-{found.version}-{sys.platform}-")
         assert os.listdir(code.parent) == [code.name]
 
     def test_a_folder_that_others_reach_is_refused(
@@ -481,9 +482,9 @@ class TestMachineCode:
 
     def test_what_is_compiled_is_what_was_asked_for(self, home: Path) -> None:
         """Though the file changes between being looked at and being compiled."""
-        orders = {"site": str(wasi_parts.find().site), "digest": wasi_parts.KNOWN}
+        orders = {"site": str(find.find().site), "digest": find.KNOWN}
         done = subprocess.run(
-            [sys.executable, "-I", "-S", wasi_run.__file__, json.dumps(orders)],
+            [sys.executable, "-I", "-S", wasi.__file__, json.dumps(orders)],
             input=TINY,
             capture_output=True,
             check=False,
@@ -523,9 +524,9 @@ class TestMachineCode:
         """A real run where that is quick; else what would be needed."""
         found = probe_wasi()
         assert found.works
-        assert found.detail.startswith(f"wasmtime {wasi_parts.find().version}, ")
+        assert found.detail.startswith(f"wasmtime {find.find().version}, ")
         code.unlink()
-        chain._try.cache_clear()
+        select._try.cache_clear()
         assert "compiled by the first script" in probe_wasi().detail
         assert not code.exists()
 
@@ -547,7 +548,7 @@ class TestMissing:
         """The only place where packages are."""
         folder = tmp_path / "packages"
         folder.mkdir()
-        monkeypatch.setattr(wasi_parts, "_places", lambda: [str(folder)])
+        monkeypatch.setattr(find, "_places", lambda: [str(folder)])
         return folder
 
     def test_what_to_install(self, packages: Path, tmp_path: Path) -> None:
@@ -591,7 +592,7 @@ class TestMissing:
         monkeypatch.syspath_prepend("")
         monkeypatch.syspath_prepend(str(planted))
         assert importlib.metadata.version("wasmtime") == "99.0.0"
-        package = wasi_parts._installed("wasmtime")
+        package = find._installed("wasmtime")
         assert package is None or package.version != "99.0.0"
 
     def test_it_is_never_chosen_by_itself(
@@ -599,11 +600,11 @@ class TestMissing:
     ) -> None:
         """Where nothing else works, `auto` refuses."""
         monkeypatch.setattr(
-            chain,
+            select,
             "_try",
-            lambda kind, uid: chain.Probe(kind=kind, works=False, detail="no"),
+            lambda kind, uid: select.Probe(kind=kind, works=False, detail="no"),
         )
         outcome = run_script(tmp_path, "print(1)")
         assert outcome.sandbox == "none: refused"
-        assert chain.choose("wasi", allow_none=False, uid=1) == "wasi"
-        assert "wasi" not in chain.AUTOMATIC
+        assert select.choose("wasi", allow_none=False, uid=1) == "wasi"
+        assert "wasi" not in select.AUTOMATIC

@@ -35,7 +35,7 @@ class Item(TypedDict):
 
 
 class Adapter(Base):
-    imports = "neuraxis.session"
+    imports = "neuraxis.session.session"
     dists = "neuraxis"
 
     def _tool(self, tool, is_async):
@@ -100,10 +100,10 @@ class Adapter(Base):
     async def dispatch_async(self, sync_tool=False):
         import threading
 
-        from neuraxis.parts import State, runtime_of
+        from neuraxis.session.config import (State, runtime_of)
         from neuraxis.messages import Completion
-        from neuraxis.plan import build
-        from neuraxis.schedule import run_plan
+        from neuraxis.planning.build import build
+        from neuraxis.execution.scheduler import run_plan
 
         session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
         parts = session._parts
@@ -171,7 +171,7 @@ class Adapter(Base):
         return registry.prompt().messages[0].content
 
     def parse(self, text):
-        from neuraxis.dialects.json_text import find
+        from neuraxis.parsing.json_scan import find
 
         found = find(text)
         if found.fault is not None or not found.values:

@@ -12,9 +12,9 @@ import io
 from pathlib import Path
 from typing import Any
 
-from neuraxis.assets.encodings import text_of
-from neuraxis.assets.table_files import read_frame
+from neuraxis.assets.readers.tables import read_frame
 from neuraxis.errors import CommandError, ConfigError
+from neuraxis.parsing.encodings import text_of
 
 MOST_BYTES = 200_000_000
 MOST_PIXELS = 64_000_000

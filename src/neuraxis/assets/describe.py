@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from neuraxis.asset_refs import url_part
-from neuraxis.sentences import type_name
+from neuraxis.formatting import type_name
+from neuraxis.references.asset_ref import url_part
 from neuraxis.specs import Json
 
 BUDGET = 360

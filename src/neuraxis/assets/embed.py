@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.sayable import sayable
+from neuraxis.assets.json_view import sayable
 from neuraxis.assets.store import AssetStore, ReferenceLost
-from neuraxis.references import AssetRef, format_url, parse_embedded
+from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
 
 ROWS = 20
 COLUMNS = 12

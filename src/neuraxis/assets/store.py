@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from neuraxis import sentences
-from neuraxis.assets.apart import apart
+from neuraxis import call_errors
+from neuraxis.assets.copying import apart
 from neuraxis.assets.describe import (
     BUDGET,
     TOTAL_BUDGET,
@@ -32,13 +32,14 @@ from neuraxis.assets.describe import (
     size_of,
     size_text,
 )
-from neuraxis.assets.sayable import consumed, holds_objects, sayable
+from neuraxis.assets.json_view import consumed, holds_objects, sayable
 from neuraxis.errors import StorageError
+from neuraxis.formatting import is_short
 from neuraxis.later import dataclass
 from neuraxis.messages import CallError
 from neuraxis.record import record
-from neuraxis.references import AssetRef, WalkError, walk
-from neuraxis.short import is_short
+from neuraxis.references.asset_ref import AssetRef
+from neuraxis.references.path import WalkError, walk
 from neuraxis.specs import Json
 
 INLINE_BYTES = 16_000
@@ -217,7 +218,7 @@ class AssetStore:
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
         # sessions without a folder do not pay for it
-        from neuraxis.assets.bundle import CannotBeSaved, save
+        from neuraxis.assets.serialize import CannotBeSaved, save
 
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -263,7 +264,7 @@ class AssetStore:
     def told(self) -> str:
         """What the model is told of them in each round; empty: there are none."""
         if self._told is None:
-            self._told = sentences.asset_list(self.meta()) if self._assets else ""
+            self._told = call_errors.asset_list(self.meta()) if self._assets else ""
         return self._told
 
     def listing(self) -> list[dict[str, Json]]:
@@ -289,17 +290,17 @@ class AssetStore:
             return said
         asset = self._assets.get(asset_id)
         if asset is None:
-            raise ReferenceLost(sentences.asset_not_found(asset_id, self.ids))
+            raise ReferenceLost(call_errors.asset_not_found(asset_id, self.ids))
         if asset.root is not None:
             return asset.root
         if self._folder is None or not asset.saved:
-            raise ReferenceLost(sentences.asset_lost(asset_id))
-        from neuraxis.assets.bundle import load
+            raise ReferenceLost(call_errors.asset_lost(asset_id))
+        from neuraxis.assets.serialize import load
 
         try:
             root = load(self._file(asset_id))
         except StorageError:
-            raise ReferenceLost(sentences.asset_lost(asset_id)) from None
+            raise ReferenceLost(call_errors.asset_lost(asset_id)) from None
         return root
 
     @property
@@ -322,9 +323,9 @@ class AssetStore:
             return walk(root, ref.field_path)
         except WalkError as error:
             raise ReferenceLost(
-                sentences.asset_path_not_found(
+                call_errors.asset_path_not_found(
                     ref.asset_id,
-                    sentences.path_text(error.deepest) or "the asset itself",
+                    call_errors.path_text(error.deepest) or "the asset itself",
                     error.available,
                     error.hint,
                 )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neuraxis.assets.encodings import UTF_8, text_of
 from neuraxis.errors import CommandError
+from neuraxis.parsing.encodings import UTF_8, text_of
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import files
+from neuraxis.sandbox.files import workspace
 
 NOBODY = Context(workspace=Path())
 """Where a command is called outside of a session: what it tells, nobody hears."""
@@ -24,8 +24,8 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
         CommandError: it is not there, too large, or outside the workspace.
     """
     try:
-        return files.read_bytes(context.workspace, file_path, limit=limit)
-    except files.FileRefused as error:
+        return workspace.read_bytes(context.workspace, file_path, limit=limit)
+    except workspace.FileRefused as error:
         raise CommandError(str(error)) from None
 
 
@@ -58,19 +58,19 @@ def write(context: Context, file_path: str, data: bytes) -> str:
         CommandError: the path, the place or the amount is not allowed.
     """
     try:
-        written = files.write_bytes(
+        written = workspace.write_bytes(
             context.workspace, file_path, data, quota=quota(context)
         )
-    except files.FileRefused as error:
+    except workspace.FileRefused as error:
         raise CommandError(str(error)) from None
     context.wrote(written)
     return written
 
 
-def quota(context: Context) -> files.Quota:
+def quota(context: Context) -> workspace.Quota:
     """The limits of the settings `files.file_bytes`, `.total_bytes` and `.files`."""
-    usual = files.Quota()
-    return files.Quota(
+    usual = workspace.Quota()
+    return workspace.Quota(
         file_bytes=number(context, "files.file_bytes", usual.file_bytes),
         total_bytes=number(context, "files.total_bytes", usual.total_bytes),
         files=number(context, "files.files", usual.files),

@@ -89,7 +89,7 @@ def call(
 
         result = asyncio.run(session.call(named))
     if as_json:
-        from neuraxis.answers import result_json
+        from neuraxis.session.answer import result_json
 
         click.echo(json.dumps(result_json(result), ensure_ascii=False, default=str))
     elif result.error is not None:
@@ -246,7 +246,7 @@ def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
     """What was typed has no type yet: `1` is a number where one is expected."""
-    from neuraxis.notation import Schema
+    from neuraxis.schema import Schema
 
     return Schema(spec.parameters).coerce(typed)[0]
 

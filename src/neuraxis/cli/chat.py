@@ -18,7 +18,7 @@ from neuraxis.cli.options import (
 from neuraxis.cli.run import ask, open_session
 
 if TYPE_CHECKING:
-    from neuraxis.session import Session
+    from neuraxis.session.session import Session
 
 HELP = """/help     this list
 /tools    what can be called

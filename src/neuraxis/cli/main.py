@@ -12,8 +12,8 @@ import click
 from neuraxis import __version__
 from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
-from neuraxis.cli.check import doctor
 from neuraxis.cli.completion import completion
+from neuraxis.cli.doctor import doctor
 from neuraxis.cli.models import models
 from neuraxis.cli.plans import plan
 from neuraxis.cli.plugins import plugins

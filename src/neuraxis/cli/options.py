@@ -14,11 +14,11 @@ from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.journal import Journal, SessionInfo
-    from neuraxis.plan import OnError
-    from neuraxis.runtime import Approve
-    from neuraxis.session import Session
+    from neuraxis.planning.plan import OnError
+    from neuraxis.policy.gate import Approve
+    from neuraxis.session.session import Session
+    from neuraxis.session.visible_results import Tell
     from neuraxis.settings import Settings
-    from neuraxis.telling import Tell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -151,8 +151,7 @@ def settings_of(choices: Choices) -> Settings:
     Raises:
         ConfigError: a file of settings has mistakes.
     """
-    from neuraxis.arguments import check_settings
-    from neuraxis.settings import load
+    from neuraxis.settings import check_settings, load
 
     written = load(Path.cwd())
     check_settings(written)
@@ -209,10 +208,10 @@ def make_session(
     Raises:
         ConfigError: something named does not exist.
     """
-    from neuraxis.cli.asking import ask_on_terminal, is_somebody_there
-    from neuraxis.policy import policy_from
-    from neuraxis.runtime import Budget
-    from neuraxis.session import Session
+    from neuraxis.cli.approve import ask_on_terminal, is_somebody_there
+    from neuraxis.execution.budget import Budget
+    from neuraxis.policy.rules import policy_from
+    from neuraxis.session.session import Session
 
     settings = settings_of(choices)
     rules = settings.section("policy")

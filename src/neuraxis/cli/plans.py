@@ -15,11 +15,11 @@ from neuraxis.cli.options import PLANS, Choices, session_options
 from neuraxis.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from neuraxis.answers import Answer
     from neuraxis.messages import Result
-    from neuraxis.plan import OnError, Plan
-    from neuraxis.plan_file import SavedPlan
-    from neuraxis.session import Session
+    from neuraxis.planning.load import SavedPlan
+    from neuraxis.planning.plan import OnError, Plan
+    from neuraxis.session.answer import Answer
+    from neuraxis.session.session import Session
     from neuraxis.specs import Json
 
 _set = click.option(
@@ -63,7 +63,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
 def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
     """Draw FILE: which steps may run at the same time, and what waits for what."""
     from neuraxis.cli.terminal import inert
-    from neuraxis.plan_drawing import as_text, drawn
+    from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
     if not _told(built):
@@ -103,8 +103,8 @@ def run(
     """
     import asyncio  # slow to import
 
-    from neuraxis.cli.live import Live
-    from neuraxis.runtime import Budget
+    from neuraxis.cli.progress import Live
+    from neuraxis.execution.budget import Budget
 
     saved = _read(file)
     params = saved.values(_pairs(given))
@@ -141,8 +141,8 @@ async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
-    from neuraxis.answers import result_json
     from neuraxis.cli.terminal import inert
+    from neuraxis.session.answer import result_json
 
     if as_json:
         told = [result_json(item) for item in results]
@@ -161,7 +161,7 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
 
 
 def _read(file: Path) -> SavedPlan:
-    from neuraxis.plan_file import read_plan
+    from neuraxis.planning.load import read_plan
 
     if str(file) == "-":
         return read_plan(sys.stdin.read(), "standard input")
@@ -215,7 +215,7 @@ def _pairs(given: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _draw(built: Plan, states: Mapping[str, str], svg: Path) -> None:
-    from neuraxis.plan_drawing import as_svg, drawn
+    from neuraxis.planning.draw import as_svg, drawn
 
     write_file(svg, as_svg(drawn(built, states)))
 
@@ -268,7 +268,7 @@ def keep_plan(
         StorageError: the file cannot be written.
     """
     from neuraxis.events import PlanChecked
-    from neuraxis.plan_saving import joined, made_elsewhere, plan_text
+    from neuraxis.planning.save import joined, made_elsewhere, plan_text
 
     by_id = {result.call.id: result for result in answer.calls}
     replies: list[list[Result]] = []

@@ -81,7 +81,7 @@ def list_(source: tuple[str, ...], as_json: bool) -> int:
 )
 def show(name: str, source: tuple[str, ...]) -> int:
     """Write the plugin NAME (or the one at that path) as YAML."""
-    from neuraxis.plugins.yaml_text import to_yaml
+    from neuraxis.plugins.manifest.write import to_yaml
 
     if Path(name).exists() or ":" in name:
         sources = [name]
@@ -160,10 +160,10 @@ def convert(source: str, notation: str) -> int:
 
     Of a folder or manifest only the description is read; no code is run.
     """
-    from neuraxis.plugins.converting import to_json_schema, to_v2
     from neuraxis.plugins.loader import load_plugin
-    from neuraxis.plugins.manifest import load_manifest
-    from neuraxis.plugins.yaml_text import to_yaml
+    from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
+    from neuraxis.plugins.manifest.load import load_manifest
+    from neuraxis.plugins.manifest.write import to_yaml
 
     path = Path(source).expanduser()
     is_manifest = path.exists() and path.suffix != ".py"

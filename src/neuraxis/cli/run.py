@@ -23,11 +23,11 @@ from neuraxis.cli.plans import check_folder, keep_plan
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from neuraxis.answers import Answer
     from neuraxis.events import Event
-    from neuraxis.session import Session
+    from neuraxis.session.answer import Answer
+    from neuraxis.session.session import Session
+    from neuraxis.session.watch import Watch
     from neuraxis.specs import Json
-    from neuraxis.watching import Watch
 
 EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
 _UNREAD = {
@@ -148,7 +148,7 @@ def ask(
     """
     if as_json:
         answer, code = _drive(session, request, _json_line)
-        from neuraxis.answers import as_json as answer_json
+        from neuraxis.session.answer import as_json as answer_json
 
         click.echo(json.dumps({"type": "answer", **answer_json(answer)}, default=str))
         return answer, code
@@ -156,7 +156,7 @@ def ask(
         answer, code = _drive(session, request, None)
         show_answer(session, answer, quiet=True)
         return answer, code
-    from neuraxis.cli.live import Live
+    from neuraxis.cli.progress import Live
 
     live = Live(aloud=sys.stdout.isatty())
     try:

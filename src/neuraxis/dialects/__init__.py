@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
-from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.specs import Json, PluginSpec
 
 DIALECTS = ("intents", "envelope_v1", "envelope_v2", "native")
@@ -94,17 +94,17 @@ def find_dialect(
     """
     match name:
         case "intents":
-            from neuraxis.dialects.intents import Intents
+            from neuraxis.dialects.intents.dialect import Intents
 
             return Intents(
                 strict=strict, template=template, parameter_names=parameter_names
             )
         case "envelope_v1" | "envelope_v2":
-            from neuraxis.dialects.envelope import Envelope
+            from neuraxis.dialects.envelope.dialect import Envelope
 
             return Envelope(name=name, strict=strict, template=template)
         case "native":
-            from neuraxis.dialects.native import Native
+            from neuraxis.dialects.native.dialect import Native
 
             return Native(strict=strict, template=template)
         case _:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from neuraxis.engines.holding import PLACE, Place
+from neuraxis.engines.slots import PLACE, Place
 
 IDLE_SECONDS = 10.0
 """An idle thread ends after this time."""

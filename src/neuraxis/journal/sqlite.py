@@ -28,8 +28,8 @@ from typing import cast
 from neuraxis.errors import StorageError
 from neuraxis.events import Event, from_json, to_json
 from neuraxis.journal import Entry, SessionInfo
-from neuraxis.journal.claims import Claims
 from neuraxis.journal.database import Database
+from neuraxis.journal.session_lock import Claims
 from neuraxis.specs import Json
 
 _ENCODER = json.JSONEncoder(default=str)

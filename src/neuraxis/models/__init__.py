@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.messages import Chunk, Completion, Prompt
-from neuraxis.models.joining import Joiner
-from neuraxis.quoting import did_you_mean, nearest
+from neuraxis.models.accumulate import Joiner
 from neuraxis.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ GROUP = "neuraxis.models"
 # The built-in ones are found without package metadata, which may be stale in a
 # checkout; and no installed package can take over the name that is sent a key.
 _BUILT_IN = {
-    "openai": "neuraxis.models.openai:from_name",
+    "openai": "neuraxis.models.openai.model:from_name",
     "scripted": "neuraxis.models.scripted:from_name",
     "local": "neuraxis.models.local:from_name",
 }
-_URL_MODEL = "neuraxis.models.openai:from_url"
+_URL_MODEL = "neuraxis.models.openai.model:from_url"
 _FORMS = "openai:NAME, http(s)://HOST/v1#NAME, scripted:FILE, local:, local:NAME"
 
 
@@ -90,7 +90,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.openai_advice import meant  # for mistakes only
+    from neuraxis.models.openai.hints import meant  # for mistakes only
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)

@@ -22,7 +22,7 @@ from neuraxis.errors import ModelError, StorageError
 from neuraxis.later import pattern
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
-from neuraxis.models.joining import Closable, Joiner
+from neuraxis.models.accumulate import Closable, Joiner
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 

@@ -27,6 +27,7 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.later import dataclass
 from neuraxis.messages import (
     Chunk,
@@ -36,7 +37,6 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
-from neuraxis.quoting import did_you_mean, nearest, quote
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuraxis.plugins.context import Context
-    from neuraxis.plugins.function import command, plugin_from
+    from neuraxis.plugins.functions.command import command, plugin_from
     from neuraxis.plugins.loader import builtin_names, load_plugin, load_plugins
-    from neuraxis.plugins.manifest import load_manifest, parse_manifest
+    from neuraxis.plugins.manifest.load import load_manifest, parse_manifest
+    from neuraxis.plugins.manifest.write import to_yaml
     from neuraxis.plugins.registry import Command, Plugin, Registry
-    from neuraxis.plugins.yaml_text import to_yaml
 
 _WHERE = {
     "Command": "neuraxis.plugins.registry",
@@ -23,13 +23,13 @@ _WHERE = {
     "Plugin": "neuraxis.plugins.registry",
     "Registry": "neuraxis.plugins.registry",
     "builtin_names": "neuraxis.plugins.loader",
-    "command": "neuraxis.plugins.function",
-    "load_manifest": "neuraxis.plugins.manifest",
+    "command": "neuraxis.plugins.functions.command",
+    "load_manifest": "neuraxis.plugins.manifest.load",
     "load_plugin": "neuraxis.plugins.loader",
     "load_plugins": "neuraxis.plugins.loader",
-    "parse_manifest": "neuraxis.plugins.manifest",
-    "plugin_from": "neuraxis.plugins.function",
-    "to_yaml": "neuraxis.plugins.yaml_text",
+    "parse_manifest": "neuraxis.plugins.manifest.load",
+    "plugin_from": "neuraxis.plugins.functions.command",
+    "to_yaml": "neuraxis.plugins.manifest.write",
 }
 
 __all__ = [

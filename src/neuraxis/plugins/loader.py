@@ -18,20 +18,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, get_args
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
-from neuraxis.plugins.calling import Caller, caller_of, where_of
-from neuraxis.plugins.code_files import (
+from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.plugins.functions.caller import Caller, caller_of, where_of
+from neuraxis.plugins.functions.command import plugin_from
+from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
+from neuraxis.plugins.functions.hints import understand
+from neuraxis.plugins.functions.instances import make_instance
+from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
+from neuraxis.plugins.source_files import (
     error_of,
     import_file,
     line_of,
     making_raised,
     raised,
 )
-from neuraxis.plugins.function import plugin_from
-from neuraxis.plugins.hint_kinds import UNREADABLE, NoType
-from neuraxis.plugins.hints import understand
-from neuraxis.plugins.instances import make_instance
-from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
-from neuraxis.quoting import did_you_mean, nearest
 from neuraxis.specs import CommandSpec, PluginSpec
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _from_path(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
 
 def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
     # a session of Python functions does not pay for reading YAML
-    from neuraxis.plugins.manifest import load_manifest
+    from neuraxis.plugins.manifest.load import load_manifest
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
     folder = path if path.is_dir() else path.parent
@@ -340,7 +340,9 @@ def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
             understand(hint)
         except NoType as error:
             if get_args(error.hint):
-                from neuraxis.plugins.hint_faults import fault  # for mistakes only
+                from neuraxis.plugins.functions.hint_errors import (
+                    fault,  # for mistakes only
+                )
 
                 raise fault(where_of(function), name, hint, error) from error
         except UNREADABLE:

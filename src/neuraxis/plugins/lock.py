@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
-from neuraxis.sentences import quote
+from neuraxis.formatting import quote
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 FILE_NAME = "neuraxis.lock.json"

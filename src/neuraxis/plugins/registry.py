@@ -11,11 +11,11 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-from neuraxis import sentences
+from neuraxis import call_errors
 from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.later import dataclass
 from neuraxis.messages import CallError
-from neuraxis.notation import Schema
+from neuraxis.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
 FILE_NAME = "config.yaml"
@@ -164,15 +164,17 @@ class Registry:
             found = self._found.get((None, command))
             if found is not None:
                 return found
-            return sentences.unknown_command(command, tuple(self._tools))
+            return call_errors.unknown_command(command, tuple(self._tools))
         plugin = plugin.strip()
         found = self._found.get((plugin, command))
         if found is not None:
             return found
         owner = self._plugins.get(plugin)
         if owner is None or not owner.spec.listed:
-            return sentences.unknown_plugin(plugin, [spec.name for spec in self.specs])
-        return sentences.unknown_command(command, tuple(owner.commands), plugin)
+            return call_errors.unknown_plugin(
+                plugin, [spec.name for spec in self.specs]
+            )
+        return call_errors.unknown_command(command, tuple(owner.commands), plugin)
 
     def _refresh(self) -> None:
         if not self._stale:

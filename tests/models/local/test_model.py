@@ -10,7 +10,9 @@ import pytest
 from models.local.cases import ALL, HOME, FakeWriter, chunks
 from neuraxis.errors import ConfigError, MissingExtra
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
-from neuraxis.models.local import LocalModel, from_name, hearing
+from neuraxis.models.local import from_name
+from neuraxis.models.local import prompt as hearing
+from neuraxis.models.local.model import LocalModel
 from neuraxis.settings import Setting, Settings
 
 

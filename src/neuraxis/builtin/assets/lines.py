@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.sayable import sayable
+from neuraxis.assets.json_view import sayable
 from neuraxis.builtin.tables.frames import frame_of
 from neuraxis.builtin.tables.views import cell
 from neuraxis.errors import CommandError
-from neuraxis.sentences import type_name
+from neuraxis.formatting import type_name
 from neuraxis.specs import Json
 
 _SLICE = 1000

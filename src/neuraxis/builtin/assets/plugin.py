@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe, size_of, size_text
-from neuraxis.assets.sayable import sayable
+from neuraxis.assets.json_view import sayable
 from neuraxis.builtin.assets import grep
 from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
 from neuraxis.builtin.tables.frames import frame_of
@@ -25,8 +25,8 @@ from neuraxis.builtin.tables.views import (
     rows_view,
 )
 from neuraxis.errors import CommandError
+from neuraxis.formatting import type_name
 from neuraxis.plugins.context import Context
-from neuraxis.sentences import type_name
 from neuraxis.specs import Json
 
 LINE = 2_000

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import requests
+from neuraxis.sandbox.http import client
 
-MOST_BYTES = 10 * requests.MIB
+MOST_BYTES = 10 * client.MIB
 """Bytes of a page; what is handed on is whole, so a longer one is refused."""
 
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
@@ -23,7 +23,7 @@ part grows with the square of the page, that of the conversion does not."""
 MOST_ENTITIES = 50_000
 """Beyond them the time to read them would grow with their square; see `_read_html`."""
 
-_TYPES = (*requests.TEXT_TYPES, "")
+_TYPES = (*client.TEXT_TYPES, "")
 """Without a type, the body says itself whether it is HTML, as to a browser."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
@@ -75,13 +75,13 @@ def fetch(url: str, context: Context) -> dict[str, str]:
     """Fetch a page, whole: its text is data, which is kept and handed on."""
     context.progress(f"fetching {url[:200]}", None)
     try:
-        answer = requests.fetch(
+        answer = client.fetch(
             url,
-            limits=requests.Limits(body_bytes=MOST_BYTES, content_types=_TYPES),
+            limits=client.Limits(body_bytes=MOST_BYTES, content_types=_TYPES),
             allowed_hosts=context.allowed_hosts,
             cancelled=context.cancelled,
         )
-    except (requests.RequestRefused, requests.RequestFailed) as error:
+    except (client.RequestRefused, client.RequestFailed) as error:
         raise CommandError(str(error)) from None
     if answer.status >= 400:
         raise CommandError(
@@ -108,7 +108,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
     return _page(text, answer, context)
 
 
-def _page(html: str, answer: requests.Response, context: Context) -> dict[str, str]:
+def _page(html: str, answer: client.Response, context: Context) -> dict[str, str]:
     """The page as Markdown and, where it has one, its title."""
     try:
         text = _read_html(html, answer.url).strip()
@@ -129,17 +129,17 @@ def _page(html: str, answer: requests.Response, context: Context) -> dict[str, s
     return {"output": text, "title": title} if title else {"output": text}
 
 
-def _is_html(answer: requests.Response) -> bool:
+def _is_html(answer: client.Response) -> bool:
     if answer.content_type:
         return answer.content_type in _HTML
     return _BEGINS_AS_HTML.match(answer.body[:4096]) is not None
 
 
-def _host(answer: requests.Response) -> str:
+def _host(answer: client.Response) -> str:
     return answer.url.split("/")[2]
 
 
-def _decode(answer: requests.Response, is_html: bool) -> str:
+def _decode(answer: client.Response, is_html: bool) -> str:
     """The body as text: byte order mark, header, what it says itself, then UTF-8."""
     body = answer.body
     for mark, name in _BOMS:

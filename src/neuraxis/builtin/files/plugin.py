@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuraxis.builtin import workspace
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import files
+from neuraxis.sandbox.files import workspace as files
 from neuraxis.specs import Json
 
 LISTED = 500

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from neuraxis.builtin import workspace
-from neuraxis.builtin.images import pictures
+from neuraxis.builtin.images import pillow
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.specs import Json
@@ -19,11 +19,11 @@ Point = tuple[float, float]
 
 def open_image(file_path: str, context: Context) -> Any:
     """Open a picture of the workspace."""
-    pictures.pillow()
+    pillow.pillow()
     limit = workspace.number(context, "images.file_bytes", FILE_BYTES)
-    most = workspace.number(context, "images.pixels", pictures.MOST_PIXELS)
+    most = workspace.number(context, "images.pixels", pillow.MOST_PIXELS)
     data = workspace.read(context, file_path, limit)
-    return pictures.opened(data, most, context.warn)
+    return pillow.opened(data, most, context.warn)
 
 
 def crop_image(
@@ -33,7 +33,7 @@ def crop_image(
     context: Context = workspace.NOBODY,
 ) -> dict[str, Any]:
     """Cut areas out of a picture, in the kind that was given: picture or array."""
-    picture = pictures.picture_of(img_data)
+    picture = pillow.picture_of(img_data)
     areas = [] if cut_polygons is None else _areas(cut_polygons)
     if box is not None:
         left, top, right, bottom = box
@@ -54,12 +54,12 @@ def crop_image(
     for area in areas:
         part = _cut(picture, area)
         pixels += part.width * part.height
-        if pixels > pictures.MOST_PIXELS:
+        if pixels > pillow.MOST_PIXELS:
             raise CommandError(
-                f"The areas have more than {pictures.MOST_PIXELS} pixels together; cut "
+                f"The areas have more than {pillow.MOST_PIXELS} pixels together; cut "
                 "them in several calls."
             )
-        cropped.append(pictures.as_given(part, img_data))
+        cropped.append(pillow.as_given(part, img_data))
     return {"cropped": cropped}
 
 
@@ -114,9 +114,9 @@ def _cut(picture: Any, area: list[Point]) -> Any:
     if len(area) == 4:
         return _straightened(picture, area)
     part = picture.crop((left, top, right, bottom)).convert("RGBA")
-    mask = pictures.pillow().new("L", part.size, 0)
+    mask = pillow.pillow().new("L", part.size, 0)
     moved = [(x - left, y - top) for x, y in area]
-    pictures.pillow("ImageDraw").Draw(mask).polygon(moved, fill=255)
+    pillow.pillow("ImageDraw").Draw(mask).polygon(moved, fill=255)
     part.putalpha(mask)
     return part
 
@@ -138,9 +138,9 @@ def _straightened(picture: Any, area: list[Point]) -> Any:
     width = max(math.dist(upper_left, upper_right), math.dist(lower_left, lower_right))
     height = max(math.dist(upper_left, lower_left), math.dist(upper_right, lower_right))
     size = (max(1, round(width)), max(1, round(height)))
-    pictures.check_size(*size)
+    pillow.check_size(*size)
     corners = (*upper_left, *lower_left, *lower_right, *upper_right)
-    image = pictures.pillow()
+    image = pillow.pillow()
     return picture.transform(
         size, image.Transform.QUAD, corners, image.Resampling.BILINEAR
     )
@@ -154,34 +154,34 @@ def resize_image(
     img_data: Any, width: int | None = None, height: int | None = None
 ) -> Any:
     """Make a picture larger or smaller; with one side the other keeps its ratio."""
-    picture = pictures.picture_of(img_data)
+    picture = pillow.picture_of(img_data)
     if width is None and height is None:
         raise CommandError("Expected width, height or both, in pixels.")
     wide = width or max(1, round(picture.width * (height or 1) / picture.height))
     high = height or max(1, round(picture.height * (width or 1) / picture.width))
-    pictures.check_size(wide, high)
+    pillow.check_size(wide, high)
     # a picture of one bit has no shades to average
     plain = picture.convert("L") if picture.mode == "1" else picture
-    resampling = pictures.pillow().Resampling.LANCZOS
-    return pictures.as_given(plain.resize((wide, high), resampling), img_data)
+    resampling = pillow.pillow().Resampling.LANCZOS
+    return pillow.as_given(plain.resize((wide, high), resampling), img_data)
 
 
 def convert_image(img_data: Any, mode: str) -> Any:
     """Change the colours: RGB, RGBA, grey, black and white."""
-    picture = pictures.eight_bits(pictures.picture_of(img_data))
+    picture = pillow.eight_bits(pillow.picture_of(img_data))
     if mode == "RGB":
-        return pictures.as_given(pictures.on_white(picture), img_data)
+        return pillow.as_given(pillow.on_white(picture), img_data)
     if mode in ("L", "1") and "A" in picture.getbands():
-        picture = pictures.on_white(picture)
-    return pictures.as_given(picture.convert(mode), img_data)
+        picture = pillow.on_white(picture)
+    return pillow.as_given(picture.convert(mode), img_data)
 
 
 def save_image(
     img_data: Any, file_path: str, context: Context, quality: int = 90
 ) -> dict[str, Json]:
     """Save a picture into the workspace; the ending says the format."""
-    picture = pictures.picture_of(img_data)
-    data = pictures.encoded(picture, workspace.ending(file_path), quality)
+    picture = pillow.picture_of(img_data)
+    data = pillow.encoded(picture, workspace.ending(file_path), quality)
     path = workspace.write(context, file_path, data)
     return {
         "file_path": path,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
-from neuraxis.builtin.extras import needed
-from neuraxis.builtin.plots import letters
+from neuraxis.builtin.optional import needed
+from neuraxis.builtin.plots import fonts
 from neuraxis.builtin.tables.frames import check_columns, frame_of, library, told
 from neuraxis.builtin.workspace import NOBODY
 from neuraxis.errors import CommandError
@@ -291,7 +291,7 @@ def _picture(
             form.set_useOffset(False)
     canvas = agg.FigureCanvasAgg(figure)
     try:
-        letters.fit(figure, context.warn)
+        fonts.fit(figure, context.warn)
         canvas.draw()
     except (ValueError, OverflowError) as error:  # no axis holds the year 9999
         raise CommandError(f"The plot cannot be drawn: {error}") from None

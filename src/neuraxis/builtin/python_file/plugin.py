@@ -7,19 +7,20 @@ A call has no way to change any of them.
 
 from __future__ import annotations
 
-from neuraxis.builtin.python_file import hints
+from neuraxis.builtin.python_file import traceback_hints
 from neuraxis.builtin.workspace import number
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import files
-from neuraxis.sandbox.process import DEFAULT_UID, Limits, Outcome, run_python
+from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.process.job import Limits, Outcome
+from neuraxis.sandbox.process.run import DEFAULT_UID, run_python
 from neuraxis.specs import Json
 
 
 def run(file_path: str, context: Context) -> dict[str, Json]:
     """Run the script; whatever goes wrong is `success: false` (rule C12)."""
     try:
-        script = files.runnable(context.workspace, file_path)
-    except files.FileRefused as error:
+        script = workspace.runnable(context.workspace, file_path)
+    except workspace.FileRefused as error:
         return {"success": False, "output": "", "error": str(error)}
     context.progress(f"running {script}", None)
     outcome = _run(script, context)
@@ -52,12 +53,12 @@ def _run(script: str, context: Context) -> Outcome:
 
 def _error(outcome: Outcome, script: str, context: Context) -> str:
     """The line of a traceback that says what happened, and what to do about it."""
-    ended = hints.ended(outcome.exit_code)
+    ended = traceback_hints.ended(outcome.exit_code)
     lines = [line.strip() for line in outcome.stderr.splitlines() if line.strip()]
     if not lines:
         return f"{ended}."
     network = _has_network(context)
-    more = hints.hint(lines[-1], script, context.workspace, network)
+    more = traceback_hints.hint(lines[-1], script, context.workspace, network)
     text = f"{ended}: {lines[-1][:500]}"
     return f"{text.rstrip('.')}. {more}" if more else text
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from neuraxis.builtin.tables import frames
 from neuraxis.errors import CommandError
-from neuraxis.sentences import quote, type_name
+from neuraxis.formatting import quote, type_name
 from neuraxis.specs import Json
 
 OPERATIONS = (

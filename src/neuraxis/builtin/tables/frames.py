@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from neuraxis.assets import table_files
-from neuraxis.builtin.extras import needed
+from neuraxis.assets.readers import tables
+from neuraxis.builtin.optional import needed
 from neuraxis.errors import CommandError
-from neuraxis.quoting import did_you_mean
-from neuraxis.sentences import nearest, type_name
+from neuraxis.formatting import did_you_mean, nearest, type_name
 
-MOST_ROWS = table_files.MOST_ROWS
+MOST_ROWS = tables.MOST_ROWS
 
 
 def library() -> Any:
@@ -31,7 +30,7 @@ def library() -> Any:
 
 def told() -> AbstractContextManager[None]:
     """What Polars refuses is told to the model, without its drawings."""
-    return table_files.told(library())
+    return tables.told(library())
 
 
 def frame_of(value: Any) -> Any:
@@ -97,7 +96,7 @@ def parse(
     Raises:
         CommandError: they are none, or more than `most` rows.
     """
-    return table_files.read_frame(library(), data, ending, separator, most, warn)
+    return tables.read_frame(library(), data, ending, separator, most, warn)
 
 
 def written(frame: Any, ending: str) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.sayable import sayable
+from neuraxis.assets.json_view import sayable
 from neuraxis.builtin.tables.frames import check_columns
 from neuraxis.errors import CommandError
 from neuraxis.specs import Json

@@ -16,13 +16,12 @@ import re
 import sqlite3
 from pathlib import Path, PurePosixPath
 
-from neuraxis.assets.encodings import text_of
 from neuraxis.builtin.web_search.providers import Hit
 from neuraxis.errors import CommandError
+from neuraxis.formatting import listed, quote
+from neuraxis.parsing.encodings import text_of
 from neuraxis.plugins.context import Context
-from neuraxis.quoting import listed
-from neuraxis.sandbox import files
-from neuraxis.sentences import quote
+from neuraxis.sandbox.files import workspace as files
 from neuraxis.settings import user_dir
 
 MOST_FILES = 20_000

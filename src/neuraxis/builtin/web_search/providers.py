@@ -16,12 +16,12 @@ from urllib.parse import urlencode, urlsplit
 
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
-from neuraxis.sandbox import requests
+from neuraxis.sandbox.http import client
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 _GOOGLE = "https://www.googleapis.com/customsearch/v1"
-_LIMITS = requests.Limits(seconds=15, redirects=0, content_types=("application/json",))
+_LIMITS = client.Limits(seconds=15, redirects=0, content_types=("application/json",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +90,20 @@ def _ask(
 ) -> dict[str, Json]:
     # No text of the request is quoted in an error: the query string holds the key.
     try:
-        answer = requests.fetch(
+        answer = client.fetch(
             f"{base}?{urlencode(asked)}",
             limits=_LIMITS,
             allowed_hosts=(*context.allowed_hosts, *_server(base, name, context)),
             accept="application/json",
             cancelled=context.cancelled,
         )
-    except requests.RequestRefused as error:
+    except client.RequestRefused as error:
         detail = str(error)
         # The parser quotes the URL; the other sentences name the host only.
         if '"' in detail or (asked.get("key") and str(asked["key"]) in detail):
             detail = "its address is not allowed"
         raise CommandError(f"The search with {name} failed: {detail}") from None
-    except requests.RequestFailed as error:
+    except client.RequestFailed as error:
         raise CommandError(f"The search with {name} failed: {error}") from None
     if answer.status != 200:
         hint = {

@@ -13,13 +13,15 @@ from typing import cast
 
 from neuraxis.errors import MissingExtra, ModelError
 from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
-from neuraxis.models.local import answer, catalogue, contents, hearing, planner
-from neuraxis.models.local.catalogue import Catalogue
-from neuraxis.models.local.earlier import Step
-from neuraxis.models.local.language import Language, guess
-from neuraxis.models.local.lazy import Sparing
-from neuraxis.models.local.planner import Drafted
-from neuraxis.models.local.runner import Ask, Writer, Written
+from neuraxis.models.local import answer
+from neuraxis.models.local import prompt as hearing
+from neuraxis.models.local.llm.lazy import Sparing
+from neuraxis.models.local.llm.llama import Ask, Writer, Written
+from neuraxis.models.local.planner import catalogue, contents, planner
+from neuraxis.models.local.planner.catalogue import Catalogue
+from neuraxis.models.local.planner.earlier import Step
+from neuraxis.models.local.planner.language import Language, guess
+from neuraxis.models.local.planner.planner import Drafted
 from neuraxis.specs import Json, PluginSpec
 
 LONGEST_CHAT = 120

@@ -1,0 +1,205 @@
+"""Whether a value can be said as JSON, and the JSON that says it (rule B57).
+
+JSON types with text keys and finite numbers are said as they are; dates, UUIDs, paths,
+decimals, enums, dataclasses, pydantic models, sets and numpy scalars by a fixed rule.
+Anything else (arrays, tables, pictures, bytes, NaN, cycles) is not said: the answer
+becomes an asset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, cast
+from uuid import UUID
+
+from neuraxis.schema.builders import uses_names
+from neuraxis.specs import STREAM_ITEMS, Json
+
+DEPTH = 100
+"""A value nested deeper than this is an asset."""
+ITEMS = 1_000_000
+"""As is one of more items; what stands in itself many times over has as many as are
+written, not as are there."""
+
+_PLAIN = frozenset({str, bool, int, type(None)})
+_NO_OBJECTS = _PLAIN | {float}
+_VALUES = (
+    str, int, float, date, time, timedelta, UUID, Decimal, PurePath, Enum, Set,
+)  # fmt: skip
+"""Their JSON says all there is of them; numpy's scalars are as good as these."""
+
+
+class CannotBeSaid(Exception):
+    """The value, or one leaf of it, is not JSON (rule B58: one bad leaf is enough)."""
+
+
+def sayable(value: Any) -> tuple[bool, Json]:
+    """Whether the value can be said as JSON, and the JSON that says it."""
+    if type(value) in _PLAIN:
+        return True, value
+    try:
+        return True, _said(value, 0, [ITEMS])
+    except CannotBeSaid:
+        return False, None
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether objects of classes stand in a value that can be said."""
+    waiting: list[Any] = [] if type(value) in _NO_OBJECTS else [value]
+    while waiting:
+        item = waiting.pop()
+        kind = cast("type[Any]", type(item))
+        if kind is dict:
+            waiting += [it for it in item.values() if type(it) not in _NO_OBJECTS]
+        elif kind is list or kind is tuple:
+            waiting += [it for it in item if type(it) not in _NO_OBJECTS]
+        elif not isinstance(item, _VALUES):
+            return True
+    return False
+
+
+def consumed(value: Any) -> Any:
+    """A generator or other iterator as the list of its items; anything else as it is.
+
+    Raises:
+        ValueError: it gave more than `STREAM_ITEMS` items.
+    """
+    is_file = hasattr(value, "read")
+    if is_file or not isinstance(value, Iterator):
+        return value
+    stream = cast("Iterator[Any]", value)
+    items = list(islice(stream, STREAM_ITEMS + 1))
+    if len(items) > STREAM_ITEMS:
+        raise ValueError(
+            f"it gave more than {STREAM_ITEMS} items; give a list, or fewer of them"
+        )
+    return items
+
+
+def _said(value: Any, depth: int, left: list[int]) -> Json:
+    kind = cast("type[Any]", type(value))
+    if kind in _PLAIN:
+        return value
+    if depth > DEPTH:
+        raise CannotBeSaid
+    if kind is dict:
+        return _said_mapping(value, depth, left)
+    if kind is list or kind is tuple:
+        _count(len(value), left)
+        return [
+            item if type(item) in _PLAIN else _said(item, depth + 1, left)
+            for item in value
+        ]
+    if kind is float:
+        if not math.isfinite(value):
+            raise CannotBeSaid
+        return value
+    if isinstance(value, type):
+        raise CannotBeSaid  # what its objects can do, it cannot
+    return _said_object(value, depth, left)
+
+
+def _count(items: int, left: list[int]) -> None:
+    left[0] -= items
+    if left[0] < 0:
+        raise CannotBeSaid
+
+
+def _said_mapping(
+    value: Mapping[Any, Any], depth: int, left: list[int]
+) -> dict[str, Json]:
+    _count(len(value), left)
+    written: dict[str, Json] = {}
+    for key, item in value.items():
+        if type(key) is not str:
+            raise CannotBeSaid
+        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1, left)
+    return written
+
+
+def _said_object(value: Any, depth: int, left: list[int]) -> Json:
+    match value:
+        case Enum():
+            return _said(_member(value), depth + 1, left)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case UUID() | Decimal() | PurePath():
+            return _text(value)
+        case Mapping():
+            return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
+        case Set():
+            return _said_set(cast("Set[Any]", value), depth, left)
+        case tuple() | list():
+            return _said_items(cast("Any", value), depth, left)
+        case _ if is_dataclass(value):
+            members = fields(value)
+            _count(len(members), left)
+            return {
+                item.name: _said(getattr(value, item.name), depth + 1, left)
+                for item in members
+            }
+        case _ if hasattr(value, "model_dump"):
+            # by the names that a call gives its fields, not those of the code
+            return _said(
+                value.model_dump(mode="python", by_alias=True), depth + 1, left
+            )
+        case _ if type(value).__module__ == "numpy" and _is_scalar(value):
+            return _said(_plain_scalar(value), depth + 1, left)
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return _said(float(value), depth, left)
+        case _:
+            raise CannotBeSaid
+
+
+def _text(value: UUID | Decimal | PurePath) -> str:
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise CannotBeSaid
+    return str(value)
+
+
+def _said_items(value: Any, depth: int, left: list[int]) -> Json:
+    if hasattr(value, "_asdict"):  # a named tuple, as its class is declared
+        return _said_mapping(value._asdict(), depth, left)
+    _count(len(value), left)
+    return [_said(item, depth + 1, left) for item in value]
+
+
+def _member(value: Enum) -> Any:
+    """What says a member in a call, too."""
+    return value.name if uses_names(type(value)) else value.value
+
+
+def _plain_scalar(value: Any) -> Any:
+    """As Python has it; of nanoseconds it has no date, and gives their number."""
+    if value.dtype.kind == "M":
+        return str(value) if value == value else None  # NaT is not itself
+    if value.dtype.kind == "m":
+        return value.astype("timedelta64[us]").item()
+    return value.item()
+
+
+def _is_scalar(value: Any) -> bool:
+    return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
+
+
+def _said_set(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
+    """A set as a list: in order where its members have one, so that it is the same."""
+    _count(len(value), left)
+    said = [_said(item, depth + 1, left) for item in value]
+    try:
+        return sorted(said)
+    except TypeError:
+        return sorted(said, key=repr)

@@ -1,0 +1,1 @@
+"""Readers of table files: CSV, JSON, Excel, Parquet."""

@@ -1,0 +1,303 @@
+"""The bytes of a CSV file flow in; a Polars data frame flows out, and nothing is lost.
+
+Polars says what a column holds, then each column that is no text any more is looked at
+as text again: where its type could not give the cells back (00123, a phone number, an
+id of twenty digits, a year of two), or where it had to guess (03/04/2026), it stays
+text. Polars flows in too, since it may not be installed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from neuraxis.errors import CommandError
+from neuraxis.formatting import quote
+
+_TYPED_BY = 10_000
+"""Rows that the types of the columns are guessed from, before all are."""
+_MISFITS = 40
+"""Columns that turn out to be text one by one, each by reading the file anew."""
+_AT_ONCE = 8
+"""Columns that are in memory as text at a time."""
+_QUOTED = re.compile(rb'"[^"]*"')
+_SAYS_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
+"""The first line that Excel understands, and some programs write for it."""
+_MISFIT = re.compile(r"as dtype `(.+?)` at column '(.*?)' \(column number", re.DOTALL)
+_COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3}){1,4})(,\d+)?$"
+_CODE = r"^[+-]?0\d|^\+\d{7}"
+"""What is written as a number is none: a postal code, a phone number."""
+_LONG = r"^[+-]?\d{16,}$"
+_THOUSANDS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
+_DAY_OR_MONTH = r"^\d{1,2}[/-]\d{1,2}[/-]"
+
+
+def csv_frame(
+    polars: Any,
+    data: bytes,
+    ending: str,
+    separator: str,
+    most: int,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Any:
+    """The table, of at most one row more than `most`.
+
+    Args:
+        polars: the library.
+        data: the whole file.
+        ending: `.tsv` is separated by tabs.
+        separator: what stands between the cells; empty: it is guessed.
+        most: rows.
+        warn: is told what is not as it is written.
+
+    Raises:
+        CommandError: it is no text.
+        polars.exceptions.PolarsError: it is no table.
+    """
+    data = utf8(data).removeprefix(codecs.BOM_UTF8)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # as old Macs end their lines
+    if said := _SAYS_SEPARATOR.match(data):
+        data = data[said.end() :]
+        separator = separator or said[1].decode()
+    if not separator:
+        separator = "\t" if ending == ".tsv" else _separator_of(data)
+    data = _without_blank_lines(data, separator)
+    spaced = _is_spaced(data, separator)
+    if spaced:
+        warn("The blanks behind the separators are left out.")
+    if spaced or _has_loose_quote(data, separator):
+        data = _quoted(data, separator, spaced)
+    try:
+        frame = _typed(polars, data, separator, most)
+    except polars.exceptions.PolarsError:
+        if b'"' not in data:
+            raise
+        mended = _quoted(data, separator, spaced)
+        if mended == data:
+            raise
+        data = mended
+        frame = _typed(polars, data, separator, most)
+    made: list[Any] = []
+    doubtful = [
+        index
+        for index, kind in enumerate(frame.dtypes)
+        if kind not in (polars.String, polars.Boolean)
+    ]
+    for start in range(0, len(doubtful), _AT_ONCE):
+        places = doubtful[start : start + _AT_ONCE]
+        texts = _texts(polars, data, separator, most, places)
+        for place, text in zip(places, texts, strict=True):
+            column = frame.to_series(place)
+            if _is_lossy(polars, column, text, separator):
+                made.append(text.alias(column.name))
+                if _is_too_large(column, text):
+                    warn(
+                        f"The column {quote(column.name)} is read as text: it holds "
+                        "numbers too large to compute with."
+                    )
+    frame = _trimmed(frame.with_columns(made), warn)
+    return frame if separator == "," else _decimal_commas(polars, frame)
+
+
+def utf8(data: bytes) -> bytes:
+    """The text in UTF-8, as Polars takes it; spreadsheets also save in others.
+
+    Raises:
+        CommandError: it is in none that we know.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode()
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), 1 << 20):  # no second copy of a large file
+            decoder.decode(data[at : at + (1 << 20)])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        try:
+            return data.decode("cp1252").encode()
+        except UnicodeDecodeError:
+            raise CommandError(
+                "The file is no text: neither in UTF-8 nor in Windows-1252."
+            ) from None
+    return data
+
+
+def _header(data: bytes) -> bytes:
+    """The first line, without what stands in quotes: a separator there is none."""
+    plain = _QUOTED.sub(b"", data[:65_536].lstrip(b"\r\n"))
+    return plain.partition(b"\n")[0]
+
+
+def _separator_of(data: bytes) -> str:
+    """What stands between the cells: most often in the first line."""
+    return max(
+        (",", ";", "\t", "|"), key=_header(data).decode("utf-8", "replace").count
+    )
+
+
+def _without_blank_lines(data: bytes, separator: str) -> bytes:
+    """A line with nothing on it is no row, unless one cell is all that a row has."""
+    blank = b"\n\n" in data or b"\n\r\n" in data
+    if not blank or separator.encode() not in _header(data):
+        return data
+    # a quoted cell begins where a cell begins, and may hold such lines; nothing of it
+    # is tried twice, since a quote that is never closed makes a cell of all the rest
+    begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
+    cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    lines = re.compile(cells + rb"|\n(?:\r?\n)+")
+    return lines.sub(lambda found: found[0] if b'"' in found[0] else b"\n", data)
+
+
+def _is_spaced(data: bytes, separator: str) -> bool:
+    """Whether the first line has a blank behind each separator: a, b, c."""
+    header, apart = _header(data), separator.encode()
+    count = header.count(apart)
+    return separator != "\t" and 0 < count == header.count(apart + b" ")
+
+
+def _has_loose_quote(data: bytes, separator: str) -> bool:
+    """Whether a quote neither begins nor ends a cell, nor stands for one: 5" pipe."""
+    if b'"' not in data:
+        return False
+    other = rb'[^\r\n"%b]' % re.escape(separator.encode())
+    return re.search(other + rb'"' + other, data) is not None
+
+
+def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
+    """The same cells, in quotes where one of them holds a quote but begins with none.
+
+    `spaced`: the blanks that a cell begins with are left out.
+    """
+    apart = re.escape(separator.encode())
+    blanks = rb"\ *+" if spaced else rb""
+    cells = re.compile(
+        rb"(?:(?<=[\n%b])|\A)%b(?:"
+        rb'(?P<quoted>"[^"]*+(?:""[^"]*+)*+")(?P<rest>[^%b\r\n]*)'
+        rb'|(?P<plain>(?!")[^%b\r\n]*))' % (apart, blanks, apart, apart)
+    )
+
+    def mended(found: re.Match[bytes]) -> bytes:
+        quoted, rest, plain = found.group("quoted", "rest", "plain")
+        if quoted:
+            rest = rest.rstrip(b" ").replace(b'"', b'""')
+            return quoted[:-1] + rest + b'"'
+        return b'"' + plain.replace(b'"', b'""') + b'"' if b'"' in plain else plain
+
+    return cells.sub(mended, data)
+
+
+def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
+    """The table with the types that Polars sees in it."""
+    texts: dict[str, Any] = {}
+    rows: int | None = _TYPED_BY
+    bound: int | None = most + 1
+    while True:
+        try:
+            frame = polars.read_csv(
+                data,
+                separator=separator,
+                try_parse_dates=True,
+                infer_schema=len(texts) <= _MISFITS,
+                infer_schema_length=rows,
+                schema_overrides=texts,
+                n_rows=bound,
+            )
+            if frame.height or bound is None:
+                return frame
+            # with a bound, Polars says nothing of a quote that does not close
+            bound = None
+        except polars.exceptions.ComputeError as error:
+            if rows is not None:
+                # a later row may be what the first ones did not let expect: 1.5
+                # after integers
+                rows = None
+                continue
+            misfit = _MISFIT.search(str(error))
+            if not misfit or misfit[1] == "str" or misfit[2] in texts:
+                raise
+            texts[misfit[2]] = polars.String
+
+
+def _texts(
+    polars: Any, data: bytes, separator: str, most: int, places: Sequence[int]
+) -> Any:
+    """The cells of some columns as they are written."""
+    return polars.read_csv(
+        data,
+        separator=separator,
+        infer_schema=False,
+        columns=list(places),
+        n_rows=most + 1,
+    ).get_columns()
+
+
+def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
+    """Whether the column's type does not say, or only guesses, what is written."""
+    kind = column.dtype
+    if kind.is_temporal():
+        return _is_guessed_date(polars, column, text)
+    if kind == polars.Int128 or text.str.contains(_CODE).any():
+        return True
+    if kind != polars.Float64:
+        return False
+    if _is_too_large(column, text):
+        return True
+    long = text.filter(text.str.contains(_LONG))
+    exact = long.cast(polars.Int128, strict=False)
+    kept = long.cast(polars.Float64).cast(polars.Int128, strict=False)
+    if not (exact == kept).fill_null(value=False).all():
+        return True
+    # 1.234 may be a thousand where commas are for decimals
+    return (
+        separator == ";"
+        and text.drop_nulls().str.contains(_THOUSANDS).all()
+        and text.str.contains(".", literal=True).any()
+    )
+
+
+def _is_too_large(column: Any, text: Any) -> bool:
+    """Whether 1e400 became an infinite number; `inf` is meant as one."""
+    if not column.dtype.is_float():
+        return False
+    return (column.is_infinite() & text.str.contains(r"\d")).any()
+
+
+def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
+    """The table with names that can be said: without blanks around them."""
+    names: list[str] = [name.strip() for name in frame.columns]
+    if names == frame.columns or len(set(names)) < len(names):
+        return frame
+    warn("The blanks around the names of the columns are left out.")
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:
+    """A year of two digits is none of a century; 03/04 is in March or in April."""
+    if column.dtype not in (polars.Date, polars.Datetime):
+        return False
+    if not text.drop_nulls().str.contains(r"\d{4}").all():
+        return True
+    if not text.str.contains(_DAY_OR_MONTH).any():
+        return False
+    days = column.dt.day()
+    return (days <= 12).all() and (days != column.dt.month()).any()
+
+
+def _decimal_commas(polars: Any, frame: Any) -> Any:
+    """Columns of texts such as 2,5 and 1.234,50 as numbers.
+
+    Not where each comma has three digits after it: 1,234 may be a thousand.
+    """
+    texts = [name for name, kind in frame.schema.items() if kind == polars.String]
+    made: list[Any] = []
+    for name in texts:
+        column = polars.col(name).str
+        numbers = column.contains(_COMMA).all()
+        clear = column.contains(r",(\d{1,2}|\d{4,})$").any()
+        if frame.select(numbers & clear).item():
+            bare = column.replace_all(".", "", literal=True).str
+            made.append(bare.replace(",", ".", literal=True).cast(polars.Float64))
+    return frame.with_columns(made) if made else frame

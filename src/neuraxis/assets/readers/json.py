@@ -1,0 +1,299 @@
+"""The bytes of a JSON or NDJSON file flow in; a Polars data frame flows out.
+
+Python reads the file and looks at every value: where Polars guesses the types, 1 and
+true become the same number, a long integer beside a fraction is rounded, and a list
+beside a number is refused. A column whose values have no type in common becomes text,
+and that is told through `warn`. Polars flows in too, since it may not be installed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any, cast
+
+from neuraxis.errors import CommandError
+from neuraxis.formatting import quote
+
+MOST_CELLS = 200_000_000
+_FIELDS = 500
+"""Fields of the objects in one column; Polars has a column for each."""
+_DEPTH = 50
+_AT_ONCE = 1000
+"""Rows that are read and put into columns together."""
+_EXACT = 2**53
+"""Above it a fraction's type does not tell all integers apart."""
+_WORDS = {bool: "true or false", int: "numbers", float: "numbers", str: "texts"}
+_MAY_OVERFLOW = re.compile(rb"[eE]\+?\d{3}|\d{300}")
+_TOLD = 10
+"""Columns that are told by name."""
+Warn = Callable[[str], None]
+
+
+class _Uneven(Exception):
+    """The values have no type in common; the text says what they are."""
+
+
+def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> Any:
+    """The table of at most one row more than `most`.
+
+    Args:
+        polars: the library.
+        data: the whole file, in UTF-8 without a mark.
+        ending: of `.json` the whole file may be one list of objects or one object.
+        most: rows.
+        warn: is told which columns became text.
+
+    Raises:
+        CommandError: it is no JSON, or no table.
+    """
+    table = _table(data, ending, most, None)
+    uneven: dict[str, str] = {}
+    large = _MAY_OVERFLOW.search(data)
+    if large and any(_overflowed(values) for values in table.values()):
+        exact = _table(data, ending, most, _number_or_text)
+        # `Infinity`, which Python writes, is the same in both
+        for name in [name for name in table if table[name] != exact[name]]:
+            uneven[name] = "numbers too large to compute with"
+        table = exact
+    made: dict[str, Any] = {}
+    for name in list(table):
+        values = table.pop(name)  # its memory is free when the next one is made
+        kind = polars.String
+        if name not in uneven:
+            try:
+                kind = _type(polars, values)
+            except _Uneven as reason:
+                uneven[name] = str(reason)
+        if name in uneven:
+            values = [None if item is None else _text(item) for item in values]
+        column = _series(polars, _whole(name), values, kind)
+        while column.name in made:  # two names that differed by half a character
+            column = column.alias(f"{column.name}_")
+        made[column.name] = column
+    if uneven:
+        warn(_told(uneven))
+    return polars.DataFrame(made)
+
+
+def _told(uneven: dict[str, str]) -> str:
+    shown = list(uneven.items())[:_TOLD]
+    named = "; ".join(f"{quote(name)} holds {reason}" for name, reason in shown)
+    more = f"; and {len(uneven) - _TOLD} more" if len(uneven) > _TOLD else ""
+    return (
+        f"Columns that were read as text, what is no text in them as its JSON: "
+        f"{named}{more}."
+    )
+
+
+# --- bytes to columns ------------------------------------------------------------
+
+
+def _table(
+    data: bytes, ending: str, most: int, number: Callable[[str], Any] | None
+) -> dict[str, list[Any]]:
+    """The columns as lists of values, each as long as the table."""
+    columns: dict[str, list[Any]] = {}
+    rows = 0
+    for where, block in _blocks(data, ending, number):
+        if set(map(type, block)) - {dict}:
+            at, row = next(
+                pair for pair in enumerate(block) if type(pair[1]) is not dict
+            )
+            raise CommandError(
+                f'{where(at)}: expected an object such as {{"city": "Lyon"}}, got '
+                f"{quote(row)}: a table has one object for each row."
+            )
+        after = rows + len(block)
+        for name in dict.fromkeys(chain.from_iterable(block)):
+            if name not in columns:
+                if (len(columns) + 1) * after > MOST_CELLS:
+                    raise CommandError(f"The table has more than {MOST_CELLS} cells.")
+                columns[name] = [None] * rows
+        for name, column in columns.items():
+            column.extend([row.get(name) for row in block])
+        rows = after
+        if rows > most:
+            break
+        if len(columns) * rows > MOST_CELLS:
+            raise CommandError(f"The table has more than {MOST_CELLS} cells.")
+    return columns
+
+
+def _blocks(
+    data: bytes, ending: str, number: Callable[[str], Any] | None
+) -> Iterator[tuple[Callable[[int], str], list[Any]]]:
+    """Some rows at a time, and what says where each of them stands."""
+    if ending == ".json" and data.strip():
+        try:
+            whole = _parsed(data, "The file", number)
+        except CommandError:
+            first = data.lstrip().partition(b"\n")[0].rstrip()
+            if not (first.startswith(b"{") and first.endswith(b"}")):
+                raise  # else it may be one object a line, under another name
+        else:
+            rows = cast("list[Any]", whole if isinstance(whole, list) else [whole])
+            for start in range(0, len(rows), _AT_ONCE):
+                some = rows[start : start + _AT_ONCE]
+                yield lambda at, start=start: f"Row {start + at + 1}", some
+            return
+    file = io.BytesIO(data)
+    start = 0
+    while block := list(islice(file, _AT_ONCE)):
+        lines = [
+            (place, line)
+            for place, line in enumerate(block, start + 1)
+            if not line.isspace()
+        ]
+        start += len(block)
+        places = [place for place, _ in lines]
+        yield lambda at, places=places: f"Line {places[at]}", _of_lines(lines, number)
+
+
+def _of_lines(
+    lines: list[tuple[int, bytes]], number: Callable[[str], Any] | None
+) -> list[Any]:
+    """The value of each line; with it goes its place in the file."""
+    whole = b",".join(line for _, line in lines)
+    try:  # at once is twice as fast
+        found = json.loads(f"[{whole.decode()}]", parse_float=number)
+        if len(found) == len(lines):
+            return found
+    except (ValueError, RecursionError):
+        pass  # which line it is, is found below
+    return [_parsed(line, f"Line {place}", number) for place, line in lines]
+
+
+def _parsed(text: bytes, where: str, number: Callable[[str], Any] | None) -> Any:
+    try:
+        return json.loads(text.decode(), parse_float=number)
+    except json.JSONDecodeError as error:
+        at = f", line {error.lineno}, column {error.colno}"
+        raise CommandError(f"{where} is no JSON: {error.msg}{at}.") from None
+    except RecursionError:
+        raise CommandError(f"{where} is nested too deeply.") from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise CommandError(f"{where} cannot be read: {str(error)[:200]}.") from None
+
+
+def _number_or_text(text: str) -> float | str:
+    """1e400 is no infinite number."""
+    found = float(text)
+    return found if math.isfinite(found) else text
+
+
+def _overflowed(values: list[Any]) -> bool:
+    """Whether an infinite number is among the values, at any depth."""
+    waiting: list[Any] = [values]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, float):
+            if math.isinf(item):
+                return True
+            continue
+        inner = cast("list[Any]", item.values() if isinstance(item, dict) else item)
+        if {float, dict, list} & set(map(type, inner)):
+            waiting += [part for part in inner if isinstance(part, float | dict | list)]
+    return False
+
+
+# --- values to types ---------------------------------------------------------------
+
+
+def _type(polars: Any, values: list[Any], depth: int = 0) -> Any:
+    """The type that all values have.
+
+    Raises:
+        _Uneven: there is none.
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return polars.Null
+    if kinds <= {int, float}:
+        return _type_of_numbers(polars, values, kinds)
+    if len(kinds) > 1:
+        raise _Uneven(_words(kinds))
+    if depth > _DEPTH:
+        raise _Uneven("values nested deeply")
+    match kinds.pop().__name__:
+        case "bool":
+            return polars.Boolean
+        case "str":
+            return polars.String
+        case "list":
+            inner = list(chain.from_iterable(filter(None, values)))
+            return polars.List(_type(polars, inner, depth + 1))
+        case _:
+            return _type_of_objects(polars, values, depth)
+
+
+def _type_of_numbers(polars: Any, values: list[Any], kinds: set[Any]) -> Any:
+    if int not in kinds:
+        return polars.Float64
+    whole = [item for item in values if isinstance(item, int)]
+    least, greatest = min(whole), max(whole)
+    if float in kinds:
+        if max(-least, greatest) > _EXACT:
+            raise _Uneven("fractions and integers of more than 15 digits")
+        return polars.Float64
+    if least >= -(2**63) and greatest < 2**63:
+        return polars.Int64
+    if least >= -(2**127) and greatest < 2**127:
+        return polars.Int128
+    raise _Uneven("integers of more than 38 digits")
+
+
+def _type_of_objects(polars: Any, values: list[Any], depth: int) -> Any:
+    fields: dict[str, list[Any]] = {}
+    for item in filter(None, values):
+        for name, value in item.items():
+            fields.setdefault(name, []).append(value)
+        if len(fields) > _FIELDS:
+            raise _Uneven(f"objects with more than {_FIELDS} fields in all")
+    if not fields:
+        raise _Uneven("objects without a field")
+    return polars.Struct(
+        {name: _type(polars, inner, depth + 1) for name, inner in fields.items()}
+    )
+
+
+def _words(kinds: set[Any]) -> str:
+    words = sorted(
+        {_WORDS.get(kind, "lists" if kind is list else "objects") for kind in kinds}
+    )
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
+    def made(values: list[Any]) -> Any:
+        if not kind.is_nested():
+            return polars.Series(name, values, dtype=kind, strict=True)
+        # far quicker, and the only way that takes 1 beside 2.5 within a list; nothing
+        # else can be lost, since all values are of the type
+        rows = [{name: item} for item in values]
+        return polars.from_dicts(rows, schema={name: kind}, strict=False)[name]
+
+    try:
+        return made(values)
+    except UnicodeEncodeError:
+        return made(_whole(values))
+
+
+def _whole(value: Any) -> Any:
+    """The value without halves of characters, which no table can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        entries = cast("dict[str, Any]", value).items()
+        return {_whole(name): _whole(item) for name, item in entries}
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

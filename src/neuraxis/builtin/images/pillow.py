@@ -1,0 +1,169 @@
+"""Pictures and arrays flow in, Pillow pictures flow out; and back to what came in.
+
+An array is a picture of height x width, or height x width x 1, 3 or 4, of bytes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from neuraxis.builtin.optional import needed
+from neuraxis.errors import CommandError
+from neuraxis.formatting import type_name
+
+MOST_PIXELS = 64_000_000
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+"""What is read: the common formats, none with a history of exploits in its decoder."""
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_SAVED = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+
+
+def pillow(part: str = "Image") -> Any:
+    """A module of Pillow.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return needed(f"PIL.{part}", "images", "Working with pictures")
+
+
+def numpy() -> Any:
+    """NumPy.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return needed("numpy", "images", "Working with arrays")
+
+
+def opened(
+    data: bytes, most_pixels: int, warn: Callable[[str], None] = lambda text: None
+) -> Any:
+    """The picture that a file's bytes are, upright, its first frame.
+
+    Its size is looked at before it is unpacked: a small file may hold a huge picture.
+
+    Raises:
+        CommandError: it is no picture, or too large.
+    """
+    image = pillow()
+    problems = (
+        *(OSError, ValueError, SyntaxError, EOFError, MemoryError, OverflowError),
+        *(image.DecompressionBombError, image.DecompressionBombWarning),
+    )
+    try:
+        picture = image.open(io.BytesIO(data), formats=FORMATS)
+        width, height = picture.size
+        check_size(width, height, most_pixels)
+        picture.load()
+        frames: int = getattr(picture, "n_frames", 1)
+        upright = pillow("ImageOps").exif_transpose(picture)
+    except problems as error:
+        first = str(error).partition("\n")[0].replace(" <_io.BytesIO object", "")
+        known = ", ".join(FORMATS)
+        if isinstance(error, image.UnidentifiedImageError):
+            first = "it is none"
+        raise CommandError(
+            f"The file cannot be read as a picture ({known}): {first[:200]}."
+        ) from None
+    if frames > 1:
+        warn(f"The file is a film of {frames} pictures; only the first is opened.")
+    # a plain picture, without the file it came from
+    return upright.copy() if upright.mode != "P" else upright.convert("RGBA")
+
+
+def check_size(width: int, height: int, most: int = MOST_PIXELS) -> None:
+    """A picture may be that large.
+
+    Raises:
+        CommandError: it may not.
+    """
+    if width < 1 or height < 1 or width * height > most:
+        raise CommandError(
+            f"A picture of {width}x{height} is refused: at least 1x1, at most {most} "
+            "pixels."
+        )
+
+
+def picture_of(value: Any) -> Any:
+    """The picture, or the array as a picture.
+
+    Raises:
+        CommandError: it is neither.
+    """
+    image = pillow()
+    if isinstance(value, image.Image):
+        return value
+    shape, kind = getattr(value, "shape", None), str(getattr(value, "dtype", ""))
+    if shape is None:
+        raise CommandError(f"Expected a picture or an array, got {type_name(value)}.")
+    if kind == "bool":
+        value, kind = value.astype("uint8") * 255, "uint8"
+    bands = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
+    if kind != "uint8" or bands not in _MODES:
+        raise CommandError(
+            "Expected an array of uint8 with the shape (height, width) or (height, "
+            f"width, 1, 3 or 4), got {kind} with the shape {shape}."
+        )
+    check_size(shape[1], shape[0])
+    data = numpy().ascontiguousarray(value)
+    return image.frombytes(_MODES[bands], (shape[1], shape[0]), data.tobytes())
+
+
+def as_given(picture: Any, given: Any) -> Any:
+    """The picture as what was given: an array where that was one."""
+    if isinstance(given, pillow().Image):
+        return picture
+    return numpy().asarray(picture).copy()
+
+
+def encoded(picture: Any, ending: str, quality: int) -> bytes:
+    """The picture as the bytes of a file; JPEG gets a white ground.
+
+    Raises:
+        CommandError: the ending names no format we write.
+    """
+    kind = _SAVED.get(ending)
+    if kind is None:
+        raise CommandError(
+            f"Expected a name that ends in {', '.join(_SAVED)}, got "
+            f"{ending or 'a name without an ending'}."
+        )
+    if kind != "PNG":
+        picture = eight_bits(picture)
+    if kind == "JPEG" and picture.mode not in ("RGB", "L"):
+        picture = on_white(picture)
+    elif kind == "WEBP" and picture.mode not in ("RGB", "RGBA"):
+        picture = picture.convert("RGBA" if "A" in picture.getbands() else "RGB")
+    elif picture.mode in ("CMYK", "YCbCr", "LAB", "HSV", "F"):
+        picture = picture.convert("RGB")
+    sink = io.BytesIO()
+    more = {} if kind == "PNG" else {"quality": quality}
+    try:
+        picture.save(sink, kind, **more)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"The picture cannot be written: {error}.") from None
+    return sink.getvalue()
+
+
+def eight_bits(picture: Any) -> Any:
+    """Grey of 16 bits (scans) as 8; Pillow's `convert` would make nearly all white."""
+    if not picture.mode.startswith("I;16"):
+        return picture
+
+    def high_byte(shade: Any) -> Any:
+        return shade * (1 / 256)
+
+    return picture.point(high_byte).convert("L")
+
+
+def on_white(picture: Any) -> Any:
+    """The picture without transparency."""
+    if "A" not in picture.getbands():
+        return picture.convert("RGB")
+    full = picture.convert("RGBA")
+    ground = pillow().new("RGB", full.size, "white")
+    ground.paste(full, mask=full.getchannel("A"))
+    return ground

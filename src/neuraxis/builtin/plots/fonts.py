@@ -1,0 +1,97 @@
+"""The texts of a figure flow in; texts that its fonts can draw flow out.
+
+The font that comes with matplotlib has no Chinese, Japanese or Korean signs. A font of
+the computer that has them is used beside it; what none has is drawn as a box by us,
+and told, where matplotlib would write a warning to the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from neuraxis.builtin.optional import needed
+
+OWN = "DejaVu Sans"
+_FAMILIES = (
+    *("CJK", "Noto Sans", "Arial Unicode", "YaHei", "SimHei", "Yu Gothic", "Meiryo"),
+    *("PingFang", "Hiragino", "Malgun", "AppleGothic", "WenQuanYi", "Nirmala"),
+    *("Segoe UI", "Arial", "Tahoma", "Symbola", "Unifont", "Droid Sans Fallback"),
+)
+"""Parts of the names of fonts with many signs, on the systems that have them."""
+_MOST_FONTS = 80
+_BOX = "\u25a1"
+
+
+def fit(figure: Any, warn: Callable[[str], None]) -> None:
+    """Give each text of the figure fonts that have its signs."""
+    texts: list[Any] = figure.findobj(
+        needed("matplotlib.text", "plots", "Drawing").Text
+    )
+    own = _signs_of(OWN)
+    lacking: set[str] = set()
+    for text in texts:
+        lacking |= {char for char in text.get_text() if _is_seen(char, own)}
+    if not lacking:
+        return
+    families, left = _others(frozenset(lacking))
+    for text in texts:
+        said: str = text.get_text()
+        if lacking.intersection(said):
+            text.set_fontfamily([OWN, *families])
+            text.set_text(_boxed(said, left))
+    for axes in figure.axes:
+        # texts along an axis, which are set anew when it is drawn
+        if type(axes.xaxis.get_major_formatter()).__name__ == "FuncFormatter":
+            labels = [text.get_text() for text in axes.get_xticklabels()]
+            axes.set_xticks(axes.get_xticks(), [_boxed(said, left) for said in labels])
+    if left:
+        shown = "".join(sorted(left)[:20])
+        warn(
+            f"No font of this computer has the signs {shown}: they are drawn as boxes."
+        )
+
+
+def _boxed(said: str, left: frozenset[str]) -> str:
+    return "".join(_BOX if char in left else char for char in said)
+
+
+def _is_seen(char: str, signs: frozenset[int]) -> bool:
+    return ord(char) not in signs and not char.isspace()
+
+
+@lru_cache(maxsize=64)
+def _others(lacking: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The fonts that have these signs, and the signs that none has."""
+    fonts = needed("matplotlib.font_manager", "plots", "Drawing a plot")
+    known = dict.fromkeys(str(font.name) for font in fonts.fontManager.ttflist)
+    likely = [
+        name
+        for name in known
+        if any(part in name for part in _FAMILIES) and "Color" not in name
+    ]
+    used: list[str] = []
+    left = set(lacking)
+    for name in likely[:_MOST_FONTS]:
+        has = {char for char in left if ord(char) in _signs_of(name)}
+        if has:
+            used.append(name)
+            left -= has
+        if not left:
+            break
+    return tuple(used), frozenset(left)
+
+
+@lru_cache(maxsize=_MOST_FONTS)
+def _signs_of(family: str) -> frozenset[int]:
+    fonts = needed("matplotlib.font_manager", "plots", "Drawing a plot")
+    try:
+        path = fonts.findfont(family, fallback_to_default=False)
+        return frozenset(fonts.get_font(path).get_charmap())
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # a broken font, or one without outlines
+        return frozenset()

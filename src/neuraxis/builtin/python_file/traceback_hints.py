@@ -1,0 +1,111 @@
+"""The last line of a script's traceback flows in; what to do about it flows out.
+
+A script runs where nobody types, nothing can be installed and no screen is: what
+Python says of that does not say it to a model that knows other computers.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from neuraxis.sandbox.files import workspace as files
+
+_HINTS = (
+    (
+        r"EOFError",
+        "Nobody can type into a script: write the values into it, or read a file.",
+    ),
+    (
+        r"ImportError: attempted relative import",
+        "A script is no part of a package: import a module by its name, without dots.",
+    ),
+    (
+        r".*(TclError|no display|cannot connect to X|no \$DISPLAY)",
+        "There is no screen: write what is to be seen into a file.",
+    ),
+    (
+        r"MemoryError",
+        "The memory of a script is bounded: work on the data part by part.",
+    ),
+    (
+        r"(PermissionError|OSError).*(Read-only file system|denied|not permitted)",
+        "A script can write into the workspace only, its current folder.",
+    ),
+    (
+        r"FileNotFoundError",
+        "A script sees the files of the workspace only; its current folder is the "
+        "top of the workspace, wherever the script lies.",
+    ),
+)
+_OFFLINE = re.compile(
+    r".*(gaierror|URLError|ConnectError|ConnectionError|NameResolutionError"
+    r"|Network is unreachable|name resolution|Max retries exceeded)"
+)
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w]+)")
+_HIDDEN = re.compile(
+    r".*(?:module '(\w+)' has no attribute|cannot import name '\w+' from "
+    r"(?:partially initialized module )?'(\w+)')"
+)
+
+
+def hint(said: str, script: str, workspace: Path, network: bool) -> str:
+    """A sentence on an error of a script, or nothing.
+
+    Args:
+        said: the last line of the traceback.
+        script: the path of the script.
+        workspace: where it and the modules it may mean lie.
+        network: whether the script had one.
+    """
+    if found := _MISSING.match(said):
+        return _of_missing(found[1], script, workspace)
+    if found := _HIDDEN.match(said):
+        return _of_hidden(found[1] or found[2], script, workspace)
+    if not network and _OFFLINE.match(said):
+        return "A script has no network: fetch with a command, and give it the file."
+    for pattern, text in _HINTS:
+        if re.match(pattern, said):
+            return text
+    return ""
+
+
+def _of_missing(name: str, script: str, workspace: Path) -> str:
+    folder = script.rpartition("/")[0]
+    there = [
+        path
+        for pattern in (f"**/{name}.py", f"**/{name}/__init__.py")
+        for path in files.list_files(workspace, "", pattern, most=5).files
+    ]
+    if there:
+        return (
+            f"There is {there[0]!r}, but a script imports from its own folder "
+            f"({folder or 'the top of the workspace'}): move one of them."
+        )
+    return (
+        f"The package {name!r} is not installed for scripts, and a script cannot "
+        "install one: do it with the standard library, or with a command."
+    )
+
+
+def _of_hidden(name: str, script: str, workspace: Path) -> str:
+    """A file `random.py` beside the script is what `import random` finds."""
+    folder = script.rpartition("/")[0]
+    path = f"{folder}/{name}.py" if folder else f"{name}.py"
+    if not (workspace / path).is_file():
+        return ""
+    return (
+        f"The file {path!r} of the workspace is what is imported as {name!r}: give it "
+        "another name if the package is meant."
+    )
+
+
+def ended(exit_code: int | None) -> str:
+    """What the exit code says: a signal is told by its name."""
+    number = -(exit_code or 0) if (exit_code or 0) < 0 else (exit_code or 0) - 128
+    try:
+        by = f" (the signal {signal.Signals(number).name})"
+    except ValueError:
+        by = ""
+    return f"The script ended with the exit code {exit_code}{by}"

@@ -1,0 +1,402 @@
+"""Every sentence that a model can be told, in one reviewed place.
+
+Each function takes facts and gives a `CallError` (or a text): where, what was
+expected, what was given, what to do. No sentence holds a traceback, a secret or a
+path outside the workspace. Values are quoted short; texts of third parties are
+quoted as data and never as an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from neuraxis.formatting import QUOTED as QUOTED  # the words of a message, beside them
+from neuraxis.formatting import did_you_mean, listed, named
+from neuraxis.formatting import nearest as nearest
+from neuraxis.formatting import path_text as path_text
+from neuraxis.formatting import quote as quote
+from neuraxis.formatting import type_name as type_name
+from neuraxis.messages import CallError, Problem
+from neuraxis.specs import Json
+
+_WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
+SAID_NOTHING = "(I said nothing.)"  # where a server takes no empty reply
+RESULTS_SEEN = "I see the results."  # said for a model whose server wants a turn there
+
+# --- reading a reply -----------------------------------------------------------
+
+
+def malformed_reply(detail: str, where: str = "") -> CallError:
+    """The reply could not be read. `detail` says what, and where in the text."""
+    return CallError(
+        code="malformed_reply",
+        where=where,
+        message=f"The reply could not be read as calls: {detail} Nothing was run. "
+        "Write the whole reply again in the format that was asked for.",
+    )
+
+
+def truncated_reply(detail: str = "") -> CallError:
+    """The model was cut off (rule D10)."""
+    return CallError(
+        code="truncated_reply",
+        message="The reply was cut off before its end, so nothing of it was run. "
+        + (f"{detail} " if detail else "")
+        + "Write it again, shorter: fewer calls, or shorter contents.",
+    )
+
+
+def duplicate_key(key: str, where: str) -> CallError:
+    """A JSON object has a key twice (rule D5)."""
+    return CallError(
+        code="duplicate_key",
+        where=where,
+        message=f"The key {json.dumps(key, ensure_ascii=False)} stands twice in one "
+        f"object{f' at {where}' if where else ''}. Nothing was run. "
+        "Write each key once.",
+    )
+
+
+def receiver_id_not_allowed() -> CallError:
+    """A receiver has an id (rules A22, B13)."""
+    return CallError(
+        code="receiver_id_not_allowed",
+        where="receiver.id",
+        message='receiver.id: expected no "id" field, since a receiver is found by '
+        'its name. Remove "id" from "receiver".',
+    )
+
+
+# --- finding and checking ------------------------------------------------------
+
+
+def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
+    """No such plugin (rules B5, B6: says that it does not exist)."""
+    close = nearest(name, known)
+    return CallError(
+        code="unknown_plugin",
+        where="receiver.name",
+        candidates=close,
+        message=f"The requested plugin {named(name)} does not exist."
+        f"{did_you_mean(close)} Plugins there are: {listed(known)}. "
+        "If none fits, do the task yourself and answer the user directly.",
+    )
+
+
+def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallError:
+    """No such command or tool (rules B5, C4)."""
+    close = nearest(name, known)
+    what = f"plugin {plugin} has no command" if plugin else "there is no tool"
+    kind = "Its commands" if plugin else "The tools"
+    return CallError(
+        code="unknown_command",
+        where="content.command" if plugin else "tool",
+        candidates=close,
+        message=f"{named(name)}: {what} of that name.{did_you_mean(close)} "
+        f"{kind} are: {listed(known)}.",
+    )
+
+
+def problem_text(problem: Problem, root: str = "") -> str:
+    """`crop.boxes[1].x: expected integer, got "one"`."""
+    where = path_text(problem.path, root)
+    text = f"{where or 'the arguments'}: expected {problem.expected}"
+    if problem.got:
+        text += f", got {problem.got}"
+    if problem.candidates:
+        text += f" (did you mean {' or '.join(problem.candidates)}?)"
+    return text
+
+
+def invalid_param(
+    target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
+) -> CallError:
+    """Arguments do not fit; every problem at once, each with its path (D7)."""
+    told = "; ".join(problem_text(problem, target) for problem in problems)
+    tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
+    return CallError(
+        code="invalid_param",
+        where=path_text(problems[0].path, target) if problems else target,
+        problems=tuple(problems),
+        message=f"{told}.{tail}",
+    )
+
+
+# --- references ----------------------------------------------------------------
+
+
+def reference_not_found(where: str, detail: str) -> CallError:
+    """A `{{ … }}` names what is not there, or comes too early (rule C23)."""
+    stop = "" if detail.endswith((".", "?", "?)")) else "."
+    return CallError(
+        code="reference_not_found", where=where, message=f"{where}: {detail}{stop}"
+    )
+
+
+def asset_ref_not_acceptable(where: str) -> CallError:
+    """A reference stands where the manifest takes the value only (rule B44)."""
+    return CallError(
+        code="asset_ref_not_acceptable",
+        where=where,
+        message=f"{where}: expected the value itself; this parameter takes no asset "
+        "reference. Pass the value.",
+    )
+
+
+def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
+    """No asset of that id (rule B49)."""
+    close = nearest(asset_id, known)
+    return CallError(
+        code="asset_not_found",
+        where=where,
+        candidates=close,
+        message=f"{where + ': ' if where else ''}there is no asset "
+        f"{named(asset_id)}.{did_you_mean(close)} "
+        f"Assets there are: {listed(known)}.",
+    )
+
+
+def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
+    """As `asset_not_found`, where the ids may not be at hand."""
+    if known:
+        return asset_not_found(asset_id, known, where)
+    return CallError(
+        code="asset_not_found",
+        where=where,
+        message=f"{where + ': ' if where else ''}there is no asset "
+        f"{named(asset_id)}. Use the id of an asset that was told, or the value.",
+    )
+
+
+def too_many_steps(count: int, most: int) -> CallError:
+    """One reply has more calls than a plan may have (rule D6)."""
+    return CallError(
+        code="budget_exhausted",
+        message=f"The reply has {count} calls; at most {most} may stand in one. "
+        "Nothing was run. Write fewer calls.",
+    )
+
+
+def asset_path_not_found(
+    asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
+) -> CallError:
+    """The path leads nowhere; says how far it led and what is there (rule B49)."""
+    tail = f" Did you mean {hint}?" if hint else ""
+    return CallError(
+        code="asset_path_not_found",
+        where=where,
+        candidates=(hint,) if hint else (),
+        message=f"{where + ': ' if where else ''}the path is not in asset "
+        f"{asset_id}: it is valid up to {deepest}, where there is {available}.{tail}",
+    )
+
+
+def asset_lost(asset_id: str) -> CallError:
+    """The object could not be saved with the session (rule B60)."""
+    return CallError(
+        code="asset_lost",
+        message=f"The asset {asset_id} was lost: its object could not be kept. "
+        "Run the command that made it again.",
+    )
+
+
+def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
+    """The value behind a reference has the wrong type (rule B42)."""
+    return CallError(
+        code="invalid_asset_type",
+        where=where,
+        message=f"{where}: the reference leads to {got}, expected {expected}.",
+    )
+
+
+# --- running -------------------------------------------------------------------
+
+
+def denied(target: str, reason: str) -> CallError:
+    """The policy, or the person, said no."""
+    return CallError(
+        code="denied",
+        where=target,
+        fixable_by="user",
+        message=f"{target} was not allowed to run: {reason}",
+    )
+
+
+def budget_exhausted(what: str, limit: float) -> CallError:
+    """A limit of the run was reached."""
+    return CallError(
+        code="budget_exhausted",
+        fixable_by="user",
+        message=f"The limit of this run was reached: {what} (at most {limit:g}). "
+        "No more calls are run. Answer the user with what there is.",
+    )
+
+
+def repeated_call(target: str, times: int) -> CallError:
+    """The same call with the same arguments came again."""
+    return CallError(
+        code="repeated_call",
+        where=target,
+        message=f"{target} was called {times} times with the same arguments. It was "
+        "not run again; its earlier result stands. Use it, or call something else.",
+    )
+
+
+def failed(target: str, message: str) -> CallError:
+    """The command itself said why it failed (`CommandError`, `success: false`)."""
+    return CallError(code="failed", where=target, message=f"{target} failed: {message}")
+
+
+def crashed(target: str, kind: str, first_line: str) -> CallError:
+    """The command raised: type and first line, no traceback (style rule)."""
+    text = first_line if len(first_line) <= 500 else first_line[:499] + "…"
+    return CallError(
+        code="failed",
+        where=target,
+        fixable_by="author",
+        message=f"{target} failed: {kind}: {text}" if text else f"{target}: {kind}",
+    )
+
+
+def timed_out(target: str, seconds: float, *, changes: bool = False) -> CallError:
+    """The command did not end in its time; `changes`: it has an effect."""
+    message = f"{target} did not end within {seconds:g} seconds and was stopped."
+    if changes:
+        message += _MAY_BE_DONE
+    return CallError(code="timeout", where=target, message=message)
+
+
+_MAY_BE_DONE = (
+    " It may have done its work all the same: check that before you call it again."
+)
+
+
+def still_busy(target: str) -> CallError:
+    """Earlier calls of the command are over their time, and do not end."""
+    return CallError(
+        code="timeout",
+        where=target,
+        message=f"{target} was not run: an earlier call of it was stopped and still "
+        "runs. Go on without it, or try again later.",
+    )
+
+
+def cancelled(target: str, *, changes: bool = False) -> CallError:
+    """The run was stopped; `changes`: the command has an effect."""
+    message = f"{target} was stopped with the run, by the user or by a limit."
+    return CallError(
+        code="cancelled",
+        where=target,
+        fixable_by="user",
+        message=message + _MAY_BE_DONE if changes else message,
+    )
+
+
+def outcome_unknown(target: str) -> CallError:
+    """It was started, then the runtime or worker was lost (decision 8)."""
+    return CallError(
+        code="outcome_unknown",
+        where=target,
+        fixable_by="user",
+        message=f"{target} was started, but it is not known how it ended. It was not "
+        "run again. Check what it did before you call it again.",
+    )
+
+
+def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
+    """The answer is not what the manifest declares (rule D11)."""
+    told = "; ".join(problem_text(problem, "response") for problem in problems)
+    return CallError(
+        code="plugin_contract_error",
+        where=target,
+        problems=tuple(problems),
+        fixable_by="author",
+        message=f"{target} gave an answer that its description does not allow: {told}.",
+    )
+
+
+def skipped(target: str, because: str) -> CallError:
+    """Not run, since a step before it did not work (rule C19)."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was not run, since {because} did not work.",
+    )
+
+
+def not_begun(target: str) -> CallError:
+    """The run was cut off before this step of its plan."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was not run: the run was cut off before it. "
+        "Call it again if it is still wanted.",
+    )
+
+
+def items_failed(
+    target: str, failed: int, items: int, told: Sequence[str]
+) -> CallError:
+    """Some of the items of a step with `for_each` failed."""
+    each = "; ".join(text.rstrip(".") for text in told)
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} failed for {failed} of {items} items: {each}. "
+        "What became of each item stands in the response.",
+    )
+
+
+def budget_left(calls: int, replies: int, seconds: float) -> str:
+    """What is left of a run's limits, told when it gets tight."""
+    return (
+        f"(Left in this run: {calls} calls, {replies} replies with this one, "
+        f"{seconds:.0f} seconds. Answer the user before they are used up.)"
+    )
+
+
+def one_at_a_time() -> CallError:
+    """Plans kept failing: fall back to single calls."""
+    return CallError(
+        code="malformed_reply",
+        message="Several replies with more than one call could not be run. Write one "
+        "call only, and wait for its result before the next.",
+    )
+
+
+def asset_list(meta: Sequence[Json]) -> str:
+    """The live assets, as the model sees them each round (rule B55)."""
+    rows = "\n".join([_WRITTEN(item) for item in meta])
+    # what a plugin named a column must not end the block
+    rows = rows.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
+    return (
+        "Current AssetMeta list (what is kept; refer to it by its path, "
+        "e.g. asset://ID/content/response):\n```json\n" + rows + "\n```"
+    )
+
+
+def error_json(error: CallError) -> dict[str, Json]:
+    """The error as JSON: the same matter as its text (rule D7)."""
+    written: dict[str, Json] = {"code": error.code, "message": error.message}
+    if error.where:
+        written["where"] = error.where
+    if error.problems:
+        written["problems"] = [
+            {
+                "path": list(problem.path),
+                "expected": problem.expected,
+                "got": problem.got,
+                **(
+                    {"candidates": list(problem.candidates)}
+                    if problem.candidates
+                    else {}
+                ),
+            }
+            for problem in error.problems
+        ]
+    if error.candidates:
+        written["candidates"] = list(error.candidates)
+    if error.fixable_by != "model":
+        written["fixable_by"] = error.fixable_by
+    return written

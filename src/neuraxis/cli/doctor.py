@@ -1,0 +1,231 @@
+"""`neuraxis doctor`: what works here, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from neuraxis import __version__
+from neuraxis.cli.options import Choices, journal_path, plugin_sources
+from neuraxis.errors import NeuraxisError
+from neuraxis.later import dataclass
+from neuraxis.settings import FILE_NAME, Settings, load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line: `ok`, `missing` or `broken`, and what to do."""
+
+    what: str
+    state: str
+    detail: str
+
+
+@click.command(short_help="What works here, what is missing, and how to get it.")
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+def doctor(as_json: bool) -> int:
+    """Say what works on this machine and where each setting came from."""
+    from neuraxis.cli.terminal import inert
+
+    settings, refused = _settings()
+    findings = [
+        _python(),
+        *refused,
+        *_faults(settings),
+        *_slips(settings),
+        *_extras(),
+        _model(settings),
+        _dialect(settings),
+        _weights(),
+        _openai(settings),
+        _journal(settings),
+        _search(settings),
+        *_sandbox(settings),
+    ]
+    if as_json:
+        rows = [
+            {"what": item.what, "state": item.state, "detail": item.detail}
+            for item in findings
+        ]
+        sources = {
+            key: {"value": setting.value, "source": setting.source}
+            for key, setting in settings.values.items()
+        }
+        click.echo(json.dumps({"findings": rows, "settings": sources}, default=str))
+    else:
+        for item in findings:
+            mark = {"ok": "✓", "missing": "–", "broken": "✗"}[item.state]
+            click.echo(inert(f"{mark} {item.what:<22} {item.detail}"))
+        for key, setting in sorted(settings.values.items()):
+            click.echo(inert(f"  {key} = {setting.value!r}  (from {setting.source})"))
+    return 1 if any(item.state == "broken" for item in findings) else 0
+
+
+def _python() -> Finding:
+    detail = f"neuraxis {__version__}, Python {sys.version.split()[0]}, "
+    return Finding(what="runtime", state="ok", detail=detail + sys.platform)
+
+
+def _settings() -> tuple[Settings, list[Finding]]:
+    """What is set, also with mistakes; without a file that cannot be taken at all."""
+    told: list[Finding] = []
+    for project in (Path.cwd(), None):
+        try:
+            return load(project), told
+        except NeuraxisError as error:
+            finding = Finding(what="setting", state="broken", detail=str(error))
+            if finding not in told:
+                told.append(finding)
+    return Settings(), told
+
+
+def _slips(settings: Settings) -> list[Finding]:
+    """A misspelt table is silently a plugin's own, where no plugin has its name."""
+    from neuraxis.settings import section_meant
+
+    sources = plugin_sources(Choices(), settings)
+    names = {Path(source.rpartition(":")[2]).stem for source in sources}
+    found: dict[str, Finding] = {}
+    for key, setting in settings.values.items():
+        head = key.partition(".")[0]
+        meant = section_meant(key)
+        if meant and head not in names:
+            detail = (
+                f"{setting.source}: [{head}] is no section of ours, and no plugin of "
+                f"that name is set. Did you mean [{meant}]?"
+            )
+            found[head] = Finding(what="setting", state="broken", detail=detail)
+    return list(found.values())
+
+
+def _model(settings: Settings) -> Finding:
+    """Whether a run would have a model; it is not asked anything."""
+    from neuraxis.errors import ConfigError
+    from neuraxis.models import find_model
+
+    name = str(settings.get("model") or "local:")
+    try:
+        find_model(name, settings)
+    except ConfigError as error:
+        return Finding(what="model", state="broken", detail=str(error))
+    except NeuraxisError as error:
+        return Finding(what="model", state="missing", detail=str(error))
+    detail = f"{name}; `neuraxis models test` asks it"
+    return Finding(what="model", state="ok", detail=detail)
+
+
+def _dialect(settings: Settings) -> Finding:
+    from neuraxis.dialects import find_dialect
+
+    name = str(settings.get("dialect") or "intents")
+    try:
+        find_dialect(name)
+    except NeuraxisError as error:
+        return Finding(what="dialect", state="broken", detail=str(error))
+    return Finding(what="dialect", state="ok", detail=name)
+
+
+def _faults(settings: Settings) -> list[Finding]:
+    from neuraxis.settings import faults_of
+
+    return [
+        Finding(what="setting", state="broken", detail=fault)
+        for fault in faults_of(settings, variables=True)
+    ]
+
+
+def _extras() -> list[Finding]:
+    extras = (
+        ("xllamacpp", "local", "the embedded model"),
+        ("trafilatura", "web", "pages as Markdown (FETCH_URL)"),
+        ("ddgs", "search", "web search without a key"),
+        ("polars", "tables", "tables"),
+        ("PIL", "images", "pictures"),
+        ("matplotlib", "plots", "plots"),
+    )
+    found: list[Finding] = []
+    for package, extra, purpose in extras:
+        here = importlib.util.find_spec(package) is not None
+        detail = purpose if here else f"{purpose}: pip install 'neuraxis[{extra}]'"
+        state = "ok" if here else "missing"
+        found.append(Finding(what=package, state=state, detail=detail))
+    return found
+
+
+def _weights() -> Finding:
+    from neuraxis.models.local.llm import weights
+
+    try:
+        found = weights.find()
+    except NeuraxisError as error:
+        return Finding(what="model file", state="broken", detail=str(error))
+    if found is None:
+        detail = "not fetched yet; `neuraxis models fetch` does it (93 MB)"
+        return Finding(what="model file", state="missing", detail=detail)
+    return Finding(what="model file", state="ok", detail=str(found))
+
+
+def _openai(settings: Settings) -> Finding:
+    url = settings.get("openai.base_url") or os.environ.get("OPENAI_BASE_URL")
+    key = str(settings.get("openai.key_env") or "OPENAI_API_KEY")
+    has_key = bool(os.environ.get(key))
+    if url or has_key:
+        detail = f"{url or 'the default server'}, key in {key}: "
+        return Finding(
+            what="openai:",
+            state="ok",
+            detail=detail + ("set" if has_key else "not set"),
+        )
+    detail = f"set {key}, or --base-url of a server of your own"
+    return Finding(what="openai:", state="missing", detail=detail)
+
+
+def _journal(settings: Settings) -> Finding:
+    from neuraxis.journal import open_journal
+
+    path = journal_path(settings)
+    try:
+        open_journal(path).close()
+    except NeuraxisError as error:
+        return Finding(what="journal", state="broken", detail=str(error))
+    return Finding(what="journal", state="ok", detail=path)
+
+
+def _search(settings: Settings) -> Finding:
+    from neuraxis.builtin.web_search.plugin import PROVIDERS, provider_of
+
+    named = settings.get("search.provider")
+    listed = ", ".join(PROVIDERS)
+    if named is not None and named not in PROVIDERS:
+        detail = f"search.provider: expected one of {listed}, got {named!r}"
+        return Finding(what="GOOGLE", state="broken", detail=detail)
+    if provider := named or provider_of(settings):
+        return Finding(what="GOOGLE", state="ok", detail=f"provider {provider}")
+    detail = f"no provider set: search.provider, one of {listed}, in {FILE_NAME}"
+    return Finding(what="GOOGLE", state="missing", detail=detail)
+
+
+def _sandbox(settings: Settings) -> list[Finding]:
+    from neuraxis.sandbox.process.run import probe, probe_wasi
+    from neuraxis.sandbox.process.select import MODES
+
+    mode = settings.get("sandbox.mode") or "auto"
+    wasm = str(settings.get("sandbox.wasm") or "")
+    found = [*probe(), probe_wasi(wasm, compile_now=mode == "wasi")]
+    told = [
+        Finding(
+            what=f"sandbox: {item.kind}",
+            state="ok" if item.works else "broken" if item.kind == mode else "missing",
+            detail=item.detail,
+        )
+        for item in found
+    ]
+    if mode not in MODES:
+        detail = f"sandbox.mode: expected one of {', '.join(MODES)}, got {mode!r}"
+        told.append(Finding(what="sandbox", state="broken", detail=detail))
+    return told

@@ -1,0 +1,328 @@
+"""Read a reply of the envelope dialects: text in; calls, texts and thoughts out.
+
+Protocols v1 and v2 write a call as a message to a plugin (rules A17-A22, B8-B13); a
+message to the user is text (B7). One mistake in a reply means that none of it is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+from typing import Literal, cast
+
+from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
+from neuraxis.dialects.chat_templates import begins
+from neuraxis.dialects.intents.calls import like_intents
+from neuraxis.dialects.segments import (
+    ONLY_FIRST,
+    adjacent,
+    open_thought,
+    said_around,
+    thoughts,
+)
+from neuraxis.formatting import path_text, quote
+from neuraxis.later import dataclass, pattern
+from neuraxis.messages import Call, CallError, Path, Reply
+from neuraxis.parsing.json_errors import Fault, call_error
+from neuraxis.parsing.json_scan import Piece, Value, loads, pieces
+from neuraxis.specs import Json
+
+Generation = Literal["v1", "v2"]
+
+_SAYS_CALL = pattern(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_OURS = ("as", "$literal", "$for_each", "$max_items")
+_OTHER_PARAM = ("params", "parameters", "arguments")
+_OTHER_ROLES = ("plugin", "tool", "function", "assistant")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """What was read so far."""
+
+    generation: Generation
+    lenient: bool
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    errors: list[CallError] = field(default_factory=list[CallError])
+    calls: list[Call] = field(default_factory=list[Call])
+    texts: list[str] = field(default_factory=list[str])
+    thoughts: list[str] = field(default_factory=list[str])
+
+    def reply(self, next_id: Callable[[], str]) -> Reply:
+        """Everything, or the errors and nothing that could be run."""
+        thought = tuple(self.thoughts)
+        notes = tuple(self.notes)
+        if self.errors:
+            return Reply(errors=tuple(self.errors), thoughts=thought, notes=notes)
+        return Reply(
+            calls=tuple(replace(call, id=next_id()) for call in self.calls),
+            texts=tuple(self.texts),
+            thoughts=thought,
+            notes=notes,
+        )
+
+
+def read_strictly(
+    text: str, *, generation: Generation, next_id: Callable[[], str]
+) -> Reply:
+    """The reply if it is one message, a list of them, or bare text (rule B7)."""
+    reading = _Reading(generation=generation, lenient=False)
+    read = loads(text)
+    if isinstance(read, Value) and _like_messages(read):
+        _messages(read.value, reading)
+    elif isinstance(read, Fault) and _SAYS_CALL.search(text):
+        reading.errors.append(call_error(read))
+    elif text.strip():
+        reading.texts.append(text.strip())
+    return reading.reply(next_id)
+
+
+def read_reply(
+    text: str, *, generation: Generation, next_id: Callable[[], str]
+) -> Reply:
+    """The reply as models write it: prose and fences around, small mistakes in it."""
+    reading = _Reading(generation=generation, lenient=True)
+    found = pieces(text)
+    reading.thoughts += thoughts(text, found)
+    block, fault = _find_block(text, found, reading)
+    if fault is None and not block:
+        fault = open_thought(text, found) or _other_form(text, found)
+    if fault is not None:
+        error = call_error(fault) if isinstance(fault, Fault) else fault
+        reading.errors.append(error)
+        return reading.reply(next_id)
+    around = said_around(text, found, block, _like_messages, reading.notes)
+    messages: list[Json] = []
+    for piece in block:
+        assert piece.value is not None
+        reading.notes.update(dict.fromkeys(piece.value.notes))
+        value: Json = piece.value.value
+        messages += cast("list[Json]", value) if isinstance(value, list) else [value]
+    if block:
+        _messages(messages if len(messages) > 1 else messages[0], reading)
+    reading.texts[:0] = around
+    return reading.reply(next_id)
+
+
+def _find_block(
+    text: str, found: Sequence[Piece], reading: _Reading
+) -> tuple[list[Piece], Fault | None]:
+    for piece in found:
+        if piece.fault is not None and _SAYS_CALL.search(text, piece.start, piece.end):
+            return [], piece.fault
+    values = [piece for piece in found if piece.value and _like_messages(piece.value)]
+    groups = adjacent(text, values)
+    if len(groups) > 1:
+        reading.notes[ONLY_FIRST] = None
+    return (groups[0] if groups else []), None
+
+
+def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
+    """A call that is no message was not meant for the user."""
+    begun = begins(text, found)
+    if begun is None:
+        values = [piece for piece in found if piece.value and like_intents(piece.value)]
+        begun = values[0].start if values else None
+    if begun is None:
+        return None
+    return malformed_reply(
+        'expected a message with "receiver" and "content", got a call in another '
+        f"form: {quote(text[begun : begun + 40])}."
+    )
+
+
+def _like_messages(value: Value) -> bool:
+    whole: Json = value.value
+    if isinstance(whole, list):
+        return any(_like_message(item) for item in cast("list[Json]", whole))
+    return _like_message(whole)
+
+
+def _like_message(item: Json) -> bool:
+    if not isinstance(item, dict):
+        return False
+    message = cast("dict[str, Json]", item)
+    content: Json = message.get("content")
+    return "receiver" in message or (isinstance(content, dict) and "command" in content)
+
+
+def _messages(value: Json, reading: _Reading) -> None:
+    if not isinstance(value, list):
+        _message(value, (), reading)
+        return
+    for index, item in enumerate(cast("list[Json]", value)):
+        if reading.lenient and index and _is_answer(item):
+            # What the model goes on to write, it made up from here on.
+            reading.notes["an answer that the model wrote itself"] = None
+            break
+        _message(item, (index,), reading)
+
+
+def _is_answer(item: Json) -> bool:
+    if not isinstance(item, dict):
+        return False
+    receiver: Json = cast("dict[str, Json]", item).get("receiver")
+    if not isinstance(receiver, dict):
+        return False
+    return cast("dict[str, Json]", receiver).get("role") == "cerebrum"
+
+
+def _message(item: Json, path: Path, reading: _Reading) -> None:
+    if not isinstance(item, dict):
+        _refuse(reading, path, 'an object with "receiver" and "content"', item)
+        return
+    message = cast("dict[str, Json]", item)
+    thought = message.get("thoughts", message.get("thought"))
+    if thought is not None:
+        reading.thoughts.append(
+            thought
+            if isinstance(thought, str)
+            else json.dumps(thought, ensure_ascii=False)
+        )
+    given: Json = message.get("receiver")
+    if not isinstance(given, dict):
+        _refuse(reading, (*path, "receiver"), 'an object with "role" and "name"', given)
+        return
+    receiver = cast("dict[str, Json]", given)
+    role = receiver.get("role")
+    if role == "user":
+        _to_user(message, path, reading)
+    elif role == "plugin":
+        _to_plugin(message, receiver, path, reading)
+    else:
+        close = isinstance(role, str) and role.strip().lower() in _OTHER_ROLES
+        hint = '"plugin" for a command' if close else '"plugin" or "user"'
+        _refuse(reading, (*path, "receiver", "role"), f"exactly {hint}", role)
+
+
+def _to_user(message: dict[str, Json], path: Path, reading: _Reading) -> None:
+    content: Json = message.get("content")
+    if isinstance(content, str):
+        reading.texts.append(content)
+    elif content is None or not reading.lenient:
+        _refuse(reading, (*path, "content"), "a text for the user", content)
+    else:
+        reading.notes["a message to the user that is no text"] = None
+        reading.texts.append(json.dumps(content, ensure_ascii=False))
+
+
+def _to_plugin(
+    message: dict[str, Json], receiver: dict[str, Json], path: Path, reading: _Reading
+) -> None:
+    if "id" in receiver:
+        if not reading.lenient:
+            reading.errors.append(receiver_id_not_allowed())
+            return
+        reading.notes["an id in the receiver, ignored"] = None
+    name: Json = receiver.get("name")
+    if not isinstance(name, str) or not name.strip():
+        _refuse(reading, (*path, "receiver", "name"), "the name of a plugin", name)
+        return
+    content = _content(message, path, reading)
+    if content is None or not _type_fits(message, content, path, reading):
+        return
+    command = content.get("command")
+    if not isinstance(command, str) or not command.strip():
+        where = (*path, "content", "command")
+        _refuse(reading, where, "the name of a command", command)
+        return
+    arguments = _param(content, reading)
+    if reading.generation == "v1" and not isinstance(arguments, dict):
+        _refuse(reading, (*path, "content", "param"), "an object", arguments)
+        return
+    message = _with_own_keys(message, content, reading)
+    step: Json = message.get("as")
+    if step is not None and (not isinstance(step, str) or not step):
+        _refuse(reading, (*path, "as"), "a name for the step", step)
+        return
+    literal: Json = message.get("$literal", False)
+    if not isinstance(literal, bool):
+        _refuse(reading, (*path, "$literal"), "true or false", literal)
+        return
+    most: Json = message.get("$max_items")
+    if "$max_items" in message and (type(most) is not int or most < 1):
+        _refuse(reading, (*path, "$max_items"), "a whole number from 1", most)
+        return
+    loop: Json = message.get("$for_each")
+    if "$for_each" in message and not isinstance(loop, list | str | dict):
+        _refuse(reading, (*path, "$for_each"), "a list, or a reference to one", loop)
+        return
+    reading.calls.append(
+        Call(
+            id="",
+            plugin=name.strip(),
+            command=command.strip(),
+            arguments=arguments,
+            name=step,
+            literal=literal,
+            for_each=cast("Json", loop),
+            max_items=most,
+        )
+    )
+
+
+def _with_own_keys(
+    message: dict[str, Json], content: dict[str, Json], reading: _Reading
+) -> dict[str, Json]:
+    """The message with those keys of ours that a model wrote one level too deep."""
+    if not reading.lenient:
+        return message
+    inside = {
+        key: content[key] for key in _OURS if key in content and key not in message
+    }
+    if not inside:
+        return message
+    reading.notes.update(dict.fromkeys(f'"{key}" in the content' for key in inside))
+    return message | inside
+
+
+def _content(
+    message: dict[str, Json], path: Path, reading: _Reading
+) -> dict[str, Json] | None:
+    content: Json = message.get("content")
+    if isinstance(content, str) and reading.lenient:
+        read = loads(content)
+        if isinstance(read, Value):
+            reading.notes["content written as a text"] = None
+            content = read.value
+    if isinstance(content, dict):
+        return cast("dict[str, Json]", content)
+    where = (*path, "content")
+    _refuse(reading, where, 'an object with "command" and "param"', content)
+    return None
+
+
+def _type_fits(
+    message: dict[str, Json], content: dict[str, Json], path: Path, reading: _Reading
+) -> bool:
+    """Rule B8: v2 wants the word; leniently it may be missing. v1 has no such key."""
+    given = message.get("content_type")
+    if given == "command":
+        return True
+    if "content_type" not in message:
+        if reading.generation == "v1":
+            return True
+        if reading.lenient and "command" in content:
+            reading.notes["no content_type"] = None
+            return True
+    _refuse(reading, (*path, "content_type"), '"command"', given)
+    return False
+
+
+def _param(content: dict[str, Json], reading: _Reading) -> Json:
+    if "param" in content:
+        return content["param"]
+    others = [key for key in _OTHER_PARAM if isinstance(content.get(key), dict)]
+    if reading.lenient and len(others) == 1:
+        reading.notes[f'"{others[0]}" instead of "param"'] = None
+        return content[others[0]]
+    return {}
+
+
+def _refuse(reading: _Reading, path: Path, expected: str, got: Json) -> None:
+    where = path_text(path)
+    reading.errors.append(
+        malformed_reply(
+            f"{where or 'the message'}: expected {expected}, got {quote(got)}.", where
+        )
+    )

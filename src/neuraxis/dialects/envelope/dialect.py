@@ -1,0 +1,200 @@
+"""The envelope dialects, protocols v1 and v2: calls and answers as messages.
+
+Plugins and results flow in, text for the model flows out; a completion flows in, its
+calls flow out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from neuraxis.call_errors import error_json
+from neuraxis.dialects.envelope.decode import Generation, read_reply, read_strictly
+from neuraxis.dialects.envelope.prompt import plugins_text, prompt_frame
+from neuraxis.dialects.results import json_text, sayable
+from neuraxis.dialects.segments import cut_reply, was_cut
+from neuraxis.dialects.streaming import TextReader
+from neuraxis.dialects.template import Template, load_plugins_template
+from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
+from neuraxis.references.asset_ref import AssetRef, format_object
+from neuraxis.specs import Json, PluginSpec
+
+_PLUGIN_SPOKE = (
+    "failed",
+    "timeout",
+    "cancelled",
+    "outcome_unknown",
+    "plugin_contract_error",
+)
+"""Errors of a command that was started: their sender is its plugin (rule D8)."""
+
+
+class Envelope:
+    """The dialect of messages to plugins.
+
+    Args:
+        name: which of the two protocols.
+        strict: exactly what the document says; else also what models write.
+        template: the user's own instruction text with `{plugins}` in it.
+    """
+
+    stop: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        *,
+        name: Literal["envelope_v1", "envelope_v2"] = "envelope_v2",
+        strict: bool = False,
+        template: Path | None = None,
+    ) -> None:
+        self.name = name
+        self._generation: Generation = "v1" if name == "envelope_v1" else "v2"
+        self._strict = strict
+        self._template: Template | None = (
+            None if template is None else load_plugins_template(template)
+        )
+
+    def prompt(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> str:
+        """The instruction text with the plugins in their place (rule A1)."""
+        frame = self._template or prompt_frame(self._generation)
+        return frame.fill(
+            plugins_text(plugins, generation=self._generation, strict=self._strict)
+        )
+
+    def native_tools(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> tuple[Mapping[str, Json], ...]:
+        """Nothing: the plugins stand in the prompt."""
+        return ()
+
+    def request(self, text: str) -> str:
+        """A person's message, as a message to the model."""
+        return self._text(
+            {
+                "sender": {"role": "user"},
+                "receiver": {"role": "cerebrum"},
+                "content_type": "text/plain",
+                "content": text,
+            }
+        )
+
+    def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
+        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        if was_cut(completion):
+            return cut_reply(completion.text)
+        read = read_strictly if self._strict else read_reply
+        return read(completion.text, generation=self._generation, next_id=next_id)
+
+    def early(self) -> TextReader:
+        """A reader for one reply that is still being written."""
+        return TextReader(
+            lambda message: self.decode(Completion(text=message), next_id=str)
+        )
+
+    def write(self, calls: Sequence[Call]) -> str:
+        """One message, or a list of them."""
+        return self._joined([self._call(call) for call in calls])
+
+    def _call(self, call: Call) -> dict[str, Json]:
+        plugin, command = call.plugin, call.command
+        if plugin is None:
+            plugin, _, command = command.rpartition(".")
+        message: dict[str, Json] = {"receiver": {"role": "plugin", "name": plugin}}
+        if self._generation == "v2":
+            message["content_type"] = "command"
+        param: Json = call.arguments
+        if self._generation == "v1" and not isinstance(param, dict):
+            param = {"value": param}  # v1 knows objects only (rule K3)
+        message["content"] = {"command": command, "param": param}
+        if call.name is not None:
+            message["as"] = call.name
+        if call.literal:
+            message["$literal"] = True
+        if call.for_each is not None:
+            message["$for_each"] = call.for_each
+        if call.max_items is not None:
+            message["$max_items"] = call.max_items
+        return message
+
+    def encode(self, results: Sequence[Result]) -> str:
+        """The answers, in the order of the calls (rules B20-B26, B51-B54, D8)."""
+        return self._joined([self._answer(result) for result in results])
+
+    def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
+        """One message with all answers."""
+        content = self.encode(results)
+        return (Message(role="user", content=content, results=tuple(results)),)
+
+    def correction(
+        self, errors: Sequence[CallError], reply: Message
+    ) -> tuple[Message, ...]:
+        """One message with all that is wrong; its sender is the system."""
+        content = self._joined([_error(error, None, {}) for error in errors])
+        return (Message(role="user", content=content),)
+
+    def _answer(self, result: Result) -> dict[str, Json]:
+        plugin, command = _names(result)
+        if result.error is not None:
+            spoke = plugin if result.error.code in _PLUGIN_SPOKE else None
+            more: dict[str, Json] = {"command": command}
+            if result.value is not None and not result.stored:
+                more["response"] = self._said(result)
+            return self._with_id(_error(result.error, spoke, more), result)
+        message: dict[str, Json] = {
+            "sender": {"role": "plugin", "name": plugin},
+            "receiver": {"role": "cerebrum"},
+        }
+        if result.stored:
+            message["content_type"] = "asset_ref"
+            message["content"] = format_object(AssetRef(asset_id=result.call.id))
+        else:
+            message["content_type"] = "command"
+            message["content"] = {"command": command, "response": self._said(result)}
+        if result.warnings and not self._strict:
+            message["warnings"] = list(result.warnings)
+        return message if result.stored else self._with_id(message, result)
+
+    def _with_id(self, message: dict[str, Json], result: Result) -> dict[str, Json]:
+        # Rule B26: never in the receiver, and not at all in the strict profile.
+        return message if self._strict else {**message, "id": result.call.id}
+
+    def _said(self, result: Result) -> Json:
+        return sayable(result.value, result.call.id, whole=self._strict)
+
+    def _joined(self, messages: Sequence[dict[str, Json]]) -> str:
+        whole = list(messages)
+        return self._text(whole[0] if len(whole) == 1 else whole)
+
+    def _text(self, value: Json) -> str:
+        if self._strict:
+            text = json.dumps(value, ensure_ascii=False, indent=2)
+            return text.encode(errors="replace").decode()
+        return json_text(value, indent=2)
+
+
+def _names(result: Result) -> tuple[str, str]:
+    """The names the call was sent to (rules B21, B24)."""
+    plugin = result.call.plugin or result.plugin or ""
+    command = result.call.command if result.call.plugin else result.command
+    return plugin, command or result.call.command
+
+
+def _error(
+    error: CallError, plugin: str | None, more: Mapping[str, Json]
+) -> dict[str, Json]:
+    sender: dict[str, Json] = (
+        {"role": "plugin", "name": plugin} if plugin else {"role": "system"}
+    )
+    told = error_json(error)
+    content = {"error": told.pop("code"), "detail": told.pop("message")}
+    return {
+        "sender": sender,
+        "receiver": {"role": "cerebrum"},
+        "content_type": "error",
+        "content": {**content, **more, **told},
+    }

@@ -1,0 +1,1 @@
+"""Tool intents: fenced JSON blocks of calls."""

@@ -1,0 +1,236 @@
+"""Read the items of an intent list: JSON values in, calls or all that is wrong out.
+
+Rule C4: `"tool"` names the tool, every other key is a parameter, but for a few keys
+of the dialect's own. Leniently the nested forms of other conventions are taken, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from neuraxis.call_errors import malformed_reply
+from neuraxis.formatting import path_text, quote
+from neuraxis.later import dataclass, pattern
+from neuraxis.messages import Call, CallError, Path
+from neuraxis.parsing.json_scan import Value, loads
+from neuraxis.specs import Json
+
+RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
+"""Keys of an intent that are not parameters; `$` before one makes it a parameter."""
+
+_OURS = "literal|value|for_each|max_items"
+_ESCAPED = pattern(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
+_TO_ESCAPE = pattern(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
+_NESTED = ("parameters", "arguments", "args", "input")
+
+ParameterNames = Callable[[str], Collection[str]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """What was found so far, and how intents are to be understood."""
+
+    parameter_names: ParameterNames | None
+    next_id: Callable[[], str]
+    lenient: bool
+    notes: dict[str, None]
+    errors: list[CallError]
+
+
+def escape_key(key: str) -> str:
+    """A parameter's key as it stands in an intent."""
+    return f"${key}" if _TO_ESCAPE.fullmatch(key) else key
+
+
+def like_intents(value: Value) -> bool:
+    """Whether a JSON value without markers was meant as intents, even wrong ones."""
+    whole = value.value
+    if (inside := passed_calls(whole)) is not None:
+        whole = inside
+    if not isinstance(whole, list):
+        return _like_intent(whole)
+    return any(_like_intent(item) for item in cast("list[Json]", whole))
+
+
+def passed_calls(value: Json) -> list[Json] | None:
+    """The list under "tool_calls" of a message as servers pass it; None: it is none."""
+    if not isinstance(value, dict):
+        return None
+    message = cast("dict[str, Json]", value)
+    inside = message.get("tool_calls")
+    if not isinstance(inside, list) or set(message) - {"role", "content", "tool_calls"}:
+        return None
+    return cast("list[Json]", inside)
+
+
+def _like_intent(item: Json) -> bool:
+    if not isinstance(item, dict):
+        return False
+    intent = cast("dict[str, Json]", item)
+    if isinstance(intent.get("tool"), str):
+        return True
+    function = intent.get("function")
+    if isinstance(function, dict):
+        intent = cast("dict[str, Json]", function)
+    return isinstance(intent.get(_name_key(intent)), str) and any(
+        isinstance(intent.get(key), dict | str) for key in _NESTED
+    )
+
+
+def _name_key(intent: Mapping[str, Json]) -> str:
+    """Under which key other conventions have the name of the tool."""
+    return "tool_name" if "name" not in intent else "name"
+
+
+def read_calls(intents: Sequence[Json], reading: Reading) -> tuple[Call, ...]:
+    """The calls; none, and `reading.errors`, where one of them is wrong."""
+    calls: list[Call] = []
+    for index, item in enumerate(intents):
+        call = _call(item, (index,), reading)
+        if call is not None:
+            calls.append(call)
+    if reading.errors:
+        return ()
+    return tuple(replace(call, id=reading.next_id()) for call in calls)
+
+
+def _call(item: Json, path: Path, reading: Reading) -> Call | None:
+    if not isinstance(item, dict):
+        return _refuse(reading, path, 'an object with the key "tool"', item)
+    intent = cast("dict[str, Json]", item)
+    if "tool" not in intent and reading.lenient:
+        intent = _flattened(intent, reading)
+    if "tool" not in intent:
+        return _refuse(reading, path, 'the key "tool" with the name of a tool', item)
+    tool = intent["tool"]
+    if not isinstance(tool, str) or not tool.strip():
+        return _refuse(reading, (*path, "tool"), "the name of a tool", tool)
+    tool = tool.strip()
+    known = reading.parameter_names(tool) if reading.parameter_names else ()
+    if reading.lenient and reading.parameter_names is not None:
+        intent = _unnested(intent, known, reading)
+    return _from_flat(intent, tool, known, path, reading)
+
+
+def _from_flat(
+    intent: Mapping[str, Json],
+    tool: str,
+    known: Collection[str],
+    path: Path,
+    reading: Reading,
+) -> Call | None:
+    # A tool with a parameter "as" has its step named by "$as".
+    name_key = "$as" if "as" in known else "as"
+    arguments: Json = {}
+    name: str | None = None
+    literal = False
+    for_each: Json = None
+    max_items: int | None = None
+    for key, value in intent.items():
+        if key == "tool":
+            continue
+        if key == name_key:
+            if not isinstance(value, str) or not value:
+                return _refuse(reading, (*path, key), "a name for the step", value)
+            name = value
+        elif key == "$literal":
+            if not isinstance(value, bool):
+                return _refuse(reading, (*path, key), "true or false", value)
+            literal = value
+        elif key == "$for_each":
+            if not isinstance(value, list | str | dict):
+                expected = "a list, or a reference to one"
+                return _refuse(reading, (*path, key), expected, value)
+            for_each = cast("Json", value)
+        elif key == "$max_items":
+            if type(value) is not int or value < 1:
+                return _refuse(reading, (*path, key), "a whole number from 1", value)
+            max_items = value
+        elif key == "$value":
+            others = [other for other in intent if other not in (*RESERVED, name_key)]
+            if others:
+                return _refuse(
+                    reading, (*path, others[0]), 'no key beside "$value"', others[0]
+                )
+            arguments = value
+        else:
+            escaped = _ESCAPED.fullmatch(key)
+            arguments[escaped[1] if escaped else key] = value
+    return Call(
+        id="",
+        plugin=None,
+        command=tool,
+        arguments=arguments,
+        name=name,
+        literal=literal,
+        for_each=for_each,
+        max_items=max_items,
+    )
+
+
+def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
+    """`{"name", "arguments"}`, bare or under "function", as a flat intent."""
+    function = intent.get("function")
+    if isinstance(function, dict) and not set(intent) - {"type", "id", "function"}:
+        intent = cast("dict[str, Json]", function)
+    said = _name_key(intent)
+    name = intent.get(said)
+    nested = [key for key in _NESTED if key in intent]
+    if (
+        not isinstance(name, str)
+        or len(nested) != 1
+        or set(intent) - {said, "id", "tool_call_id", "type", nested[0]}
+    ):
+        return intent
+    arguments = intent[nested[0]]
+    if isinstance(arguments, str):
+        # Servers put the arguments there as text.
+        read = loads(arguments) if arguments.strip() else None
+        arguments = read.value if isinstance(read, Value) else None
+    if not isinstance(arguments, dict):
+        return intent
+    reading.notes[f'"{said}" and "{nested[0]}" instead of a flat intent'] = None
+    return flat_intent(name, cast("dict[str, Json]", arguments), reading)
+
+
+def flat_intent(
+    tool: str, arguments: Mapping[str, Json], reading: Reading
+) -> dict[str, Json]:
+    """The flat intent of a tool and its arguments, of which none is lost."""
+    known = reading.parameter_names(tool) if reading.parameter_names else ()
+    return {"tool": tool, **_escaped(arguments, known)}
+
+
+def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str, Json]:
+    """Arguments with their keys as they stand in an intent of that tool."""
+    # A tool with a parameter "as" has it under this key: see `_from_flat`.
+    plain = "as" if "as" in known else None
+    return {
+        key if key == plain else escape_key(key): item
+        for key, item in arguments.items()
+    }
+
+
+def _unnested(
+    intent: dict[str, Json], known: Collection[str], reading: Reading
+) -> dict[str, Json]:
+    """`{"tool": X, "parameters": {…}}` as a flat intent, where no other sense is."""
+    rest = [key for key in intent if key not in RESERVED]
+    if len(rest) != 1 or rest[0] not in _NESTED or rest[0] in known or not known:
+        return intent
+    arguments = intent[rest[0]]
+    if not isinstance(arguments, dict):
+        return intent
+    reading.notes[f'parameters under "{rest[0]}"'] = None
+    inner = cast("dict[str, Json]", arguments)
+    flat = {key: value for key, value in intent.items() if key != rest[0]}
+    return flat | _escaped(inner, known)
+
+
+def _refuse(reading: Reading, path: Path, expected: str, got: Json) -> None:
+    where = path_text(path)
+    reading.errors.append(
+        malformed_reply(f"{where}: expected {expected}, got {quote(got)}.", where)
+    )

@@ -1,0 +1,158 @@
+"""The intent dialect: a flat JSON list of tool calls between two markers (part C).
+
+Plugins and results flow in, text for the model flows out; a completion flows in, its
+calls flow out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from neuraxis.call_errors import error_json
+from neuraxis.dialects.intents.calls import ParameterNames, escape_key
+from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
+from neuraxis.dialects.intents.prompt import prompt_text
+from neuraxis.dialects.results import json_text, outcomes_text
+from neuraxis.dialects.segments import WHOLE, cut_reply
+from neuraxis.dialects.streaming import TextReader
+from neuraxis.dialects.template import load_message_template
+from neuraxis.dialects.well_formed import quick_answer, quick_calls
+from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
+from neuraxis.specs import Json, PluginSpec
+
+RESULTS_START = "<!-- RESULTS_START -->"
+RESULTS_END = "<!-- RESULTS_END -->"
+
+_LINE_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_LABEL = re.compile(
+    rf"(?:(?<=[{_LINE_BREAKS}])|\A)([ \t]*)(\\*)([qaQA][ \t]*:|# Evaluate this)"
+)
+_MARKER = re.compile(r"<(\\*)(?=!--\s*RE(?:SPONSE|SULTS)_)", re.IGNORECASE)
+
+
+class Intents:
+    """The dialect of `{"tool": …}` lists.
+
+    Args:
+        strict: exactly what the document says; else also what models write.
+        template: the user's own instruction text with `{{ message }}` in it.
+        parameter_names: the parameters of a tool, to tell them from the dialect's
+            own keys.
+    """
+
+    name = "intents"
+
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        template: Path | None = None,
+        parameter_names: ParameterNames | None = None,
+    ) -> None:
+        self._strict = strict
+        self._parameter_names = parameter_names
+        self._head, self._tail = "", ("q: ", "\na: ")
+        self._own = template is not None
+        if template is not None:
+            filled = load_message_template(template)
+            # The line of the message is said anew in each turn.
+            line = filled.before.rfind("\n") + 1
+            self._head = filled.before[:line]
+            self._tail = (filled.before[line:], filled.after)
+        # A stop text takes the end marker away, which strict reading wants to see.
+        self.stop = () if strict else (END,)
+
+    def prompt(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> str:
+        """The instruction text: the format, the tools, how results are passed on."""
+        if self._own:
+            return self._head
+        return prompt_text(plugins, tool_names, strict=self._strict)
+
+    def native_tools(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> tuple[Mapping[str, Json], ...]:
+        """Nothing: the tools stand in the prompt."""
+        return ()
+
+    def request(self, text: str) -> str:
+        """A person's message as a question; it cannot forge the frame (rule C2)."""
+        if not self._strict:
+            if ":" in text or "#" in text:
+                text = _LABEL.sub(r"\1\\\2\3", text)
+            if "<" in text:
+                text = _MARKER.sub(r"<\\\1", text)
+        before, after = self._tail
+        return f"{before}{text}{after}"
+
+    def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
+        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        text = completion.text
+        if completion.finish_reason not in WHOLE:
+            return cut_reply(text)
+        calls = quick_calls(text, START, END, next_id)
+        if calls is not None:
+            return Reply(calls=calls)
+        said = quick_answer(text)
+        if said is not None:
+            return Reply(texts=said)
+        read = read_strictly if self._strict else read_reply
+        return read(text, next_id=next_id, parameter_names=self._parameter_names)
+
+    def early(self) -> TextReader:
+        """A reader for one reply that is still being written."""
+        return TextReader(self._read_alone, start=START)
+
+    def _read_alone(self, item: str) -> Reply:
+        """One intent of a list, as it is read in any list."""
+        whole = Completion(text=f"{START}\n[{item}]\n{END}")
+        return self.decode(whole, next_id=str)
+
+    def write(self, calls: Sequence[Call]) -> str:
+        """The block that makes these calls."""
+        items = [self._intent(call) for call in calls]
+        return f"{START}\n{json_text(items, indent=2)}\n{END}"
+
+    def _intent(self, call: Call) -> dict[str, Json]:
+        intent: dict[str, Json] = {"tool": call.target}
+        known = self._parameter_names(call.target) if self._parameter_names else ()
+        if call.name is not None:
+            intent["$as" if "as" in known else "as"] = call.name
+        if call.literal:
+            intent["$literal"] = True
+        if call.for_each is not None:
+            intent["$for_each"] = call.for_each
+        if call.max_items is not None:
+            intent["$max_items"] = call.max_items
+        arguments: Json = call.arguments
+        if isinstance(arguments, dict):
+            for key, value in cast("dict[str, Json]", arguments).items():
+                plain = key == "as" and key in known
+                intent[key if plain else escape_key(key)] = value
+        else:
+            intent["$value"] = arguments
+        return intent
+
+    def encode(self, results: Sequence[Result]) -> str:
+        """All results of a chain in one text (rule C25)."""
+        return f"{RESULTS_START}\n{outcomes_text(results)}\n{RESULTS_END}"
+
+    def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
+        """One message with all results."""
+        content = self.encode(results)
+        return (Message(role="user", content=content, results=tuple(results)),)
+
+    def correction(
+        self, errors: Sequence[CallError], reply: Message
+    ) -> tuple[Message, ...]:
+        """One message with all that is wrong."""
+        content = _framed({"errors": [error_json(error) for error in errors]})
+        return (Message(role="user", content=content),)
+
+
+def _framed(body: Json) -> str:
+    return f"{RESULTS_START}\n{json_text(body)}\n{RESULTS_END}"

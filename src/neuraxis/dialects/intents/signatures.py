@@ -1,0 +1,179 @@
+"""What a tool takes and returns, as lines of the intents prompt: schemas in, lines out.
+
+Everything that is enforced is said: the fields of objects inside lists, the values of
+an enum, limits, and the types that have a name. What says no more than its name and
+type stays on the line of the parameter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from neuraxis.dialects.intents.calls import escape_key
+from neuraxis.dialects.results import json_text
+from neuraxis.schema import FULL, type_text, without_reference
+from neuraxis.schema.annotations import RAW_KEY
+from neuraxis.specs import CommandSpec, Json
+
+_DEEPEST = 6
+"""Levels of fields in fields that are written below each other."""
+
+_SAID = ("description", "default", "examples", "x-asset-ref")
+_LIMITS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "pattern": "matching {}",
+}
+Node = Mapping[str, Json]
+
+
+def parameter_lines(command: CommandSpec) -> list[str]:
+    """The parameters, each with its type and what its author says of it."""
+    schema = command.parameters
+    if schema.get("type") != "object" and "properties" not in schema:
+        # A command whose parameter is one plain value (rule K3).
+        return ["Parameters:", *_field("$value", schema, needed=True)]
+    listed = [
+        line
+        for name, node in properties(schema)
+        for line in _field(
+            escape_key(name) if name == "tool" else name,
+            node,
+            needed=name in command.required,
+        )
+    ]
+    return ["Parameters:", *listed] if listed else ["Parameters: none"]
+
+
+def return_lines(command: CommandSpec) -> list[str]:
+    """What the command answers; nothing where nothing is declared."""
+    schema = command.response
+    if schema is None:
+        return []
+    fields = _fields(schema)
+    if fields:
+        return ["Returns:", *fields]
+    text = one_line(schema.get("description", ""))
+    return [f"Returns: {type_text(dict(schema), FULL)}{f', {text}' if text else ''}"]
+
+
+def type_lines(command: CommandSpec, told: set[str]) -> list[str]:
+    """The types that have a name, of the parameters and the answer.
+
+    Those in `told` were written before, for another command; these are added to it.
+    """
+    named: dict[str, Json] = {}
+    for schema in (command.parameters, command.response or {}):
+        for name, node in cast("Node", schema.get("$defs") or {}).items():
+            named.setdefault(name, node)
+    lines: list[str] = []
+    for name, node in named.items():
+        if isinstance(node, Mapping):
+            text = "\n".join(_field(name, cast("Node", node), needed=True, whole=True))
+            if text not in told:
+                told.add(text)
+                lines.append(text)
+    return ["Types:", *lines] if lines else []
+
+
+def properties(schema: Node | None) -> list[tuple[str, Node]]:
+    """The fields of an object's schema."""
+    found = (schema or {}).get("properties")
+    if not isinstance(found, Mapping):
+        return []
+    return [
+        (name, cast("Node", node) if isinstance(node, Mapping) else {})
+        for name, node in cast("Node", found).items()
+    ]
+
+
+def one_line(text: Json) -> str:
+    """A text without its line breaks."""
+    return " ".join(str(text).split())
+
+
+def _fields(schema: Node, level: int = 0) -> list[str]:
+    must = cast("Sequence[str]", schema.get("required", ()))
+    return [
+        line
+        for name, node in properties(schema)
+        for line in _field(name, node, needed=name in must, level=level)
+    ]
+
+
+def _field(
+    name: str, node: Node, *, needed: bool, level: int = 0, whole: bool = False
+) -> list[str]:
+    """A field; below it those inside, where more is to be said (or `whole`)."""
+    is_raw = node.get(RAW_KEY) is True
+    if is_raw:
+        node = without_reference(node, RAW_KEY)
+    word, inner = _inside(node)
+    is_opened = level < _DEEPEST and (whole or _says_more(inner))
+    inside = _fields(inner, level + 1) if is_opened else []
+    words = [word if inside else type_text(dict(node), FULL)]
+    words += _limits(node)
+    if not needed:
+        words.append("optional")
+    if is_raw or node.get("x-asset-ref"):
+        words.append("takes an asset")
+    text = f"{'  ' * level}- `{name}` ({', '.join(word for word in words if word)})"
+    if node.get("description"):
+        text += f": {one_line(node['description'])}"
+    if "default" in node and node["default"] is not None:
+        text += f" Default: {json.dumps(node['default'], ensure_ascii=False)}."
+    examples = node.get("examples")
+    if isinstance(examples, list) and examples:
+        text += f" Example: {json_text(cast('list[Json]', examples)[0])}."
+    return [text, *inside]
+
+
+def _inside(node: Node) -> tuple[str, Node]:
+    """What an object, or a list of objects, is called; and the object's schema."""
+    null = ""
+    arms = node.get("anyOf")
+    if isinstance(arms, list) and {"type": "null"} in arms:
+        others = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
+        if len(others) == 1 and isinstance(others[0], Mapping):
+            node, null = cast("Node", others[0]), " or null"
+    kinds = node.get("type")
+    if isinstance(kinds, list) and "null" in kinds:
+        null = " or null"
+    if properties(node):
+        return f"object{null}", node
+    items = node.get("items")
+    if isinstance(items, Mapping) and properties(cast("Node", items)):
+        return f"list of objects{null}", cast("Node", items)
+    return "", {}
+
+
+def _says_more(schema: Node, level: int = 0) -> bool:
+    """Whether a line of its own would say more of a field than its type."""
+    for _, node in properties(schema):
+        if any(node.get(key) is not None for key in _SAID) or _limits(node):
+            return True
+        if level < _DEEPEST and _says_more(_inside(node)[1], level + 1):
+            return True
+    return False
+
+
+def _limits(node: Node) -> list[str]:
+    return list(_limits_of(node))
+
+
+def _limits_of(node: Node) -> Iterator[str]:
+    for key, text in _LIMITS.items():
+        if key in node and not ("prefixItems" in node and key.endswith("Items")):
+            yield text.format(node[key])
+    items = node.get("items")
+    if isinstance(items, Mapping):
+        yield from (f"each {text}" for text in _limits_of(cast("Node", items)))

@@ -1,0 +1,342 @@
+"""The native dialect: tool calls as OpenAI-compatible servers pass them.
+
+Plugins flow in, tool definitions flow out; the tool calls of a completion flow in,
+calls flow out; results flow in, tool messages flow out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from neuraxis.call_errors import error_json, malformed_reply
+from neuraxis.dialects.intents import decode
+from neuraxis.dialects.native.tool_schema import for_server, prompt_text
+from neuraxis.dialects.results import json_text, outcome
+from neuraxis.dialects.segments import cut_reply, was_cut
+from neuraxis.dialects.streaming import DeltaReader
+from neuraxis.dialects.template import Template, load_plugins_template
+from neuraxis.dialects.well_formed import plain_arguments
+from neuraxis.formatting import quote
+from neuraxis.later import pattern
+from neuraxis.messages import (
+    Call,
+    CallError,
+    Completion,
+    Message,
+    NativeCall,
+    Reply,
+    Result,
+)
+from neuraxis.parsing.json_errors import Fault, call_error
+from neuraxis.parsing.json_scan import Value, loads, read_at
+from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+VALUE = "value"
+"""The one parameter of a tool whose command takes a plain value (rule K3)."""
+
+_ALLOWED = pattern(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_ALLOWED = pattern(r"[^a-zA-Z0-9_-]+")
+_CODE = pattern(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
+
+
+def safe_name(tool: str) -> str:
+    """A name that servers take; another one for each tool name."""
+    if _ALLOWED.fullmatch(tool):
+        return tool
+    digest = hashlib.sha256(tool.encode(errors="replace")).hexdigest()[:8]
+    return f"{_NOT_ALLOWED.sub('_', tool)[:55]}_{digest}"
+
+
+class Native:
+    """The dialect of tool calls beside the text.
+
+    It remembers which name it gave to which tool, and which of the server's ids
+    belongs to which call: an answer must carry the server's id.
+
+    Args:
+        strict: arguments must be exactly JSON, and calls in the text are text.
+        template: the user's own instruction text, with `{plugins}` in it or not.
+    """
+
+    name = "native"
+    stop: tuple[str, ...] = ()
+
+    def __init__(self, *, strict: bool = False, template: Path | None = None) -> None:
+        self._strict = strict
+        self._template: Template | None = (
+            None if template is None else load_plugins_template(template)
+        )
+        self._tools: dict[str, str] = {}
+        self._plain: set[str] = set()
+        self._ids: dict[str, str] = {}
+
+    def prompt(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> str:
+        """The instruction text; the tools themselves go beside it."""
+        text = prompt_text(plugins)
+        return text if self._template is None else self._template.fill(text)
+
+    def native_tools(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> tuple[Mapping[str, Json], ...]:
+        """The definition of each command; their names are remembered."""
+        names = {where: tool for tool, where in tool_names.items()}
+        return tuple(
+            self._definition(
+                names.get((plugin.name, command.name))
+                or f"{plugin.name}.{command.name}",
+                command,
+            )
+            for plugin in plugins
+            for command in plugin.commands
+        )
+
+    def _definition(self, tool: str, command: CommandSpec) -> Mapping[str, Json]:
+        name = safe_name(tool)
+        self._tools[name] = tool
+        parameters = for_server(command.parameters)
+        if parameters.get("type") != "object":
+            self._plain.add(tool)
+            parameters = {
+                "type": "object",
+                "properties": {VALUE: parameters},
+                "required": [VALUE],
+                "additionalProperties": False,
+            }
+        function: dict[str, Json] = {"name": name}
+        if command.description:
+            function["description"] = " ".join(command.description.split())
+        return {"type": "function", "function": {**function, "parameters": parameters}}
+
+    def request(self, text: str) -> str:
+        """A person's message, as it is."""
+        return text
+
+    def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
+        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        if completion.finish_reason == "tool_calls" and not completion.text:
+            calls = self._quick_calls(completion.tool_calls, next_id)
+            if calls is not None:
+                return Reply(calls=calls)
+        if was_cut(completion):
+            return cut_reply(completion.text)
+        if self._strict:
+            said = completion.text.strip()
+            reply = Reply(texts=(said,) if said else ())
+        else:
+            reply = self._read_text(completion, next_id)
+        if not completion.tool_calls:
+            return reply
+        return self._read_calls(completion.tool_calls, reply, next_id)
+
+    def _quick_calls(
+        self, given: Sequence[NativeCall], next_id: Callable[[], str]
+    ) -> tuple[Call, ...] | None:
+        """The calls, where all of them are flawless; None: read them the long way."""
+        found: list[tuple[str, NativeCall, dict[str, Json]]] = []
+        for native in given:
+            tool = self._tools.get(native.name)
+            if tool is None or tool in self._plain:
+                return None
+            arguments = plain_arguments(native.arguments)
+            if arguments is None:
+                return None
+            found.append((tool, native, arguments))
+        calls: list[Call] = []
+        for tool, native, arguments in found:
+            own = next_id()
+            self._ids[own] = native.id
+            read = (arguments, f"{tool} {native.arguments}")
+            calls.append(
+                Call(id=own, plugin=None, command=tool, arguments=arguments, read=read)
+            )
+        return tuple(calls) or None
+
+    def early(self) -> DeltaReader:
+        """A reader for one reply that is still being written; of its tool calls."""
+        return DeltaReader(self._read_alone)
+
+    def _read_alone(self, native: NativeCall) -> Call | None:
+        arguments = self._arguments(native, {})
+        if isinstance(arguments, CallError):
+            return None
+        return self._own(Call(id="", plugin=None, command=""), native.name, arguments)
+
+    def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
+        """The text, with calls in it where the server did not take them out."""
+        if completion.tool_calls:
+            read = decode.read_reply(completion.text, next_id=lambda: "")
+            notes = ("calls written as text, not read",) if read.calls else ()
+            return replace(read, calls=(), errors=(), notes=notes)
+        read = decode.read_reply(completion.text, next_id=next_id)
+        if not read.calls and not read.errors and (name := self._as_code(read.texts)):
+            error = malformed_reply(
+                f"the tool {quote(name)} is written as code. Call it with its "
+                "arguments as a JSON object."
+            )
+            return replace(read, texts=(), errors=(error,))
+        if not read.calls:
+            return read
+        calls = tuple(
+            self._own(call, call.command, call.arguments) for call in read.calls
+        )
+        return replace(read, calls=calls, notes=(*read.notes, "calls written as text"))
+
+    def _as_code(self, texts: Sequence[str]) -> str:
+        """The tool of ours that a reply is a call of, as in a program; or nothing."""
+        if len(texts) != 1 or texts[0][-1] not in ")]}":
+            return ""
+        written = _CODE.match(texts[0])
+        return written[1] if written and written[1] in self._tools else ""
+
+    def _read_calls(
+        self,
+        given: Sequence[NativeCall],
+        reply: Reply,
+        next_id: Callable[[], str],
+    ) -> Reply:
+        notes: dict[str, None] = dict.fromkeys(reply.notes)
+        errors: list[CallError] = []
+        read: list[tuple[NativeCall, Json]] = []
+        for native in given:
+            arguments = self._arguments(native, notes)
+            if isinstance(arguments, CallError):
+                errors.append(arguments)
+            else:
+                read.append((native, arguments))
+        if errors:
+            return Reply(
+                thoughts=reply.thoughts, errors=tuple(errors), notes=tuple(notes)
+            )
+        calls: list[Call] = []
+        for native, arguments in read:
+            empty = Call(id=next_id(), plugin=None, command="")
+            call = self._own(empty, native.name, arguments)
+            self._ids[call.id] = native.id
+            calls.append(call)
+        return replace(reply, calls=tuple(calls), notes=tuple(notes))
+
+    def _own(self, call: Call, name: str, arguments: Json) -> Call:
+        """The call with the tool's own name, and a plain value taken out."""
+        tool = self._tools.get(name.strip(), name.strip())
+        if tool in self._plain and isinstance(arguments, dict):
+            entries = cast("dict[str, Json]", arguments)
+            if set(entries) == {VALUE}:
+                arguments = entries[VALUE]
+        return replace(call, command=tool, arguments=arguments)
+
+    def _arguments(
+        self, native: NativeCall, notes: dict[str, None]
+    ) -> Json | CallError:
+        """The arguments; a text that is no whole JSON is never run with `{}`."""
+        text = native.arguments.strip()
+        if not text and not self._strict:
+            notes["empty arguments"] = None
+            return {}
+        read = loads(text) if self._strict else read_at(text, 0)
+        if isinstance(read, Value) and read.completed:
+            # The server said that this is all: brackets were lost on the way.
+            read = loads(text)
+        if isinstance(read, Fault):
+            return self._refused(native, read)
+        if text[read.end :].strip():
+            fault = f"arguments of {native.name}: expected one JSON object."
+            return malformed_reply(fault, native.name)
+        notes.update(dict.fromkeys(read.notes))
+        value: Json = read.value
+        if isinstance(value, str) and not self._strict:
+            inner = loads(value)
+            if isinstance(inner, Value):
+                notes["arguments written as a text in a text"] = None
+                value = inner.value
+        if not isinstance(value, dict):
+            return malformed_reply(
+                f"arguments of {native.name}: expected a JSON object, got "
+                f"{quote(value)}.",
+                native.name,
+            )
+        return cast("dict[str, Json]", value)
+
+    def _refused(self, native: NativeCall, fault: Fault) -> CallError:
+        error = call_error(fault)
+        return replace(
+            error,
+            where=native.name,
+            message=f"Arguments of {native.name}: {error.message}",
+        )
+
+    def native_calls(self, calls: Sequence[Call]) -> tuple[NativeCall, ...]:
+        """The tool calls a server would have passed to make these calls."""
+        return tuple(
+            NativeCall(
+                id=self._ids.get(call.id, call.id),
+                name=safe_name(call.target),
+                arguments=json_text(self._wrapped(call)),
+            )
+            for call in calls
+        )
+
+    def _wrapped(self, call: Call) -> Json:
+        arguments: Json = call.arguments
+        if call.target in self._plain or not isinstance(arguments, dict):
+            return {VALUE: arguments}
+        return cast("dict[str, Json]", arguments)
+
+    def write(self, calls: Sequence[Call]) -> str:
+        """The calls as text, for models whose server does not take them out."""
+        return "\n".join(
+            "<tool_call>\n"
+            + json_text(
+                {"name": safe_name(call.target), "arguments": self._wrapped(call)}
+            )
+            + "\n</tool_call>"
+            for call in calls
+        )
+
+    def encode(self, results: Sequence[Result]) -> str:
+        """All results in one text, where tool messages cannot be used."""
+        return json_text(
+            {"results": [outcome(item, step) for step, item in enumerate(results, 1)]}
+        )
+
+    def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
+        """A tool message for each result; one user message for calls without ids."""
+        messages: list[Message] = []
+        others: list[Result] = []
+        for step, result in enumerate(results, 1):
+            native_id = self._ids.get(result.call.id)
+            if native_id is None:
+                others.append(result)
+                continue
+            content = json_text(outcome(result, step))
+            messages.append(
+                Message(
+                    role="tool",
+                    content=content,
+                    results=(result,),
+                    tool_call_id=native_id,
+                )
+            )
+        if others:
+            content = self.encode(others)
+            messages.append(
+                Message(role="user", content=content, results=tuple(others))
+            )
+        return tuple(messages)
+
+    def correction(
+        self, errors: Sequence[CallError], reply: Message
+    ) -> tuple[Message, ...]:
+        """What is wrong, under each of the reply's tool calls: servers want that."""
+        content = json_text({"errors": [error_json(error) for error in errors]})
+        if not reply.tool_calls:
+            return (Message(role="user", content=content),)
+        return tuple(
+            Message(role="tool", content=content, tool_call_id=call.id)
+            for call in reply.tool_calls
+        )

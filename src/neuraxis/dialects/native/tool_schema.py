@@ -1,0 +1,107 @@
+"""A parameter schema as servers take it: our schema in, plain JSON Schema out.
+
+Servers may force a model's output into the schema, so a place that takes an asset
+reference must allow one, and a class that JSON cannot hold allows nothing else. The
+reference is written where it stands and not as a `$ref`, which not every server takes;
+so a union has it once, however many of its arms take one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from neuraxis.dialects.template import PLUGINS, own_text
+from neuraxis.schema import REFERENCE
+from neuraxis.specs import Json, PluginSpec
+
+_SUBSCHEMAS = ("items", "additionalProperties", "contains", "propertyNames")
+_MAPS = ("properties", "$defs", "patternProperties")
+_BESIDE = {"anyOf", "description", "title", "default", "examples", "$defs"}
+_LISTS = ("allOf", "prefixItems")
+
+
+def for_server(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema without our own words, with references where they are allowed."""
+    plain = _plain(schema)
+    # The whole `param` of a tool must be an object for a server (rule B45 is given up).
+    return plain if plain.get("type") == "object" else _with_reference(plain, schema)
+
+
+def _plain(schema: Mapping[str, Json]) -> dict[str, Json]:
+    if "x-type" in schema:
+        kept = {"description": schema["description"]} if "description" in schema else {}
+        return {**REFERENCE, **kept}
+    made: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key.startswith("x-"):
+            continue
+        if key in _MAPS and isinstance(value, Mapping):
+            nodes = cast("Mapping[str, Json]", value)
+            made[key] = {name: _node(node) for name, node in nodes.items()}
+        elif key in ("anyOf", "oneOf") and isinstance(value, list):
+            made.update(_union(key, [_node(arm) for arm in cast("list[Json]", value)]))
+        elif key in _LISTS and isinstance(value, list):
+            made[key] = [_node(node) for node in cast("list[Json]", value)]
+        elif key in _SUBSCHEMAS:
+            made[key] = _node(value)
+        else:
+            made[key] = value
+    arms = made.get("anyOf")
+    if isinstance(arms, list) and len(cast("list[Json]", arms)) == 1:
+        (arm,) = cast("list[Json]", arms)
+        if isinstance(arm, dict) and set(made) <= _BESIDE:
+            del made["anyOf"]
+            made = {**cast("dict[str, Json]", arm), **made}
+    return made
+
+
+def _union(key: str, arms: list[Json]) -> dict[str, Json]:
+    """The union, each arm once; a union inside of one is taken apart."""
+    flat: list[Json] = []
+    for arm in arms:
+        inner = _arms_only(arm)
+        flat += inner or [arm]
+    unique: list[Json] = []
+    for arm in flat:
+        if arm not in unique:
+            unique.append(arm)
+    # with parts of unions in it, more than one arm may fit
+    return {key if flat == arms == unique else "anyOf": unique}
+
+
+def _arms_only(arm: Json) -> list[Json]:
+    """The arms of a schema that is nothing but a union of any of them."""
+    if not isinstance(arm, dict) or set(cast("dict[str, Json]", arm)) != {"anyOf"}:
+        return []
+    return cast("list[Json]", arm["anyOf"])
+
+
+def _node(node: Json) -> Json:
+    if not isinstance(node, Mapping):
+        return node
+    schema = cast("Mapping[str, Json]", node)
+    return _with_reference(_plain(schema), schema)
+
+
+def _with_reference(
+    plain: dict[str, Json], schema: Mapping[str, Json]
+) -> dict[str, Json]:
+    if not schema.get("x-asset-ref") or "x-type" in schema:
+        return plain
+    outer = {key: plain.pop(key) for key in ("description", "$defs") if key in plain}
+    if plain == {key: REFERENCE[key] for key in REFERENCE if key != "description"}:
+        return {**REFERENCE, **outer}
+    return {**outer, **_union("anyOf", [plain, dict(REFERENCE)])}
+
+
+def prompt_text(plugins: Sequence[PluginSpec]) -> str:
+    """Our own words, and what the authors of the plugins have to say."""
+    before, _, after = own_text("native.md").partition(PLUGINS)
+    notes = [
+        f"About {plugin.name}:\n{plugin.prompt.strip()}"
+        for plugin in plugins
+        if plugin.prompt
+    ]
+    said = "\n\n".join(notes)
+    return f"{before}{said}{after}".strip() + "\n"

@@ -1,0 +1,122 @@
+"""What the lenient readers of all dialects share: groups of values, and what is said.
+
+The pieces of a reply flow in; the values that belong together and the texts around
+them flow out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+
+from neuraxis.call_errors import malformed_reply, truncated_reply
+from neuraxis.dialects.chat_templates import between_calls
+from neuraxis.later import pattern
+from neuraxis.messages import CallError, Completion, Reply
+from neuraxis.parsing.json_scan import (
+    Piece,
+    Value,
+    strip_fence_after,
+    strip_fence_before,
+    thought_text,
+)
+
+FENCED = "a fence or tag around the block"
+ONLY_FIRST = "only the first block was read"
+
+_NEXT_QUESTION = pattern(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+_ANSWER_LABEL = pattern(r"\s*a:[ \t]*\n?")
+
+
+WHOLE = ("stop", "tool_calls")
+"""Reasons to finish that leave a reply whole (rule D10)."""
+
+
+def was_cut(completion: Completion) -> bool:
+    """Whether the server ended the reply before the model did (rule D10)."""
+    return completion.finish_reason not in WHOLE
+
+
+def cut_reply(text: str) -> Reply:
+    """The reply of which nothing is run; plain text is kept as text."""
+    bare = text.strip() if not re.search(r"[{<\[]", text) else ""
+    return Reply(texts=(bare,) if bare else (), errors=(truncated_reply(),))
+
+
+def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:
+    """The thoughts among the pieces, without their tags."""
+    return tuple(
+        thought_text(text[piece.start : piece.end])
+        for piece in found
+        if piece.kind == "thought"
+    )
+
+
+def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
+    """A thought that nobody closed may have swallowed the reply."""
+    if not found or found[-1].kind != "thought":
+        return None
+    last = text[found[-1].start : found[-1].end]
+    if last.endswith(">") and "</think" in last.lower():
+        return None
+    return malformed_reply("the thought that begins with <think> is not closed.")
+
+
+def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
+    """Values with nothing between them but fences and commas belong together.
+
+    The tokens of a chat template are fences, too.
+    """
+    groups: list[list[Piece]] = []
+    for piece in values:
+        if groups:
+            between = text[groups[-1][-1].end : piece.start]
+            between = strip_fence_before(strip_fence_after(between))
+            if between_calls(between):
+                groups[-1].append(piece)
+                continue
+        groups.append([piece])
+    return groups
+
+
+def said_around(
+    text: str,
+    found: Sequence[Piece],
+    block: Collection[Piece],
+    is_ours: Callable[[Value], bool],
+    notes: dict[str, None],
+) -> tuple[str, ...]:
+    """The text around the block and the thoughts, without frames and fences."""
+    taken = {piece.start for piece in block}
+    stretches = [""]
+    after_block = block_seen = False
+    for piece in found:
+        part = text[piece.start : piece.end]
+        ours = piece.value is not None and is_ours(piece.value)
+        if block and (piece.start in taken or ours or piece.kind == "marker"):
+            bare = strip_fence_before(stretches[-1])
+            if bare != stretches[-1]:
+                notes[FENCED] = None
+            stretches[-1] = bare
+            stretches.append("")
+            after_block = True
+            block_seen = block_seen or piece.start in taken
+            continue
+        if piece.kind in ("marker", "thought"):
+            stretches.append("")
+            continue
+        if after_block:
+            part = strip_fence_after(part)
+            after_block = False
+        if block_seen and (question := _NEXT_QUESTION.search(part)) is not None:
+            notes["a question that the model asked itself"] = None
+            stretches[-1] += part[: question.start()]
+            break
+        stretches[-1] += part
+    label = _ANSWER_LABEL.match(stretches[0])
+    if label is not None:
+        stretches[0] = stretches[0][label.end() :]
+    said = tuple(part.strip() for part in stretches if part.strip())
+    if block and said:
+        notes["text around the block"] = None
+    return said

@@ -1,0 +1,255 @@
+r"""Read calls out of a reply that is still being written: chunks in, whole calls out.
+
+A call is given as soon as the closing brace of its object has arrived. Only what is
+sure is read: the block stands where the reply begins (behind a closed thought, or a
+fence for the envelopes), every object is strict JSON, and each is understood by the
+dialect's own `decode`, alone. At the first thing that is anything else the reader
+ends and gives no more; the whole reply is read by `decode` as ever.
+
+What it gave is the beginning of what `decode` will give, or `decode` will find a
+mistake and nothing of the reply counts. One thing cannot be seen before: a
+`</think>` behind the block makes all before it a thought. So nothing may be done with
+these calls that cannot be thrown away (see `neuraxis.execution.early_start`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+from neuraxis.later import pattern
+from neuraxis.messages import Call, Chunk, NativeCall, Reply
+from neuraxis.parsing.json_scan import read_flawless
+
+LONGEST_ITEM = 200_000
+"""Characters of one object; a longer one ends the reader."""
+
+_SPACE = " \t\r\n"
+_OPEN_THOUGHT = pattern(r"<think(?:ing)?>", re.IGNORECASE)
+_END_OF_THOUGHT = pattern(r"</think(?:ing)?>", re.IGNORECASE)
+_TAGS = ("<think>", "<thinking>")
+_FENCE = pattern(r"```+[\w-]*\s+(?=\S)")
+_FENCE_SO_FAR = pattern(r"`{1,2}|```+[\w-]*\s*")
+_OUTSIDE = pattern(r'["{}\[\]]')
+_INSIDE = pattern(r'["\\]')
+
+
+class EarlyReader(Protocol):
+    """Reads one reply. `ended`: it will give no more calls."""
+
+    ended: bool
+
+    def feed(self, chunk: Chunk) -> Sequence[Call]:
+        """The calls that this chunk completed, in order, without their ids."""
+        ...
+
+
+@runtime_checkable
+class ReadsEarly(Protocol):
+    """A dialect whose calls can be read before the reply is whole."""
+
+    def early(self) -> EarlyReader:
+        """A reader for one reply."""
+        ...
+
+
+class _Brackets:
+    """Finds where an object ends, whose text comes in pieces."""
+
+    __slots__ = ("_at", "_depth", "_quoted", "text")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._at = self._depth = 0
+        self._quoted = False
+
+    def object(self) -> str | None:
+        """The text of the object that `text` begins with, taken off; None: not yet."""
+        text = self.text
+        while True:
+            pattern = _INSIDE if self._quoted else _OUTSIDE
+            match = pattern.search(text, self._at)
+            if match is None:
+                self._at = len(text)
+                return None
+            char, end = match[0], match.end()
+            if char == "\\":
+                if end == len(text):
+                    self._at = end - 1
+                    return None
+                end += 1
+            elif char == '"':
+                self._quoted = not self._quoted
+            elif char in "{[":
+                self._depth += 1
+            else:
+                self._depth -= 1
+            self._at = end
+            if not self._depth:
+                self.text, self._at = text[end:], 0
+                return text[:end]
+
+
+def _is_flawless(text: str) -> bool:
+    read = read_flawless(text, 0)
+    return read is not None and read[1] == len(text) and isinstance(read[0], dict)
+
+
+class TextReader:
+    """Calls out of text: a list behind a marker, or messages that begin the reply.
+
+    Args:
+        read: what the dialect understands by one object alone.
+        start: the marker that opens the frame, with a list behind it; empty: the
+            reply begins with the block, a list or bare objects, or with its fence.
+    """
+
+    def __init__(self, read: Callable[[str], Reply], *, start: str = "") -> None:
+        self.ended = False
+        self._read = read
+        self._start = start
+        self._brackets = _Brackets()
+        self._thought = 0
+        self._listed = False
+        self._where: Literal["head", "block", "item", "inside", "behind"] = "head"
+
+    def feed(self, chunk: Chunk) -> Sequence[Call]:
+        """The calls that this chunk completed."""
+        if self.ended or not chunk.text:
+            return ()
+        brackets = self._brackets
+        brackets.text += chunk.text
+        found = list(self._calls())
+        self.ended = self.ended or len(brackets.text) > LONGEST_ITEM
+        if self.ended:
+            brackets.text = ""
+        return found
+
+    def _calls(self) -> Iterator[Call]:
+        if self._where == "head" and self._head():
+            self._where = "block"
+        while not self.ended and self._where != "head":
+            if self._where != "inside" and not self._opened():
+                return
+            item = self._brackets.object()
+            if item is None:
+                return
+            self._where = "behind"
+            reply = self._read(item) if _is_flawless(item) else None
+            if reply is None or reply.errors or len(reply.calls) > 1:
+                self.ended = True
+                return
+            yield from reply.calls
+            if not reply.calls and not self._listed:
+                # No message, it may be, and then the block ended before it.
+                self.ended = True
+
+    def _head(self) -> bool:
+        """Take off what may stand before the block; true: it begins here."""
+        while text := self._brackets.text.lstrip():
+            self._brackets.text = text
+            low = text[:10].lower()
+            if low not in _TAGS and any(tag.startswith(low) for tag in _TAGS):
+                return False
+            if _OPEN_THOUGHT.match(text):
+                end = _END_OF_THOUGHT.search(text, max(0, self._thought - 12))
+                self._thought = len(text)
+                if end is None:
+                    return False
+                self._brackets.text, self._thought = text[end.end() :], 0
+                continue
+            if self._start:
+                if text.startswith(self._start):
+                    self._brackets.text = text[len(self._start) :]
+                    return True
+                self.ended = not self._start.startswith(text)
+                return False
+            if text[0] == "`":
+                if (fence := _FENCE.match(text)) is not None:
+                    self._brackets.text = text[fence.end() :]
+                    return True
+                self.ended = _FENCE_SO_FAR.fullmatch(text) is None
+                return False
+            return True
+        return False
+
+    def _opened(self) -> bool:
+        """Go on to the next object; true: it begins here. Anything else ends it."""
+        while text := self._brackets.text.lstrip(_SPACE):
+            self._brackets.text = text
+            char, where = text[0], self._where
+            if where == "block" and char == "[":
+                self._listed = True
+                self._where = "item"
+            elif where == "behind" and char == ",":
+                self._where = "item"
+            elif char == "{" and (
+                where == "item"
+                or (where == "block" and not self._start)
+                or (where == "behind" and not self._listed)
+            ):
+                self._where = "inside"
+                return True
+            else:
+                self.ended = True
+                return False
+            self._brackets.text = text[1:]
+        return False
+
+
+class DeltaReader:
+    """Native calls out of the pieces a server sends, one index after the other.
+
+    Args:
+        read: what the dialect understands by one call; None: something is wrong.
+    """
+
+    def __init__(self, read: Callable[[NativeCall], Call | None]) -> None:
+        self.ended = False
+        self._read = read
+        self._index = -1
+        self._id = self._name = ""
+        self._brackets = _Brackets()
+        self._done = True
+
+    def feed(self, chunk: Chunk) -> Sequence[Call]:
+        """The calls that this chunk completed."""
+        found: list[Call] = []
+        for delta in chunk.tool_calls:
+            if self.ended:
+                break
+            if delta.index == self._index + 1 and self._done:
+                self._index, self._done = delta.index, False
+                self._id = self._name = ""
+                self._brackets = _Brackets()
+            elif delta.index != self._index:
+                self.ended = True
+                break
+            self._id = self._id or delta.id or ""
+            self._name = self._name or delta.name or ""
+            if self._done:  # what follows the object makes a mistake of the call
+                self.ended = bool(delta.arguments.strip())
+            elif delta.arguments:
+                found += self._add(delta.arguments)
+        return found
+
+    def _add(self, text: str) -> Iterator[Call]:
+        brackets = self._brackets
+        brackets.text = (brackets.text + text).lstrip(_SPACE)
+        if not brackets.text:
+            return
+        item = brackets.object() if brackets.text[0] == "{" else ""
+        if item is None:
+            self.ended = len(brackets.text) > LONGEST_ITEM
+            return
+        self._done = True
+        native = NativeCall(id=self._id, name=self._name, arguments=item)
+        rest = brackets.text.strip()
+        call = None
+        if self._name and not rest and _is_flawless(item):
+            call = self._read(native)
+        if call is None:
+            self.ended = True
+            return
+        yield call

@@ -1,0 +1,1 @@
+"""Run a checked plan: schedule, resolve, authorise, invoke, store, report."""

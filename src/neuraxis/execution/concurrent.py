@@ -1,0 +1,239 @@
+"""Steps flow in, their results flow out in the same order, as if run one by one.
+
+Steps that change nothing overlap where their references allow it; one with an effect
+waits for all before it (decision 6). Of a step that ran although one before it failed
+nothing is kept: it is told as skipped, as a run from top to bottom would have done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from neuraxis import call_errors
+from neuraxis.events import ApprovalAsked, CallFinished, Event
+from neuraxis.execution.report import finished
+from neuraxis.execution.runtime import Runtime
+from neuraxis.later import dataclass
+from neuraxis.messages import Result
+from neuraxis.planning.plan import Step
+from neuraxis.policy.gate import Approve
+
+RunOne = Callable[[Step, Runtime], Coroutine[Any, Any, Result]]
+
+
+async def run_in_order(
+    steps: Sequence[Step], runtime: Runtime, run_one: RunOne
+) -> list[Result]:
+    """The steps one after another: what an overlapping run must be like."""
+    results: list[Result] = []
+    failed: dict[str, Step] = {}
+    for step in steps:
+        broken = _broken(step, failed, runtime)
+        if broken is None:
+            result = await run_one(step, runtime)
+        else:
+            result = _skip(step, broken, runtime)
+        results.append(result)
+        runtime.usage.ended[step.call.id] = result
+        if result.status != "done":
+            failed[step.call.id] = step
+    return results
+
+
+def _broken(step: Step, failed: Mapping[str, Step], runtime: Runtime) -> Step | None:
+    """The step whose failure keeps this one from running; `failed` is in order."""
+    if not failed:
+        return None
+    if runtime.on_error != "continue":
+        return next(iter(failed.values()))
+    return next((failed[own] for own in failed if own in step.depends), None)
+
+
+async def run_overlapping(
+    steps: Sequence[Step],
+    waits: Mapping[str, frozenset[str]],
+    runtime: Runtime,
+    run_one: RunOne,
+    most: int,
+) -> list[Result]:
+    """Each step as soon as those it waits for have ended, `most` of them at once.
+
+    No task is left behind, however it ends.
+
+    Raises:
+        StorageError: the journal could not be written.
+    """
+    return await _Overlap(
+        steps=steps, waits=waits, runtime=runtime, run_one=run_one, most=most
+    ).run()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Overlap:
+    """One overlapping run; steps are known by their place in the plan."""
+
+    steps: Sequence[Step]
+    waits: Mapping[str, frozenset[str]]
+    runtime: Runtime
+    run_one: RunOne
+    most: int
+    place: dict[str, int] = field(default_factory=dict[str, int])
+    left: list[int] = field(default_factory=list[int])
+    """How many steps each still waits for."""
+    holds: list[list[int]] = field(default_factory=list[list[int]])
+    """The steps that wait for each."""
+    ready: list[int] = field(default_factory=list[int])
+    tasks: dict[int, asyncio.Task[Result]] = field(
+        default_factory=dict[int, asyncio.Task[Result]]
+    )
+    ended: deque[int] = field(default_factory=deque[int])
+    found: dict[int, Result] = field(default_factory=dict[int, Result])
+    failed: dict[str, Step] = field(default_factory=dict[str, Step])
+    begun: set[str] = field(default_factory=set[str])
+    stop: int = 0
+    """The place of the first failed step, behind which nothing counts; else the end."""
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> list[Result]:
+        """All results, in the plan's order."""
+        self.stop = len(self.steps)
+        self.place = {step.call.id: here for here, step in enumerate(self.steps)}
+        self.left = [len(self.waits[step.call.id]) for step in self.steps]
+        self.holds = [[] for _ in self.steps]
+        for here, step in enumerate(self.steps):
+            for other in self.waits[step.call.id]:
+                self.holds[self.place[other]].append(here)
+        self.ready = [here for here, count in enumerate(self.left) if not count]
+        gate = self.runtime.gate
+        approve = None if gate.approve is None else _one_by_one(gate.approve)
+        gated = replace(
+            self.runtime,
+            emit=self._emit,
+            gate=replace(gate, emit=self._emit, approve=approve),
+        )
+        try:
+            self._start(gated)
+            while self.tasks:
+                await self.wake.wait()
+                self.wake.clear()
+                while self.ended:
+                    self._end(self.ended.popleft())
+                self._start(gated)
+        finally:
+            await self._leave_nothing()
+        return self._as_if_in_order()
+
+    def _start(self, runtime: Runtime) -> None:
+        """Start what may run now, those that stand first in the plan first."""
+        while self.ready and len(self.tasks) < self.most:
+            here = heapq.heappop(self.ready)
+            step = self.steps[here]
+            if here > self.stop:
+                continue
+            if self.failed and self.stop == len(self.steps):
+                broken = _broken(step, self.failed, self.runtime)
+                if broken is not None:
+                    self.failed[step.call.id] = step
+                    self._release(here)
+                    continue
+            self.begun.add(step.call.id)
+            task = asyncio.create_task(self.run_one(step, runtime))
+            self.tasks[here] = task
+            task.add_done_callback(lambda _, here=here: self._note(here))
+
+    def _note(self, here: int) -> None:
+        self.ended.append(here)
+        self.wake.set()
+
+    def _emit(self, event: Event) -> None:
+        """Pass an event on, but not the end of a step that is skipped by then."""
+        if isinstance(event, CallFinished):
+            here = self.place.get(event.part_of or event.id)
+            if here is not None and here > self.stop:
+                return
+        self.runtime.emit(event)
+
+    def _end(self, here: int) -> None:
+        task = self.tasks.pop(here)
+        own = self.steps[here].call.id
+        if task.cancelled() and here > self.stop:
+            return
+        result = task.result()
+        self.found[here] = result
+        if here > self.stop:
+            return
+        self.runtime.usage.ended[own] = result
+        if result.status != "done":
+            self.failed[own] = self.steps[here]
+            if self.runtime.on_error != "continue":
+                self.stop = here
+                for later, running in self.tasks.items():
+                    if later > here:
+                        running.cancel()
+        self._release(here)
+
+    def _release(self, here: int) -> None:
+        for later in self.holds[here]:
+            self.left[later] -= 1
+            if not self.left[later]:
+                heapq.heappush(self.ready, later)
+
+    async def _leave_nothing(self) -> None:
+        """End what still runs: the run was cancelled, or the journal is broken."""
+        for task in self.tasks.values():
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks.values())
+            for task in self.tasks.values():
+                if not task.cancelled():
+                    task.exception()  # looked at: the first one is raised already
+
+    def _as_if_in_order(self) -> list[Result]:
+        results: list[Result] = []
+        failed: dict[str, Step] = {}
+        gone: set[str] = set()
+        for here, step in enumerate(self.steps):
+            result = self.found.get(here)
+            broken = _broken(step, failed, self.runtime)
+            if broken is not None or result is None:
+                if step.call.id in self.begun:  # it ran early, and does not count
+                    self.runtime.assets.forget(step.call.id)
+                    gone.add(step.call.id)
+                result = _skip(step, broken or step, self.runtime)
+            results.append(result)
+            if result.status != "done":
+                failed[step.call.id] = step
+        if gone:
+            self.runtime.usage.take_back(gone)
+            self.runtime.gate.origins.forget(gone)
+        return results
+
+
+def _one_by_one(approve: Approve) -> Approve:
+    """A person is asked one thing at a time."""
+    lock = asyncio.Lock()
+
+    async def ask(asked: ApprovalAsked) -> bool:
+        async with lock:
+            return await approve(asked)
+
+    return ask
+
+
+def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:
+    command = step.command
+    error = call_errors.skipped(step.call.target, broken.call.target)
+    result = Result(
+        call=step.call,
+        status="skipped",
+        plugin=command.plugin.name,
+        command=command.spec.name,
+        error=error,
+    )
+    finished(result, runtime, step)
+    return result

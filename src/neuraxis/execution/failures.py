@@ -1,0 +1,112 @@
+"""A command's answer flows in; the failure that it tells of itself flows out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from neuraxis import call_errors
+from neuraxis.engines import TimeLimitReached
+from neuraxis.errors import CommandError, MissingExtra
+from neuraxis.execution.runtime import Runtime
+from neuraxis.messages import Call, CallError, Result
+from neuraxis.plugins.registry import Command
+from neuraxis.policy.authorize import Refused
+from neuraxis.specs import Json
+
+MOST = 4_000
+"""Characters of the reason that are told."""
+
+
+def told_failure(call: Call, command: Command, said: Json) -> CallError | None:
+    """The failure that an answer tells by its own field, `success: false` (C12)."""
+    name = command.spec.failure_field
+    if name is None or not isinstance(said, dict):
+        return None
+    answer = cast("dict[str, Json]", said)
+    if answer.get(name) is not False:
+        return None
+    return call_errors.failed(call.target, _why(answer, name))
+
+
+def _why(answer: Mapping[str, Json], failure_field: str) -> str:
+    for name in ("error", "reason", "message", "stderr"):
+        text = answer.get(name)
+        if isinstance(text, str) and text.strip():
+            return _short(text.strip())
+    return f"it answered {failure_field}: false"
+
+
+def _short(text: str) -> str:
+    """A long one without its middle: the answer itself is kept whole."""
+    if len(text) <= MOST:
+        return text
+    end = MOST * 3 // 4
+    return f"{text[: MOST - end]} … {text[-end:]}"
+
+
+CHANGING = frozenset({"idempotent", "once"})
+
+
+def failure_of(
+    raised: BaseException,
+    call: Call,
+    command: Command,
+    started: float,
+    runtime: Runtime,
+) -> Result:
+    """The result of a step that was refused, or whose command raised something."""
+    target, exception = call.target, None
+    if isinstance(raised, Refused):
+        error = raised.error
+    elif isinstance(raised, TimeLimitReached):
+        limit = command.spec.time_limit or runtime.time_limit
+        changes = command.spec.effects.kind in CHANGING
+        error = call_errors.timed_out(target, limit, changes=changes)
+    else:
+        exception = raised
+        if isinstance(raised, CommandError | MissingExtra):
+            error = call_errors.failed(target, _words(raised))
+        else:
+            error = crashed(call, raised, runtime)
+    return failed_result(call, command, error, started, runtime, exception)
+
+
+def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
+    # whole: of a secret that is cut first, a part would stay
+    words: str = runtime.secrets.scrub(_words(raised))
+    first = next(iter(words.splitlines()), "")
+    return call_errors.crashed(call.target, type(raised).__name__, first)
+
+
+def _words(raised: BaseException) -> str:
+    """What an exception says, if its own code can say it."""
+    try:
+        return str(raised)
+    except Exception:  # noqa: BLE001 - as in `run_step`
+        return ""
+
+
+def failed_result(
+    call: Call,
+    command: Command,
+    error: CallError,
+    started: float,
+    runtime: Runtime,
+    raised: BaseException | None = None,
+) -> Result:
+    if runtime.secrets.active:
+        error = replace(error, message=runtime.secrets.scrub(error.message))
+        if raised is not None:  # what it raised may hold a secret too
+            raised = CommandError(error.message)
+    return Result(
+        call=call,
+        status="failed",
+        plugin=command.plugin.name,
+        command=command.spec.name,
+        error=error,
+        seconds=time.perf_counter() - started,
+        exception=raised,
+    )

@@ -1,0 +1,177 @@
+"""One step flows in, its result flows out: tried again, held back, or done per item.
+
+Around `run_step` stands what a step may ask for beside being run once: a second try
+under the policy `retry`, the `concurrency` of its command, and `for_each`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.assets.store import ReferenceLost
+from neuraxis.errors import CommandError
+from neuraxis.events import CallStarted
+from neuraxis.execution.concurrent import run_overlapping
+from neuraxis.execution.report import finished, keep_all
+from neuraxis.execution.resolve import resolve_arguments
+from neuraxis.execution.retry import failed, run_with_retry
+from neuraxis.execution.runtime import Runtime
+from neuraxis.execution.step import run_step
+from neuraxis.messages import CallError, Result
+from neuraxis.planning.for_each import Item, Loop, wrong_items
+from neuraxis.planning.plan import Plan, Step, waits_for
+from neuraxis.policy.authorize import Refused
+from neuraxis.references.render import ReferenceFailure
+
+ITEMS_AT_ONCE = 8
+"""Items of one step that run at the same time; those with an effect run in order."""
+_TOLD = 5
+"""Failed items that one message names."""
+
+
+def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
+    """Run a step as it asks to be run; never raises for what a command does."""
+    if step.loop is not None:
+        return _run_loop(step, step.loop, runtime)
+    if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
+        return run_with_retry(step, runtime)
+    return run_step(step, runtime)
+
+
+# --- one call for each item ----------------------------------------------------
+
+
+async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
+    call, spec = step.call, step.command.spec
+    started = time.perf_counter()
+    begins = CallStarted(
+        id=call.id,
+        plugin=step.command.plugin.name,
+        command=spec.name,
+        tool=call.target,
+        arguments=call.arguments,
+        effects=spec.effects.kind,
+    )
+    try:
+        runtime.emit(begins)
+        runtime.gate.origins.loops(step, loop)
+        steps = _item_steps(step, loop, runtime)
+        results = await run_overlapping(
+            steps,
+            waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask),
+            runtime,
+            run_one,
+            ITEMS_AT_ONCE,
+        )
+        result = _joined(step, results, runtime)
+    except Refused as refused:
+        result = failed(step, refused.error)
+    except CommandError as refused:  # by the run around it (`nesting.py`)
+        result = failed(step, call_errors.failed(call.target, str(refused)))
+    except asyncio.CancelledError:
+        changes = not spec.effects.readonly
+        cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))
+        finished(cancelled, runtime)
+        raise
+    result = replace(result, seconds=time.perf_counter() - started)
+    finished(result, runtime)
+    return result
+
+
+def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
+    """One step for each item, all of them checked before the first is run."""
+    target = step.call.target
+    try:
+        items = loop.items(runtime.assets.resolve)
+    except ReferenceLost as lost:
+        raise Refused(lost.error) from None
+    except ReferenceFailure as failure:
+        raise Refused(
+            call_errors.reference_not_found(target, failure.message)
+        ) from None
+    problem = wrong_items(items, loop.most)
+    if problem is not None:
+        raise Refused(call_errors.invalid_param(target, [problem]))
+    steps = [
+        replace(
+            step,
+            call=replace(step.call, id=f"{step.call.id}.{index}", name=None),
+            depends=frozenset[str](),
+            loop=None,
+            item=Item(index=index, value=value, part_of=step.call.id),
+        )
+        for index, value in enumerate(cast("Sequence[Any]", items))
+    ]
+    if runtime.on_error != "continue" and (step.bindings or step.asset_refs):
+        for item in steps:
+            try:
+                resolve_arguments(item, runtime)
+            except Refused as refused:
+                where = f"item {_index(item)}"
+                raise Refused(_within(refused.error, where)) from None
+    return steps
+
+
+def _within(error: CallError, where: str) -> CallError:
+    return replace(error, message=f"{where}: {error.message} Nothing was run.")
+
+
+def _index(step: Step) -> int:
+    return step.item.index if step.item is not None else 0
+
+
+def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
+    """The result of the whole step: the list of answers, or what became of each item.
+
+    Under `continue` an item that failed is left out, with a warning.
+    """
+    call, command = step.call, step.command
+    done = [result for result in results if result.status == "done"]
+    bad = [
+        (index, result)
+        for index, result in enumerate(results)
+        if result.status == "failed"
+    ]
+    goes_on = runtime.on_error == "continue" and done
+    values: list[Any] = [result.value for result in done]
+    if bad and not goes_on:
+        values = [_entry(index, result) for index, result in enumerate(results)]
+    kept = keep_all(values, step, runtime)
+    whole = Result(
+        call=call,
+        status="done",
+        plugin=command.plugin.name,
+        command=command.spec.name,
+        value=kept.value,
+        stored=kept.stored,
+        warnings=tuple(
+            dict.fromkeys(text for result in done for text in result.warnings)
+        ),
+    )
+    if not bad:
+        return whole
+    told = [
+        f"item {index}: {result.error.message if result.error else 'it failed'}"
+        for index, result in bad[:_TOLD]
+    ]
+    if len(bad) > _TOLD:
+        told.append(f"… and {len(bad) - _TOLD} more")
+    if goes_on:
+        lost = f"{len(bad)} of {len(results)} items failed and are left out"
+        return replace(whole, warnings=(*whole.warnings, lost, *told))
+    error = call_errors.items_failed(call.target, len(bad), len(results), told)
+    return replace(whole, status="failed", error=error, exception=bad[0][1].exception)
+
+
+def _entry(index: int, result: Result) -> dict[str, Any]:
+    entry: dict[str, Any] = {"index": index, "status": result.status}
+    if result.status == "done":
+        entry["response"] = result.value
+    elif result.error is not None:
+        entry["error"] = call_errors.error_json(result.error)
+    return entry

@@ -1,0 +1,293 @@
+"""A session inside of a command is held by the run around it (rule D12).
+
+What happens inside flows in and is told there as `Inside`: counted, traced, and kept in
+its journal; out flows whether it may go on, and a person's yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from neuraxis.call_errors import budget_exhausted
+from neuraxis.errors import CommandError, ConfigError, StorageError
+from neuraxis.events import (
+    NOT_STORED,
+    ApprovalAsked,
+    Event,
+    Inside,
+    innermost,
+    to_json,
+)
+from neuraxis.execution.budget import Budget
+from neuraxis.execution.cancellation import Linked
+from neuraxis.execution.runtime import Runtime
+from neuraxis.later import dataclass
+from neuraxis.messages import Usage as Tokens
+from neuraxis.policy.provenance.labels import OWN, Label, from_told
+from neuraxis.specs import Json
+
+T = TypeVar("T")
+_LOOK = 0.1
+"""Seconds after which it is looked again whether a command is still wanted."""
+_LONGEST = 30.0
+"""Seconds that a thread waits for the loop around it."""
+_OVER = (
+    "the command that this session was made in has ended; make a session in each call "
+    "(with journal=… and session=ID it goes on with an earlier conversation)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    """The run around a command, for a session that the command makes."""
+
+    runtime: Runtime
+    call_id: str
+    tool: str
+    label: Label
+    """What the command's arguments are made of."""
+    cancelled: Linked
+    loop: asyncio.AbstractEventLoop
+    thread: int
+    """That of the loop."""
+    one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A person is asked one thing at a time, also by two sessions of one command."""
+    loops: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Steps with `for_each` of which an item has begun."""
+
+    def check(self) -> None:
+        """Refuse to begin anything where nobody holds it.
+
+        Raises:
+            ConfigError: the command has ended.
+        """
+        if self.cancelled.over:
+            raise ConfigError(f"within: {_OVER}")
+
+    def left(self, budget: Budget) -> Budget:
+        """The limits of a run inside: its own, and what is left of those around it.
+
+        Raises:
+            ConfigError: the command has ended.
+        """
+        self.check()
+        steps = max(self.runtime.budget.steps - self.runtime.usage.steps, 0)
+        return replace(budget, steps=min(budget.steps, steps))
+
+    async def hold(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await it as long as the command is wanted, also where that is a thread.
+
+        Raises:
+            asyncio.CancelledError: it is not wanted any more.
+        """
+        task, wanted = asyncio.ensure_future(work), True
+        try:
+            while not task.done():
+                if wanted and (self.cancelled.is_set() or self.cancelled.over):
+                    wanted = False
+                    task.cancel()  # once: what it does in the end is not cut off
+                await asyncio.wait((task,), timeout=_LOOK if wanted else None)
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait((task,))
+            raise
+        return task.result()
+
+    async def ask(self, asked: ApprovalAsked) -> bool:
+        """Ask who is asked around it, in the loop where they wait to be."""
+        asked = replace(asked, inside=(self.tool, *asked.inside))
+        if asyncio.get_running_loop() is self.loop:
+            return await self._ask(asked)
+        question = self._ask(asked)
+        try:
+            said = asyncio.run_coroutine_threadsafe(question, self.loop)
+        except RuntimeError:  # closed loop: nobody can be asked
+            question.close()
+            return False
+        return await asyncio.wrap_future(said)
+
+    async def _ask(self, asked: ApprovalAsked) -> bool:
+        approve, refusals = self.runtime.gate.approve, self.runtime.gate.refusals
+        async with self.one_by_one:
+            if approve is None or refusals.too_many:
+                return False
+            allowed = await approve(asked) is True
+            refusals.count += not allowed
+        return allowed
+
+    def hear(self, session: str, workspace: Path, event: Event) -> None:
+        """Tell the run around it what happened inside, in the thread of its loop.
+
+        Raises:
+            CommandError: a call inside may not begin any more.
+            StorageError: the journal around it could not be written.
+        """
+        if event.__class__ in NOT_STORED:
+            return
+        seen = event_there(to_json(event), way(workspace, self.runtime.workspace))
+        told = Inside(id=self.call_id, session=session, event=seen)
+        if threading.get_ident() == self.thread:
+            self._tell(told)
+        elif innermost(seen)["type"] in ("session_started", "call_started"):
+            self._tell_first(told)
+        else:
+            with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
+                self.loop.call_soon_threadsafe(self._tell, told)
+
+    def _tell_first(self, told: Inside) -> None:
+        """As `_tell`, and wait for it: a call is on disk before it runs."""
+        done = Future[None]()
+
+        def tell() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                self._tell(told)
+            except BaseException as raised:  # noqa: BLE001 - it is raised there
+                done.set_exception(raised)
+            else:
+                done.set_result(None)
+
+        until = time.monotonic() + _LONGEST
+        try:
+            self.loop.call_soon_threadsafe(tell)
+        except RuntimeError:  # closed loop
+            raise CommandError(_OVER) from None
+        while True:
+            try:
+                return done.result(_LOOK)
+            except TimeoutError:
+                late = time.monotonic() > until or self.loop.is_closed()
+                if (late or self.cancelled.is_set()) and done.cancel():
+                    raise CommandError(
+                        "the run around it does not answer: it has ended, or its event "
+                        "loop is held up by what should be awaited"
+                    ) from None
+
+    def _tell(self, told: Inside) -> None:
+        runtime, event = self.runtime, innermost(told.event)
+        match event["type"]:
+            case "session_started":
+                self._reads(event)
+            case "call_started":
+                self._counts(told, event)
+                self._reads(event)
+            case "call_finished":
+                self._wrote(event.get("wrote") or ())
+            case "session_finished":
+                known = runtime.gate.origins.written.get(self.call_id, ())
+                files = event.get("files") or ()
+                self._wrote([path for path in files if path not in known])
+            case "model_finished":
+                runtime.usage.tokens += Tokens(
+                    input_tokens=event["input_tokens"],
+                    output_tokens=event["output_tokens"],
+                    cached_tokens=event["cached_tokens"],
+                )
+            case _:
+                pass
+        try:
+            runtime.emit(told)
+        except StorageError:
+            if not self.cancelled.over:  # else that journal may be closed
+                raise
+
+    def _reads(self, event: Mapping[str, Any]) -> None:
+        # what the command was handed is known
+        if label := from_told(event.get("origins") or ()) - self.label:
+            self.runtime.gate.origins.adds(self.call_id, label)
+
+    def _counts(self, told: Inside, event: Mapping[str, Any]) -> None:
+        """Let a call begin, in the budget of the run around it."""
+        if self.cancelled.over or self.cancelled.is_set():
+            raise CommandError(_OVER)
+        usage, most = self.runtime.usage, self.runtime.budget.steps
+        whole = (_session_of(told), str(event.get("part_of") or ""))
+        if whole[1] and whole not in self.loops:
+            self.loops.add(whole)  # the first item: its step is counted already
+            return
+        if usage.steps >= most:
+            raise CommandError(budget_exhausted("calls in one run", most).message)
+        usage.steps += 1
+
+    def _wrote(self, files: Sequence[str]) -> None:
+        origins = self.runtime.gate.origins
+        label = origins.results.get(self.call_id, OWN)
+        for path in files:
+            origins.wrote(path, label, self.call_id)
+            self.runtime.wrote(path)
+
+
+def _session_of(told: Inside) -> str:
+    """The session where it happened."""
+    session, event = told.session, told.event
+    while event["type"] == "inside":
+        session = str(event["session"])
+        event = cast("Mapping[str, Json]", event["event"])
+    return session
+
+
+def begins_effect(event: Inside) -> bool:
+    """Whether it tells of a call that must be on disk before it runs (decision 8)."""
+    told = innermost(event.event)
+    return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
+
+
+Way = tuple[str, str]
+"""From one folder to the other."""
+SAME: Way = ("", "")
+_NAMED = ("wrote", "files")
+"""Fields of events that name files of the workspace."""
+
+
+def way(here: Path, there: Path) -> Way:
+    """From one workspace to the other."""
+    if here == there:
+        return SAME
+    ends = os.path.realpath(here), os.path.realpath(there)
+    return SAME if ends[0] == ends[1] else ends
+
+
+def moved(name: str, by: Way) -> str | None:
+    """The name there of a file here; None: it is not in that folder."""
+    if by is SAME:
+        return name
+    here, there = by
+    try:
+        found = os.path.relpath(os.path.join(here, name), there)
+    except ValueError:  # on another drive
+        return None
+    found = found.replace(os.sep, "/")
+    return None if found.partition("/")[0] == ".." else found
+
+
+def moved_all(names: Iterable[str], by: Way) -> list[str]:
+    """Those of the files that are in that folder."""
+    found = (moved(name, by) for name in names)
+    return [name for name in found if name is not None]
+
+
+def event_there(event: Mapping[str, Json], by: Way) -> Mapping[str, Json]:
+    """An event as JSON with its files named as there."""
+    if by is SAME:
+        return event
+    if event["type"] == "inside":
+        inner = cast("Mapping[str, Json]", event["event"])
+        return {**event, "event": dict(event_there(inner, by))}
+    names = {key: event[key] for key in _NAMED if event.get(key)}
+    return {
+        **event,
+        **{
+            key: list[Json](moved_all(cast("list[str]", found), by))
+            for key, found in names.items()
+        },
+    }

@@ -1,0 +1,209 @@
+"""A checked step flows in; its arguments with the values its references lead to, out.
+
+A chain pays for this in each of its links, so the common way stands first: a whole
+`{{ … }}` on the top level.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.assets.json_view import sayable
+from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.execution.runtime import Runtime
+from neuraxis.messages import Path
+from neuraxis.planning.plan import Step
+from neuraxis.planning.references import ITEM
+from neuraxis.policy.authorize import Refused
+from neuraxis.references.asset_ref import AssetRef, format_url
+from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.path import RESPONSE, WalkError, walk
+from neuraxis.references.render import ReferenceFailure
+from neuraxis.references.template import Binding, Template
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+_UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
+"""Keys of a schema whose properties are not all that it says of an entry."""
+_REMARKS = frozenset({"description", "title", "default", "examples"})
+"""Keys of a schema that ask nothing of a value."""
+_OPEN = frozenset({"type", "items", "additionalProperties"})
+"""Those that a schema may have beside them and still take anything."""
+_NOTHING = object()
+
+
+def resolve_arguments(step: Step, runtime: Runtime) -> Json:
+    """The arguments with the objects in the places of the references (B42, C20).
+
+    Raises:
+        Refused: a reference leads nowhere, or to what the command does not take.
+    """
+    target, schema = step.call.target, step.command.parameters
+    assets = runtime.assets
+    replaced: dict[Path, Any] = {}
+
+    def resolve(ref: AssetRef) -> Any:
+        if step.item is not None and ref.asset_id == ITEM:
+            return step.item.value
+        return assets.resolve(ref)
+
+    try:
+        for binding in step.bindings:
+            path, template = binding.path, binding.template
+            value = _plain_answer(template, assets) if len(path) == 1 else _NOTHING
+            if value is _NOTHING:
+                value = evaluate(template, resolve, False, path=path)
+            if value.__class__ is not str and _wants_text(schema, path):
+                value = _as_text(value, binding, schema, resolve)
+            replaced[path] = value
+        for path, ref in step.asset_refs:
+            replaced[path] = assets.resolve(ref)
+        if assets.holds_objects:
+            replaced |= _where_anything_is_taken(step, replaced, assets)
+    except ReferenceLost as lost:
+        raise Refused(lost.error) from None
+    except ReferenceFailure as failure:
+        raise Refused(
+            call_errors.reference_not_found(target, failure.message)
+        ) from None
+    arguments = fill(step.arguments, replaced)
+    if schema.valid(arguments):
+        return arguments  # all of it JSON that fits
+    return _as_accepted(step, arguments, replaced, assets)
+
+
+def _as_accepted(
+    step: Step, arguments: Json, replaced: Mapping[Path, Any], assets: AssetStore
+) -> Json:
+    """The arguments with each value in a form that the command takes."""
+    command, target = step.command, step.call.target
+    schema = command.parameters
+    for path, value in replaced.items():
+        problem = schema.accepts_native(path, value)
+        if problem is not None:
+            other = _in_another_form(step, path, value, assets)
+            if other is not _NOTHING:
+                arguments = fill(arguments, {path: other})
+                continue
+            where = call_errors.path_text(path, target)
+            got = problem.got + _that_fits(step, path, value)
+            raise Refused(call_errors.invalid_asset_type(where, problem.expected, got))
+    problems = schema.problems(arguments, holes=tuple(replaced))
+    if problems:
+        raise Refused(
+            call_errors.invalid_param(target, problems, command.spec.parameter_names)
+        )
+    return arguments
+
+
+def _plain_answer(template: Template, assets: AssetStore) -> Any:
+    """The answer that a template is, whole and as it is; else `_NOTHING`."""
+    first = template.parts[0]
+    if len(template.parts) > 1 or isinstance(first, str) or first.operations:
+        return _NOTHING
+    if first.step == ITEM:
+        return _NOTHING
+    content = assets.root(first.step).get("content")
+    if type(content) is not dict:
+        return _NOTHING
+    return cast("dict[str, Any]", content).get("response", _NOTHING)
+
+
+def _as_text(
+    value: Any,
+    binding: Binding,
+    schema: Schema,
+    resolve: Callable[[AssetRef], Any],
+) -> Any:
+    """The text of a value, unless the parameter takes it as it is: bytes, a date."""
+    if schema.accepts_native(binding.path, value) is None:
+        return value
+    if not isinstance(value, list | dict):  # their text is written once, below
+        _, said = sayable(value)
+        if isinstance(said, str):
+            return said
+    return evaluate(binding.template, resolve, True, path=binding.path)
+
+
+def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
+    """The object that was said as `value`, or what says it, where the command takes it.
+
+    The model is told the fields of an object and refers to them; a command may ask for
+    the object. And one of an asset may be asked for as JSON.
+    """
+    accepts = step.command.parameters.accepts_native
+    found = _objects(step, path, assets)
+    can_be_said, said = sayable(value)
+    found += [said] if can_be_said else []
+    return next((form for form in found if accepts(path, form) is None), _NOTHING)
+
+
+def _where_anything_is_taken(
+    step: Step, replaced: Mapping[Path, Any], assets: AssetStore
+) -> dict[Path, Any]:
+    """The objects, not their JSON, for parameters that do not say what is in them."""
+    found: dict[Path, Any] = {}
+    for path in replaced:
+        schema = step.command.parameters
+        node = schema.at(path)
+        if node is not None and _is_open(node):
+            for form in _objects(step, path, assets):
+                if schema.accepts_native(path, form) is None:
+                    found[path] = form
+    return found
+
+
+def _is_open(node: Mapping[str, Json]) -> bool:
+    """Whether a parameter says nothing of what is in it: no hint, `list`, `dict`."""
+    said = node.keys() - _REMARKS
+    if not said <= _OPEN or node.get("type", "array") not in ("array", "object"):
+        return False
+    return all(node[key] in ({}, True) for key in said - {"type"})
+
+
+def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:
+    """What the reference at a path leads to, as it was before it was said."""
+
+    def native(ref: AssetRef) -> Any:
+        return walk(assets.native(ref.asset_id), ref.field_path)
+
+    found: list[Any] = []
+    for place, ref in step.asset_refs:
+        if place == path:
+            with contextlib.suppress(WalkError):
+                found.append(native(ref))
+    for binding in step.bindings:
+        if binding.path == path and binding.template.refs[0].asset_id != ITEM:
+            with contextlib.suppress(ReferenceFailure):
+                found.append(evaluate(binding.template, native, False, path=path))
+    return found
+
+
+def _wants_text(schema: Schema, path: Path) -> bool:
+    """`schema.wants_text(path)`, at a glance where the schema says it plainly."""
+    root = schema.json
+    if len(path) == 1 and _UNCLEAR.isdisjoint(root):
+        properties: Any = root.get("properties") or {}
+        node = properties.get(path[0])
+        if type(node) is dict and "$ref" not in node and "allOf" not in node:
+            kind: Any = cast("dict[str, Json]", node).get("type")
+            if type(kind) is str:
+                return kind == "string"
+    return schema.wants_text(path)
+
+
+def _that_fits(step: Step, path: Path, value: Any) -> str:
+    """For a reference to a whole asset: that to its answer, where it fits (B54)."""
+    ref = next((ref for place, ref in step.asset_refs if place == path), None)
+    for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):
+        try:
+            inside = walk(value, tail)
+        except WalkError:
+            continue
+        if ref and step.command.parameters.accepts_native(path, inside) is None:
+            longer = AssetRef(asset_id=ref.asset_id, field_path=ref.field_path + tail)
+            return f" (did you mean {format_url(longer)}?)"
+    return ""

@@ -1,0 +1,71 @@
+"""retry and concurrency."""
+
+from __future__ import annotations
+
+import asyncio
+
+from neuraxis import call_errors
+from neuraxis.engines.slots import PLACE, Places
+from neuraxis.errors import MissingExtra
+from neuraxis.execution.report import finished
+from neuraxis.execution.runtime import Runtime
+from neuraxis.execution.step import run_step
+from neuraxis.messages import CallError, Result
+from neuraxis.planning.plan import Step
+
+PAUSES = (0.2, 1.0)
+"""Seconds before the second and the third try."""
+TRIES = 1 + len(PAUSES)
+
+
+# --- one call ------------------------------------------------------------------
+
+
+async def run_with_retry(step: Step, runtime: Runtime) -> Result:
+    result = await _in_its_place(step, runtime)
+    if runtime.on_error != "retry":
+        return result
+    for pause in PAUSES:
+        if not _may_be_tried_again(step, result):
+            break
+        await asyncio.sleep(pause)
+        result = await _in_its_place(step, runtime)
+    return result
+
+
+async def _in_its_place(step: Step, runtime: Runtime) -> Result:
+    spec = step.command.spec
+    if spec.concurrency is None:
+        return await run_step(step, runtime)
+    tool = f"{step.command.plugin.name}.{spec.name}"
+    places = runtime.places.setdefault(tool, Places(spec.concurrency))
+    place = await places.take(spec.time_limit or runtime.time_limit)
+    if place is None:
+        result = failed(step, call_errors.still_busy(step.call.target))
+        finished(result, runtime, step)
+        return result
+    before = PLACE.set(place)
+    try:
+        return await run_step(step, runtime)
+    finally:
+        PLACE.reset(before)
+        place.leave()
+
+
+def _may_be_tried_again(step: Step, result: Result) -> bool:
+    """Whether it raised or was too slow, and doing it twice is like doing it once."""
+    if result.error is None or step.command.spec.effects.kind == "once":
+        return False
+    if isinstance(result.exception, MissingExtra):
+        return False
+    return result.error.code == "timeout" or result.exception is not None
+
+
+def failed(step: Step, error: CallError) -> Result:
+    return Result(
+        call=step.call,
+        status="failed",
+        plugin=step.command.plugin.name,
+        command=step.command.spec.name,
+        error=error,
+    )

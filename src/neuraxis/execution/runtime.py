@@ -1,0 +1,48 @@
+"""What a plan is run with: the rooms a step needs, and what it may use of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import field
+from pathlib import Path
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.engines import Engine
+from neuraxis.engines.slots import Places
+from neuraxis.events import Event
+from neuraxis.execution.budget import Budget, Usage
+from neuraxis.planning.plan import OnError
+from neuraxis.policy.gate import Gate
+from neuraxis.policy.secrets import Secrets
+from neuraxis.record import record
+from neuraxis.settings import Settings
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Everything a plan is run with."""
+
+    assets: AssetStore
+    engine: Engine
+    gate: Gate
+    """Whether a step may run."""
+    emit: Callable[[Event], None]
+    workspace: Path
+    settings: Settings
+    budget: Budget = Budget()
+    usage: Usage = field(default_factory=Usage)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    time_limit: float = 120.0
+    """Seconds a command may take that names no limit of its own."""
+    allowed_hosts: tuple[str, ...] = ()
+    wrote: Callable[[str], None] = lambda path: None
+    secrets: Secrets = field(default_factory=Secrets)
+    strict: bool = False
+    on_error: OnError = "fail_fast"
+    depth: int = 0
+    """How many sessions are around this one."""
+    places: dict[str, Places] = field(default_factory=dict[str, Places])
+    """What holds back the commands that say how many calls may run at once."""
+    too_early: Callable[[], None] | None = None
+    """Where a call was begun early: tells that it must be run in earnest."""

@@ -1,0 +1,87 @@
+"""One plan: its steps flow in, their results flow out, in the plan's order.
+
+The outcome is that of running the steps from top to bottom (decision 6);
+`Runtime.on_error` says what a failure does to the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from neuraxis.execution.concurrent import run_in_order, run_overlapping
+from neuraxis.execution.for_each import run_one
+from neuraxis.execution.repeats import written_key
+from neuraxis.execution.retry import TRIES
+from neuraxis.execution.runtime import Runtime
+from neuraxis.execution.step import run_step
+from neuraxis.messages import Result
+from neuraxis.planning.plan import Plan, waits_for
+
+MOST_AT_ONCE = 64
+"""Steps of one plan that run at the same time."""
+
+
+async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
+    """Run every step; a failed one skips what `Runtime.on_error` says (rule C19).
+
+    Raises:
+        StorageError: the journal could not be written; nothing goes on running.
+    """
+    steps = plan.steps
+    if len(steps) == 1:
+        step = steps[0]
+        plain = step.loop is None and runtime.on_error != "retry"
+        if plain and step.command.spec.concurrency is None:
+            return [await run_step(step, runtime)]  # the common way, kept short
+    if runtime.gate.approve is not None:
+        runtime.gate.approvals.begin(steps)  # a person may be asked for several at once
+    if len(steps) == 1:
+        return [await run_one(steps[0], runtime)]
+    if may_reach_a_limit(plan, runtime):
+        return await run_in_order(steps, runtime, run_one)
+    waits = waits_for(plan, runtime.gate.may_ask)
+    waits = _same_calls_wait(plan, waits, runtime)
+    if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
+        return await run_in_order(steps, runtime, run_one)  # nothing can overlap
+    return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
+
+
+def _same_calls_wait(
+    plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
+) -> Mapping[str, frozenset[str]]:
+    """Let a call that is written once too often wait for those before it.
+
+    It is answered with an earlier result then, as it would be in order. Those of
+    earlier plans count too.
+    """
+    repeats, seen = runtime.budget.repeats, runtime.usage.seen
+    same: dict[str, list[str]] = {}
+    more: dict[str, frozenset[str]] = {}
+    for step in plan.steps:
+        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
+        key = written_key(tool, step)
+        earlier = same.setdefault(key, [])
+        if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
+            more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
+        earlier.append(step.call.id)
+    return {**waits, **more} if more else waits
+
+
+def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
+    """Whether a limit may be reached in the middle.
+
+    Who gets the last call of a budget must not depend on who was first.
+    """
+    tries = TRIES if runtime.on_error == "retry" else 1
+    budget, usage = runtime.budget, runtime.usage
+    total = usage.steps
+    by_tool: dict[str, int] = {}
+    for step in plan.steps:
+        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
+        most = tries * (step.loop.most if step.loop is not None else 1)
+        total += most
+        by_tool[tool] = by_tool.get(tool, usage.by_tool.get(tool, 0)) + most
+    return (
+        total > budget.steps or max(by_tool.values(), default=0) > budget.steps_per_tool
+    )

@@ -1,0 +1,1 @@
+"""Weights that run in process by llama.cpp."""

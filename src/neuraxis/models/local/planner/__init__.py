@@ -1,0 +1,1 @@
+"""A planner made of rules: requests in plain sentences become calls."""

@@ -1,0 +1,194 @@
+"""A body that a server refused, and a part of it, flow in; one without that flows out.
+
+What stands in a part's place says the same to the model, or as nearly as the server
+takes it. Which part is meant is read in `openai_refusals.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import cast
+
+from neuraxis import call_errors
+from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
+from neuraxis.specs import Json
+
+Body = Mapping[str, Json]
+Messages = Sequence[Json]
+Message = dict[str, Json]
+
+UNASKED = ("stream_options", "max_tokens")
+"""Nothing is lost without these, so nothing is said of it."""
+OF_TOOLS = " in the tools' schemas"
+"""Ends the name of a part that is a keyword there."""
+
+CARRIED = "reasoning of earlier turns"
+NO_REASONING = "turns without reasoning_content"
+NO_SIGNATURE = "calls without thought_signature"
+IDS = "ids of tool calls"
+NULL = "null content"
+EMPTY = "empty messages"
+SYSTEM = "the system role"
+ORDER = "the order of roles"
+
+# What Google says to put where a call was not made by Gemini itself:
+# https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ)
+_STAND_IN = "skip_thought_signature_validator"
+_SHORT = 9
+"""Letters and digits of an id that each server takes."""
+
+
+def without(body: Body, part: str) -> dict[str, Json]:
+    """The body without a part that the server refuses; the same if it has none."""
+    changed = dict(body)
+    if part.endswith(OF_TOOLS):
+        keyword = part.removesuffix(OF_TOOLS)
+        if "tools" in body:
+            changed["tools"] = _without_keyword(body["tools"], keyword)
+    elif part in _IN_MESSAGES:
+        messages: Json = body.get(
+            "messages"
+        )  # the settings may have put anything there
+        if isinstance(messages, list):
+            changed["messages"] = _IN_MESSAGES[part](cast("list[Json]", messages))
+    else:
+        value = changed.pop(part, None)
+        if part == "max_tokens" and value is not None:
+            changed["max_completion_tokens"] = value
+    return changed
+
+
+def keeps_constant(parts: Sequence[str]) -> bool:
+    """Whether without these parts a body still has its prompt's constant part."""
+    return not any(part in (ORDER, SYSTEM) or OF_TOOLS in part for part in parts)
+
+
+def _without_keyword(schema: Json, keyword: str) -> Json:
+    """Tools without a keyword of their schemas, which are checked here all the same."""
+    if isinstance(schema, list | tuple):  # a prompt's tools are a tuple
+        listed = cast("Sequence[Json]", schema)
+        inner = [_without_keyword(item, keyword) for item in listed]
+        return inner if isinstance(schema, list) else cast("Json", tuple(inner))
+    if not isinstance(schema, Mapping):
+        return schema
+    kept: dict[str, Json] = {}
+    for name, value in cast("Mapping[str, Json]", schema).items():
+        if name == "properties" and isinstance(value, Mapping):
+            # there the names are those of parameters
+            named = cast("Mapping[str, Json]", value)
+            kept[name] = {
+                own: _without_keyword(inner, keyword) for own, inner in named.items()
+            }
+        elif name != keyword:
+            literal = name in ("enum", "const", "default", "examples")
+            kept[name] = value if literal else _without_keyword(value, keyword)
+    return kept
+
+
+def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
+    """The messages with no two users beside each other, and none behind a tool.
+
+    Where `system` is false, what the system says is said by the user.
+    """
+    told: list[Json] = []
+    last: Json = None
+    for message in messages:
+        fields: Message = {}
+        if isinstance(message, dict):
+            fields = dict(cast("Message", message))
+        if not system and fields.get("role") == "system":
+            fields["role"] = "user"
+        role = fields.get("role")
+        if role == last == "user":
+            before = cast("Message", told[-1])
+            both = f"{before.get('content')}\n\n{fields.get('content')}"
+            told[-1] = {**before, "content": both}
+            continue
+        if role == "user" and last == "tool":
+            told.append({"role": "assistant", "content": call_errors.RESULTS_SEEN})
+        told.append(fields or message)
+        last = role
+    return told
+
+
+def _each(change: Callable[[Message], Message], messages: Messages) -> list[Json]:
+    return [
+        change(cast("Message", message)) if isinstance(message, dict) else message
+        for message in messages
+    ]
+
+
+def _calls(message: Body) -> list[dict[str, Json]]:
+    return cast("list[dict[str, Json]]", message.get("tool_calls") or [])
+
+
+def _without_carried(message: Message) -> Message:
+    kept = {name: value for name, value in message.items() if name not in OF_MESSAGE}
+    if "tool_calls" in message:
+        kept["tool_calls"] = [
+            {name: value for name, value in call.items() if name not in OF_CALL}
+            for call in _calls(message)
+        ]
+    return kept
+
+
+def _with_reasoning(message: Message) -> Message:
+    if message.get("role") != "assistant" or "reasoning_content" in message:
+        return message
+    return {**message, "reasoning_content": ""}
+
+
+def _with_signature(message: Message) -> Message:
+    calls = _calls(message)
+    # Of calls beside each other the first has it.
+    if not calls or "extra_content" in calls[0]:
+        return message
+    extra = {"google": {"thought_signature": _STAND_IN}}
+    return {**message, "tool_calls": [{**calls[0], "extra_content": extra}, *calls[1:]]}
+
+
+def _with_short_ids(message: Message) -> Message:
+    if message.get("role") == "tool":
+        own = str(message.get("tool_call_id"))
+        return {**message, "tool_call_id": _short(own)}
+    if "tool_calls" not in message:
+        return message
+    calls = [{**call, "id": _short(str(call.get("id")))} for call in _calls(message)]
+    return {**message, "tool_calls": calls}
+
+
+def _short(own: str) -> str:
+    """An id that fits, and the same one for the same id."""
+    if len(own) == _SHORT and own.isascii() and own.isalnum():
+        return own
+    import hashlib  # for one server's sake
+
+    return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()[:_SHORT]
+
+
+def _with_something(message: Message) -> Message:
+    content = message.get("content")
+    if not isinstance(content, str) or content.strip():
+        return message
+    if "tool_calls" in message:
+        return {**message, "content": None}
+    return {**message, "content": call_errors.SAID_NOTHING}
+
+
+def _with_text(message: Message) -> Message:
+    if message.get("content", "") is not None:
+        return message
+    return {**message, "content": ""}
+
+
+_IN_MESSAGES: Mapping[str, Callable[[Messages], list[Json]]] = {
+    CARRIED: partial(_each, _without_carried),
+    NO_REASONING: partial(_each, _with_reasoning),
+    NO_SIGNATURE: partial(_each, _with_signature),
+    IDS: partial(_each, _with_short_ids),
+    NULL: partial(_each, _with_text),
+    EMPTY: partial(_each, _with_something),
+    SYSTEM: partial(_in_order, system=False),
+    ORDER: _in_order,
+}

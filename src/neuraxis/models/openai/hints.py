@@ -1,0 +1,68 @@
+"""What a server did not do flows in; what a person can do about it flows out."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from neuraxis.models.openai.settings import Endpoint, chat_url, is_loopback
+
+_PORTS = {
+    11434: "Ollama (`ollama serve`)",
+    8080: "llama.cpp (`llama-server`)",
+    8000: "vLLM (`vllm serve NAME`)",
+    1234: "LM Studio",
+}
+"""The servers that listen on these unless they are told another port."""
+_KINDS = {"ollama": 11434, "llamacpp": 8080, "vllm": 8000, "lmstudio": 1234}
+_UNKNOWN = ("Name or service", "nodename nor", "getaddrinfo", "name resolution")
+"""How systems say that a name is no machine's."""
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER", "record layer")
+
+
+def unreachable(endpoint: Endpoint, reason: str) -> str:
+    """What to do about a server that nothing was sent to."""
+    parts = urlsplit(endpoint.url)
+    where = (
+        f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
+        "openai.base_url or OPENAI_BASE_URL says; `neuraxis models test` tries it"
+    )
+    if "CERTIFICATE" in reason:
+        return (
+            "Its certificate is not trusted here: name the file of the authority that "
+            "signed it in SSL_CERT_FILE"
+        )
+    if any(word in reason for word in _NO_TLS):
+        plain = endpoint.url.replace("https://", "http://", 1)
+        if is_loopback(parts.hostname or ""):
+            return f"It does not speak https there: write {plain}"
+        return (
+            f"It does not speak https there: is the port right? With {plain} the key "
+            "and all that is said would travel for everybody to read"
+        )
+    if any(word in reason for word in _UNKNOWN):
+        return f"No machine of that name is known: is it spelt right? {where}"
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if not is_loopback(parts.hostname or "") and port not in _PORTS:
+        return f"Is the network there, and does it need a proxy (HTTPS_PROXY)? {where}"
+    if (usual := _PORTS.get(port)) is not None:
+        return f"Is the server started? {port} is the port of {usual}. {where}"
+    listed = ", ".join(f"{number} for {name}" for number, name in _PORTS.items())
+    return f"Is the server started, and on this port? Usual are {listed}. {where}"
+
+
+def meant(name: str) -> str:
+    """The name that a model of such a server has here; empty: it is another thing."""
+    kind, colon, rest = name.partition(":")
+    word = kind.casefold().replace(".", "").replace("-", "").replace("_", "")
+    if colon and word in _KINDS:
+        return f"http://127.0.0.1:{_KINDS[word]}/v1#{rest.strip('/') or 'NAME'}"
+    if "#" in name and ("." in kind or word == "localhost"):
+        return f"http://{name}"
+    if name.startswith(("gpt-", "o3", "o4", "chatgpt")) and not colon:
+        return f"openai:{name}"
+    return f"openai:{name[7:]}" if name.startswith("openai/") else ""
+
+
+def not_found(endpoint: Endpoint) -> str:
+    """What to do about a 404: the path is wrong, or the model's name."""
+    return f" (are {chat_url(endpoint.url)} and the model's name right?)"

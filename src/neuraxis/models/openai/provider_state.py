@@ -1,0 +1,250 @@
+"""What a server wants back with a turn flows in in pieces, one opaque text flows out.
+
+Models that think between tool calls lose their thread, or their server refuses the next
+request, if what they thought does not come back with the tools' results. So a turn that
+was asked for with tools carries, as it came:
+
+- `reasoning_content`: DeepSeek, Kimi and llama.cpp. DeepSeek refuses with 400 without
+  it, also in turns long answered and in those without a call, and ignores it where it
+  is not needed (https://api-docs.deepseek.com/guides/thinking_mode).
+- `reasoning`: vLLM (https://docs.vllm.ai/en/latest/features/interleaved_thinking/) and
+  servers of gpt-oss
+  (https://cookbook.openai.com/articles/gpt-oss/handle-raw-cot).
+- `reasoning_details`: OpenRouter, unmodified and in their order, and MiniMax
+  (https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks,
+  https://platform.minimax.io/docs/api-reference/text-openai-api). They say what the
+  texts say, which are then left out. MiniMax's `<think>` in the content is content.
+- `extra_content` of a tool call: the signature without which Gemini 3 refuses with 400
+  (https://ai.google.dev/gemini-api/docs/thought-signatures).
+
+Groq and Mistral refuse what they do not know, so only the server and model that said it
+are told it again, and none without tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+MOST_CARRIED = 2 * 1024 * 1024
+"""Characters of what one turn carries; more of it is not carried at all, and told."""
+
+TEXTS = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+OF_MESSAGE = (*TEXTS, DETAILS)
+OF_CALL = ("extra_content",)
+_GROWING = ("text", "summary")  # members of a detail that come in pieces
+_MOST_BEGUN = 16  # so many of the last details are looked at for one to go on with
+
+
+class Carried:
+    """What the frames of one answer bring that has to go back."""
+
+    __slots__ = ("_calls", "_details", "_size", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._details: list[_Detail] = []
+        self._calls: dict[int, dict[str, Json]] = {}
+        self._size = 0
+
+    def message(self, delta: Mapping[str, Json]) -> None:
+        """Take what a piece of the message brings."""
+        for name in TEXTS:
+            text = delta.get(name)
+            # An empty one counts: DeepSeek wants the field of each such turn back.
+            if isinstance(text, str) and self._fits(len(text)):
+                self._texts.setdefault(name, []).append(text)
+        details = delta.get(DETAILS)
+        if isinstance(details, list) and details:
+            self._take_details(cast("list[Json]", details))
+
+    def call(self, place: int, piece: Mapping[str, Json]) -> None:
+        """Take what a piece of the tool call at that place brings."""
+        for name in OF_CALL:
+            extra = piece.get(name)
+            if isinstance(extra, dict) and extra and self._fits(_size_of(extra)):
+                self._calls.setdefault(place, {})[name] = extra
+
+    def finish(self, origin: str, places: Sequence[int]) -> tuple[str, str]:
+        """The opaque text, and a note where there is more than can be carried.
+
+        Args:
+            origin: who said it: `put_back` gives it to nobody else. Empty: it is
+                not wanted back.
+            places: those of the tool calls, in the order in which they will be sent.
+        """
+        if not origin:
+            return "", ""
+        message: dict[str, Json] = {}
+        if self._details:
+            message[DETAILS] = [detail.whole() for detail in self._details]
+        else:
+            for name, pieces in self._texts.items():
+                text = "".join(pieces)
+                if text or name == TEXTS[0]:
+                    message[name] = text
+        order = {place: str(index) for index, place in enumerate(places)}
+        calls: dict[str, Json] = {
+            order[place]: fields
+            for place, fields in self._calls.items()
+            if place in order
+        }
+        if not message and not calls and self._size <= MOST_CARRIED:
+            return "", ""
+        try:
+            text = json.dumps(
+                {"from": origin, "message": message, "calls": calls},
+                ensure_ascii=False,
+                separators=(",", ":"),
+            )
+        except (ValueError, RecursionError):
+            return "", "the server's reasoning cannot be sent back: it is nested deeply"
+        if max(self._size, len(text)) > MOST_CARRIED:
+            return "", (
+                "the server's reasoning is not sent back with the results: it has "
+                f"more than {MOST_CARRIED} characters; the server may do worse, or "
+                "refuse the next request"
+            )
+        return whole_pairs(text), ""
+
+    def _fits(self, size: int) -> bool:
+        self._size += size
+        return self._size <= MOST_CARRIED
+
+    def _take_details(self, given: Sequence[Json]) -> None:
+        # Of one frame each is another one; pieces of one come in several frames.
+        known = len(self._details)
+        for item in given:
+            if not isinstance(item, dict) or self._size > MOST_CARRIED:
+                continue
+            piece = cast("dict[str, Json]", item)
+            begun = self._details[max(known - _MOST_BEGUN, 0) : known]
+            if "index" not in piece:
+                begun = begun[-1:]
+            for detail in reversed(begun):
+                if detail.goes_on_with(piece):
+                    self._size += detail.add(piece)
+                    break
+            else:
+                if self._fits(_size_of(piece)):
+                    self._details.append(_Detail(piece))
+
+
+class _Detail:
+    """One entry of `reasoning_details` whose pieces come in."""
+
+    __slots__ = ("_fields", "_pieces")
+
+    def __init__(self, piece: Mapping[str, Json]) -> None:
+        self._fields: dict[str, Json] = dict(piece)
+        self._pieces: dict[str, _Growing] = {}
+        for name in _GROWING:
+            if isinstance(text := piece.get(name), str):
+                self._pieces[name] = _Growing(text)
+
+    def goes_on_with(self, piece: Mapping[str, Json]) -> bool:
+        """Whether a piece of a later frame is more of this one."""
+        mine = self._fields
+        for name in ("index", "type"):
+            if mine.get(name) != piece.get(name):
+                return False
+        if mine.get("id") and piece.get("id") and mine["id"] != piece["id"]:
+            return False
+        # Without an index only a text goes on: two encrypted ones are two.
+        return "index" in piece or any(name in piece for name in self._pieces)
+
+    def add(self, piece: Mapping[str, Json]) -> int:
+        """Join the piece: texts grow, and of other members the last one counts.
+
+        Gives by how much it grew: most of a piece is what the one before had too.
+        """
+        grown = 0
+        for name, value in piece.items():
+            if name in _GROWING and isinstance(value, str):
+                if name in self._pieces:
+                    grown += self._pieces[name].add(value)
+                else:
+                    self._pieces[name] = _Growing(value)
+                    self._fields[name] = value
+                    grown += len(value)
+            elif name not in self._fields or value not in (None, self._fields[name]):
+                self._fields[name] = value
+                grown += _size_of(value)
+        return grown
+
+    def whole(self) -> dict[str, Json]:
+        """The entry as it would have come in one piece."""
+        texts = {name: growing.text() for name, growing in self._pieces.items()}
+        return {**self._fields, **texts}
+
+
+class _Growing:
+    """A text in pieces, or one of which each piece says all so far (MiniMax).
+
+    Only where every piece begins with the one before it, it is the second.
+    """
+
+    __slots__ = ("_last", "_lengths", "_pieces")
+
+    def __init__(self, text: str) -> None:
+        self._last = text
+        self._lengths: list[int] = [len(text)]
+        self._pieces: list[str] = []
+
+    def add(self, text: str) -> int:
+        """Take the next piece; gives by how much the text grew at least."""
+        grown = len(text)
+        if self._pieces:
+            self._pieces.append(text)
+        elif self._last and text.startswith(self._last):
+            grown -= len(self._last)
+            self._last = text
+            self._lengths.append(len(text))
+        elif text:
+            # They were pieces after all: all of them count, if there is room for them.
+            grown += sum(self._lengths) - len(self._last)
+            if grown <= MOST_CARRIED:
+                self._pieces = [self._last[:length] for length in self._lengths]
+                self._pieces.append(text)
+        return grown
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self._pieces) if self._pieces else self._last
+
+
+def put_back(message: dict[str, Json], carried: str, origin: str) -> None:
+    """Put what the turn carries into its message, if this is who said it."""
+    try:
+        kept: Json = json.loads(carried)
+    except (ValueError, RecursionError):
+        return  # written by another adapter
+    if not isinstance(kept, dict):
+        return
+    fields = cast("dict[str, Json]", kept)
+    if fields.get("from") != origin:
+        return
+    own = fields.get("message")
+    if isinstance(own, dict):
+        told = cast("dict[str, Json]", own)
+        message.update({name: told[name] for name in OF_MESSAGE if name in told})
+    of_calls = fields.get("calls")
+    if isinstance(of_calls, dict):
+        by_place = cast("dict[str, Json]", of_calls)
+        for index, call in enumerate(message.get("tool_calls", ())):
+            extra = by_place.get(str(index))
+            if isinstance(extra, dict):
+                told = cast("dict[str, Json]", extra)
+                call.update({name: told[name] for name in OF_CALL if name in told})
+
+
+def _size_of(value: Json) -> int:
+    try:
+        return len(json.dumps(value, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return MOST_CARRIED + 1

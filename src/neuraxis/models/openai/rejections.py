@@ -1,0 +1,126 @@
+"""What a server says of a request it refused flows in, the part it means flows out.
+
+Servers of the OpenAI form agree on less than the form has, and which of it a model
+takes is known to nobody before it is asked: so a request that is refused is mended by
+what the refusal names. `tests/wire/models/refusals.yaml` has what servers really say.
+A server's words are cut before they are read here (`openai_wire.MOST_TEXT`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from neuraxis.later import pattern
+from neuraxis.models.openai.fallback import (
+    CARRIED,
+    EMPTY,
+    IDS,
+    NO_REASONING,
+    NO_SIGNATURE,
+    NULL,
+    OF_TOOLS,
+    ORDER,
+    SYSTEM,
+    Body,
+    without,
+)
+from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
+
+_NAMES = {
+    name: pattern(rf"\b{name}\b")
+    for name in ("stop", "temperature", "top_p", "seed", "stream_options")
+}
+_UNKNOWN = pattern(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
+    r"|not permitted|not allowed|cannot find field|forbidden",
+    re.IGNORECASE,
+)
+_MISSING = pattern(r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE)
+_IN_MESSAGES = {
+    # Mistral takes ids of nine letters and digits, OpenAI of at most 40 characters.
+    IDS: pattern(
+        r"tool.?call.?id was|tool_calls?\S*id\b.{0,40}(?:too long|maximum length)"
+        r"|too long.{0,80}tool_calls?\S*id",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    # Some servers take no null for the content of a message with tool calls.
+    NULL: pattern(
+        r"content\W{1,12}(?:value |input )?(?:must|should) be a (?:valid )?string"
+        r"|content.{0,20}(?:null|none)|(?:null|none)\S* .{0,30}content",
+        re.IGNORECASE,
+    ),
+    # Mistral, Anthropic and Bedrock take no message that says nothing.
+    EMPTY: pattern(
+        r"non-?empty|non-whitespace|either content or tool_calls"
+        r"|content or tool_calls must be set"
+        r"|content.{0,20}(?:cannot|must not) be empty",
+        re.IGNORECASE,
+    ),
+    # Gemma's template has no system role.
+    SYSTEM: pattern(
+        r"system role (?:is )?not supported|does not support 'system'"
+        r"|(?:system|developer) (?:message|instruction)s? (?:is |are )?not (?:sup|ena)",
+        re.IGNORECASE,
+    ),
+    # Mistral takes no user after a tool; templates of Mistral and Gemma no two users.
+    # Both happen: what stands behind the newest results, and a run that was cut off.
+    ORDER: pattern(
+        r"unexpected role|roles must alternate|expected roles?\b|after role",
+        re.IGNORECASE,
+    ),
+}
+# Google's proxies know fewer keywords of a schema than JSON Schema has.
+_KEYWORD = pattern(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
+_TOO_LONG = pattern(
+    r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
+    r"|maximum prompt length",
+    re.IGNORECASE,
+)
+_SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "required")
+"""Without these there is no tool."""
+
+
+def refused_part(body: Body, said: str, *, known: bool = False) -> str:
+    """The part of the body that a server refused; empty: it is something else.
+
+    `known`: the server took a request before, so what every request has is no suspect.
+    """
+    for part in _suspects(said):
+        # What changes nothing was not meant, and would be asked for ever.
+        if without(body, part) != body:
+            return part
+    # Some servers know no `stream_options` and do not say so: it is the first suspect.
+    unnamed = not known and "stream_options" in body and not is_about_size(said)
+    return "stream_options" if unnamed else ""
+
+
+def is_about_size(said: str) -> bool:
+    """Whether a refusal says that the prompt is too long: no other request helps."""
+    return bool(_TOO_LONG.search(said))
+
+
+def _suspects(said: str) -> Iterator[str]:
+    """The parts that the words may mean, the surest first."""
+    # Newer models of OpenAI and Azure want `max_completion_tokens` for `max_tokens`.
+    if "max_completion_tokens" in said:
+        yield "max_tokens"
+    keyword = _KEYWORD.search(said)
+    if keyword and keyword[1] not in _SCHEMA:
+        yield keyword[1] + OF_TOOLS
+    is_missing, is_unknown = _MISSING.search(said), _UNKNOWN.search(said)
+    # DeepSeek and Kimi want the field in turns of another model as well.
+    if is_missing and "reasoning_content" in said:
+        yield NO_REASONING
+    if is_missing and "thought_signature" in said:
+        yield NO_SIGNATURE
+    # Behind a gateway may be a server that refuses what the gateway itself gave:
+    # Mistral and Groq do.
+    if is_unknown and any(name in said for name in (*OF_MESSAGE, *OF_CALL)):
+        yield CARRIED
+    for part, words in _IN_MESSAGES.items():
+        if words.search(said):
+            yield part
+    for part, word in _NAMES.items():
+        if is_unknown and word.search(said):
+            yield part

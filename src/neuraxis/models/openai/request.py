@@ -1,0 +1,157 @@
+"""A prompt and the options flow in, the body of a request and its bytes flow out.
+
+The constant part of a prompt is written as JSON once: a thousand tools are half a
+megabyte, in every request of a session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from operator import is_ as _is
+from typing import cast
+
+from neuraxis.messages import Message, Prompt
+from neuraxis.models.openai.provider_state import put_back
+from neuraxis.models.openai.settings import Options
+from neuraxis.record import record
+from neuraxis.specs import Json
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """The part of a prompt that each request repeats, and what it is as JSON."""
+
+    messages: tuple[Message, ...]
+    native_tools: tuple[Mapping[str, Json], ...]
+    head: bytes
+    """The messages, with commas between."""
+    tools: bytes
+
+    def is_of(self, prompt: Prompt) -> bool:
+        """Whether this very part stands in the prompt."""
+        return (
+            self.native_tools is prompt.native_tools
+            and len(self.messages) == prompt.constant
+            and all(map(_is, self.messages, prompt.messages))
+        )
+
+
+def constant_of(prompt: Prompt) -> Constant:
+    """The constant part, written."""
+    native = bool(prompt.native_tools)
+    messages = tuple(prompt.messages[: prompt.constant])
+    return Constant(
+        messages=messages,
+        native_tools=prompt.native_tools,
+        head=b",".join([_json(_message(message, native)) for message in messages]),
+        tools=_json(prompt.native_tools),
+    )
+
+
+def request_body(
+    prompt: Prompt, name: str, options: Options, origin: str = ""
+) -> dict[str, Json]:
+    """The body of a request for one completion; `origin` is who is asked."""
+    native = bool(prompt.native_tools)
+    body: dict[str, Json] = {
+        "model": name,
+        "messages": [_message(said, native, origin) for said in prompt.messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if prompt.stop:
+        body["stop"] = list(prompt.stop)
+    if native:
+        body["tools"] = prompt.native_tools
+    for key in ("temperature", "top_p", "max_tokens", "seed"):
+        value = getattr(options, key)
+        if value is not None:
+            body[key] = value
+    body.update(options.extra)
+    return body
+
+
+def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json]:
+    told: dict[str, Json]
+    if native and message.role == "tool":
+        return {
+            "role": "tool",
+            "tool_call_id": message.tool_call_id or "",
+            "content": message.content,
+        }
+    if native and message.tool_calls:
+        told = {
+            "role": message.role,
+            "content": message.content or None,
+            "tool_calls": [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": _arguments(message, place),
+                    },
+                }
+                for place, call in enumerate(message.tool_calls)
+            ],
+        }
+        if message.carried:
+            put_back(told, message.carried, origin)
+        return told
+    # Without tools in the request a server refuses the role: the text is what counts.
+    role = "user" if message.role == "tool" else message.role
+    told = {"role": role, "content": message.content}
+    if native and message.carried:
+        put_back(told, message.carried, origin)
+    return told
+
+
+def _arguments(message: Message, place: int) -> str:
+    """The arguments of a tool call as they can be sent: always a JSON object.
+
+    A model may write others, or be cut off. Servers that read the arguments for their
+    template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.
+    """
+    written = message.tool_calls[place].arguments
+    try:
+        if isinstance(json.loads(written), dict):
+            return written
+    except (ValueError, RecursionError):
+        pass
+    sent: Json = {"unreadable": written} if written.strip() else {}
+    if len(message.calls) == len(message.tool_calls):
+        read: Json = message.calls[place].arguments  # what was meant, and run
+        sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
+    return json.dumps(sent, ensure_ascii=False)
+
+
+def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
+    """The body as UTF-8; half a surrogate pair, which has no UTF-8, becomes `?`.
+
+    `constant` stands in it, and need not be written again.
+    """
+    if constant is None:
+        return _json(body)
+    parts: list[bytes] = []  # joined once: each copy of a long text would be felt
+    mark = b"{"
+    for key, value in body.items():
+        parts += [mark, _json(key), b":"]
+        mark = b","
+        if key == "messages":
+            count = len(constant.messages)
+            head = [constant.head] if count else []
+            said = [*head, *[_json(message) for message in value[count:]]]
+            parts.append(b"[")
+            for index, message in enumerate(said):
+                parts += [b",", message] if index else [message]
+            parts.append(b"]")
+        else:
+            parts.append(constant.tools if key == "tools" else _json(value))
+    return b"".join([*parts, b"}"])
+
+
+def _json(value: Json) -> bytes:
+    # a tool's definition may be any mapping
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return text.encode("utf-8", "replace")

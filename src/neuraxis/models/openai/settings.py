@@ -1,0 +1,299 @@
+"""Settings flow in; the server's address, its key's name and the options come out.
+
+Who may say where a key is sent: the command line, the environment and the user's own
+settings file. A `neuraxis.toml` that lies in a workspace may come from anybody, so a
+server that it names gets no key, and it may not name the variable of a key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
+
+from neuraxis.errors import ConfigError, ModelUnavailable
+from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.later import dataclass
+from neuraxis.settings import FILE_NAME, Settings, user_dir
+from neuraxis.specs import Json
+
+DEFAULT_URL = "https://api.openai.com/v1"
+KEY_ENV = "OPENAI_API_KEY"
+URL_ENV = "OPENAI_BASE_URL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is asked of the server, and how long it is waited for (seconds).
+
+    `extra` is added to the request's body. A request is repeated at most `max_retries`
+    times and never later than `retry_seconds` after its start. A wait begins at
+    `backoff` and doubles each time up to `max_wait`; a longer one that the server
+    asks for is kept, if it ends in time.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    max_retries: int = 3
+    retry_seconds: float = 90.0
+    backoff: float = 0.5
+    max_wait: float = 30.0
+    connect_timeout: float = 10.0
+    first_byte_timeout: float = 180.0
+    """Until the first byte of the answer: a local model reads the whole prompt."""
+    stall_timeout: float = 60.0
+    """Between two portions of the stream; a comment line counts as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A server: its base URL, and the variable that holds its key (empty: none)."""
+
+    url: str
+    key_env: str = ""
+    keyless_because: str = ""
+    """Why no key is sent, for the sentence that follows a refusal."""
+
+    @property
+    def host(self) -> str:
+        """Host and port, as people name the server."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the server is on this machine."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+    def key_header(self, key: str) -> Mapping[str, str]:
+        """The header that a key is sent in.
+
+        Azure takes its keys in one of its own, and in the usual one tokens of Entra,
+        which begin as every JSON Web Token does (learn.microsoft.com/azure/ai-services/
+        openai/reference#authentication). Its newer paths take both as OpenAI does.
+        """
+        if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
+            return {"api-key": key}
+        return {"authorization": f"Bearer {key}"}
+
+    def key(self, environ: Mapping[str, str] | None = None) -> str:
+        """The key, read now; empty where none is set and none is needed.
+
+        Raises:
+            ModelUnavailable: the server needs a key and there is none, or it is no
+                text that can stand in a header.
+        """
+        if not self.key_env:
+            return ""
+        env = os.environ if environ is None else environ
+        key = env.get(self.key_env, "").strip()
+        if not key and _origin(self.url) == _origin(DEFAULT_URL):
+            raise ModelUnavailable(
+                f"No key for {self.host}: set the environment variable "
+                f"{self.key_env}, or choose another model, such as local: which "
+                "needs none."
+            )
+        if not all("!" <= char <= "~" for char in key):
+            raise ModelUnavailable(
+                f"The environment variable {self.key_env} holds characters that "
+                "cannot stand in a key."
+            )
+        return key
+
+
+_PROJECTS = (
+    "its address stands in a workspace's settings, which may not choose where a key is "
+    "sent; put openai.base_url in your own settings or in the environment"
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def base_url(url: str, where: str) -> str:
+    """A base URL in its one form: no `/` at the end, no fragment, `/v1` if no path.
+
+    Raises:
+        ConfigError: it is no URL of a server, or has a key in it.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise ConfigError(f"{where}: not a URL: {error}") from error
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{where}: expected a URL without a name or key in it. Put the key in an "
+            "environment variable and name that in openai.key_env."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise ConfigError(
+            f"{where}: expected a URL such as http://127.0.0.1:8080/v1, "
+            f"got {quote(url)}"
+        )
+    path = parts.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def chat_url(base: str) -> str:
+    """The address that is posted to; a query (Azure's `api-version`) is kept."""
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=parts.path + "/chat/completions"))
+
+
+def named_endpoint(name: str, settings: Settings) -> Endpoint:
+    """The server of `openai:NAME`."""
+    environ_url = os.environ.get(URL_ENV, "").strip()
+    for key in (f"models.{name}.base_url", "openai.base_url"):
+        if found := settings.get(key):
+            url = base_url(_string(found, key), key)
+            trusted = not settings.is_of_project(key)
+            break
+    else:
+        url = base_url(environ_url, URL_ENV) if environ_url else DEFAULT_URL
+        trusted = True
+    if not trusted:
+        return Endpoint(
+            url=url,
+            keyless_because=_PROJECTS,
+        )
+    key_env = _key_env(settings, f"models.{name}.key_env", "openai.key_env") or KEY_ENV
+    return Endpoint(url=url, key_env=key_env)
+
+
+def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
+    """The server of `http://HOST/v1#NAME`.
+
+    The general key goes there only if it is the server of `openai:` too.
+    """
+    base = base_url(url, "the model's URL")
+    if _is_projects_choice(base, settings):
+        own = named_endpoint(name, settings)
+        if own.key_env and _origin(own.url) == _origin(base):
+            return Endpoint(url=base, key_env=own.key_env)
+        return Endpoint(url=base, keyless_because=_PROJECTS)
+    if found := _key_env(settings, f"models.{name}.key_env"):
+        return Endpoint(url=base, key_env=found)
+    general = named_endpoint(name, settings)
+    if general.key_env and _origin(general.url) == _origin(base):
+        return Endpoint(url=base, key_env=general.key_env)
+    return Endpoint(
+        url=base,
+        keyless_because=f"none is set for {urlsplit(base).netloc}; name its variable "
+        f"in models.{name}.key_env",
+    )
+
+
+def _is_projects_choice(base: str, settings: Settings) -> bool:
+    """Whether a project's file names that server in its `model`."""
+    model = settings.get("model")
+    if not settings.is_of_project("model") or not isinstance(model, str):
+        return False
+    try:
+        return _origin(base_url(urldefrag(model)[0], "model")) == _origin(base)
+    except ConfigError:
+        return False
+
+
+def _key_env(settings: Settings, *keys: str) -> str:
+    for key in keys:
+        found = settings.get(key)
+        if not found:
+            continue
+        if settings.is_of_project(key):
+            raise ConfigError(
+                f"{settings.values[key].source}: {key}: a workspace's settings may not "
+                "name the variable whose value is sent to a server. Set it in "
+                f"{user_dir('config') / FILE_NAME} or in the environment."
+            )
+        return _string(found, key)
+    return ""
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    default = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname or "", parts.port or default
+
+
+def _string(value: Json, where: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: expected a text, got {quote(value)}")
+    return value
+
+
+def options_for(name: str, settings: Settings) -> Options:
+    """The options of `models.NAME.*`; values from the environment are texts.
+
+    Raises:
+        ConfigError: an unknown option, or a value of the wrong kind.
+    """
+    given: dict[str, Json] = {}
+    extra: dict[str, Json] = {}
+    for key, value in settings.section(f"models.{name}").items():
+        where = f"models.{name}.{key}"
+        if key in _READERS:
+            given[key] = _READERS[key](value, where)
+        elif key.startswith("extra."):
+            _put(extra, key.split(".")[1:], value)
+        elif key not in ("base_url", "key_env") and "." not in key:
+            # A dot: the option of another model, whose name goes on after this one.
+            known = (*_READERS, "base_url", "key_env", "extra")
+            hint = did_you_mean(nearest(key, known, 1))
+            raise ConfigError(
+                f"{where}: unknown option.{hint} Options are: "
+                f"{', '.join(_READERS)}, extra.*, base_url, key_env."
+            )
+    return Options(**given, extra=extra)
+
+
+def _number(value: Json, where: str) -> float:
+    try:
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            number = float(value)
+            if math.isfinite(number) and number >= 0:
+                return number
+    except ValueError:
+        pass
+    raise ConfigError(f"{where}: expected a number of at least 0, got {quote(value)}")
+
+
+def _integer(value: Json, where: str) -> int:
+    number = _number(value, where)
+    if number != int(number):
+        raise ConfigError(f"{where}: expected an integer, got {quote(value)}")
+    return int(number)
+
+
+def _put(tree: dict[str, Json], path: list[str], value: Json) -> None:
+    for part in path[:-1]:
+        tree = tree.setdefault(part, {})
+    tree[path[-1]] = value
+
+
+_READERS: Mapping[str, Callable[[Json, str], float]] = {
+    "temperature": _number,
+    "top_p": _number,
+    "max_tokens": _integer,
+    "seed": _integer,
+    "max_retries": _integer,
+    "retry_seconds": _number,
+    "backoff": _number,
+    "max_wait": _number,
+    "connect_timeout": _number,
+    "first_byte_timeout": _number,
+    "stall_timeout": _number,
+}

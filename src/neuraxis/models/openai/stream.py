@@ -1,0 +1,383 @@
+"""Frames of a server's answer flow in, chunks flow out: pure, no network.
+
+The reader of frames takes what servers of the OpenAI form really send: keys missing,
+keys added, a whole `message` where a `delta` should be. What it cannot take raises
+`ServerError`; nothing is made up, least of all a finish reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import (
+    Chunk,
+    FinishReason,
+    ToolCallDelta,
+    Usage,
+)
+from neuraxis.models.openai.provider_state import Carried
+from neuraxis.models.openai.sse import Event
+from neuraxis.models.openai.surrogates import Pairs
+from neuraxis.models.openai.tool_calls import CallPieces
+from neuraxis.specs import Json
+
+DONE = "[DONE]"
+MOST_TEXT = 300
+"""Characters of a server's own message that an error quotes."""
+_DEEPEST = 20
+"""Levels of an error's body that its sentence is looked for in."""
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "content_filter",
+    "sensitive": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+    "spii": "content_filter",
+}
+_FAILED = ("error", "abort", "insufficient_system_resource", "network_error")
+_NO_CALL = "malformed_function_call"
+"""Gemini, under this word or one that ends with it: the call that it wrote is none."""
+
+
+class ServerError(Exception):
+    """An error that the server put into its answer, or an answer that is none.
+
+    `again`: the same request may be answered.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, again: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.again = again or status is not None
+
+
+class Frames:
+    """Reads the frames of one answer in order; `finish` gives the last chunk.
+
+    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
+    it carries nothing.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_carried",
+        "_failed",
+        "_given",
+        "_note",
+        "_origin",
+        "_reasoning",
+        "_seen",
+        "_text",
+        "_went_on",
+        "done",
+        "ended",
+        "reason",
+        "usage",
+    )
+
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
+        self.done = False
+        """The server said that this is all."""
+        self.reason: FinishReason | None = None
+        self.ended = False
+        """Nothing more is expected: the last frame had a reason, or came behind one,
+        and brought nothing. Some servers give a reason with each piece of the answer.
+        """
+        self.usage: Usage | None = None
+        self._failed = ""
+        self._seen = False
+        self._given = False
+        self._went_on = False
+        self._note = ""
+        self._text = Pairs()
+        self._reasoning = Pairs()
+        self._calls = CallPieces()
+        self._carried = Carried()
+
+    def event(self, event: Event) -> list[Chunk]:
+        """The chunks of one event of the stream."""
+        text = event.text.strip()
+        if text == DONE:
+            self.done = True
+            return []
+        try:
+            frames: list[Json] = [json.loads(text)]
+        except (ValueError, RecursionError):
+            frames = _line_by_line(event)
+        chunks: list[Chunk] = []
+        for frame in frames:
+            if frame is DONE:
+                self.done = True
+            elif event.name == "error":
+                raise _server_error(frame)
+            elif isinstance(frame, dict):
+                chunk = self.frame(cast("dict[str, Json]", frame))
+                chunks.extend([chunk] if chunk else [])
+        return chunks
+
+    def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
+        """The chunk of one frame, or None where it holds nothing to say."""
+        if frame.get("error"):
+            raise _server_error(frame["error"])
+        kinds = frame.get("object"), frame.get("type")
+        if "error" in kinds or frame.get("error_code"):
+            raise _server_error(dict(frame))
+        self.usage = _usage(frame.get("usage")) or self.usage
+        choice = _first_choice(frame.get("choices"))
+        if choice is None:
+            self.ended = self.reason is not None
+            return None
+        self._seen = True
+        if choice.get("error"):  # OpenRouter: of one choice
+            raise _server_error(choice["error"])
+        delta: Json = choice.get("delta") or {}
+        if not delta and not self._given:
+            # Behind deltas a whole message says all of them once more.
+            delta = choice.get("message") or {}
+        if not isinstance(delta, dict):
+            raise ServerError("a frame of its answer has a delta that is no object")
+        earlier = self.reason
+        self._finish_reason(choice.get("finish_reason"))
+        native = choice.get("native_finish_reason")
+        if _is_failure(native):  # OpenRouter, where its own reason may be "stop"
+            self._finish_reason(native)
+        chunk = self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
+        self._given = self._given or (chunk is not None and bool(choice.get("delta")))
+        self._went_on = self._went_on or (chunk is not None and earlier is not None)
+        self.ended = chunk is None and self.reason is not None
+        return chunk
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """How long silence is waited for until it is the end; None: it is none.
+
+        A reason that came with a piece of the answer may not be the last one; after
+        one that was not, a broken stream is a broken answer.
+        """
+        if self.ended:
+            return after_end
+        return None if self.reason is None or self._went_on else stall
+
+    def _chunk(self, delta: Mapping[str, Json], plain: Json) -> Chunk | None:
+        text, thought = _content(delta.get("content") or plain)
+        if isinstance(delta.get("refusal"), str):
+            text += delta["refusal"]
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(reasoning, str):
+            thought += reasoning
+        text = self._text.join(text)
+        thought = self._reasoning.join(thought)
+        self._carried.message(delta)
+        calls = self._tool_calls(delta.get("tool_calls"))
+        if text or thought or calls:
+            return Chunk(text=text, reasoning=thought, tool_calls=calls)
+        return None
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """The last chunk. `whole`: the answer was one JSON document, read to its end.
+
+        Raises:
+            ServerError: the answer ended before it said that it was complete.
+        """
+        if self._failed:
+            raise ServerError(self._failed, again=True)
+        if not self._seen:
+            raise ServerError("its answer holds no completion")
+        if self.reason is None:
+            if not (self.done or whole):
+                raise ServerError("the stream broke off before the answer's end")
+            self._note = "no finish reason was given with the end of the answer"
+        carried, note = self._carried.finish(self._origin, self._calls.places)
+        return Chunk(
+            text=self._text.rest(),
+            reasoning=self._reasoning.rest(),
+            finish_reason=self.reason or "stop",
+            usage=self.usage,
+            note="; ".join(said for said in (self._note, note) if said),
+            carried=carried,
+        )
+
+    def _finish_reason(self, reason: Json) -> None:
+        if not isinstance(reason, str) or not reason:
+            return
+        word = reason.lower()
+        if word == "null":
+            return
+        if _is_failure(reason):
+            # Told by `finish`: what this frame says besides is still given out.
+            self._failed = f"it ended its answer with the reason {reason[:80]!r}"
+            self.done = True
+            return
+        if word not in _FINISH:
+            self._note = f"the finish reason {reason[:40]!r} is read as 'stop'"
+        self.reason = _FINISH.get(word, "stop")
+
+    def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
+        if not isinstance(pieces, list):
+            return ()
+        deltas: list[ToolCallDelta] = []
+        for piece in cast("list[Json]", pieces):
+            if not isinstance(piece, dict):
+                raise ServerError("a tool call in its answer is no object")
+            deltas.append(self._tool_call(cast("dict[str, Json]", piece)))
+        return tuple(deltas)
+
+    def _tool_call(self, piece: Mapping[str, Json]) -> ToolCallDelta:
+        function: Json = piece.get("function") or {}
+        if not isinstance(function, dict):
+            raise ServerError("a tool call in its answer names no function")
+        named = cast("dict[str, Json]", function)
+        delta = self._calls.add(piece, named)
+        self._carried.call(delta.index, piece)
+        return delta
+
+
+def _is_failure(reason: Json) -> bool:
+    word = reason.lower() if isinstance(reason, str) else ""
+    return word in _FAILED or word.endswith(_NO_CALL)
+
+
+def _line_by_line(event: Event) -> list[Json]:
+    """Servers that put no blank line between events: each line is one frame."""
+    frames: list[Json] = []
+    for line in event.data:
+        if line.strip() == DONE:
+            frames.append(DONE)
+            continue
+        try:
+            frames.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            if event.name == "error":
+                return [event.text]
+            if event.name not in ("", "message"):
+                return []  # an event of the server's own, such as a ping
+            raise ServerError("a frame of its answer is not JSON") from error
+    return frames
+
+
+def _first_choice(choices: Json) -> Mapping[str, Json] | None:
+    if not isinstance(choices, list):
+        return None
+    for choice in cast("list[Json]", choices):
+        if isinstance(choice, dict) and not cast("dict[str, Json]", choice).get(
+            "index"
+        ):
+            return cast("dict[str, Json]", choice)
+    return None
+
+
+def _content(content: Json) -> tuple[str, str]:
+    """Text and reasoning of a content: a text, or a list of parts."""
+    if isinstance(content, str):
+        return content, ""
+    text = thought = ""
+    if isinstance(content, list):
+        for part in cast("list[Json]", content):
+            if not isinstance(part, dict):
+                continue
+            fields = cast("dict[str, Json]", part)
+            if isinstance(fields.get("text"), str):
+                text += fields["text"]
+            elif "thinking" in fields:
+                inner, _ = _content(fields["thinking"])
+                thought += inner
+    return text, thought
+
+
+def _usage(usage: Json) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = cast("dict[str, Json]", usage)
+    details = counts.get("prompt_tokens_details")
+    cached = (
+        cast("dict[str, Json]", details).get("cached_tokens")
+        if isinstance(details, dict)
+        else None
+    )
+    found = Usage(
+        input_tokens=_count(counts.get("prompt_tokens")),
+        output_tokens=_count(counts.get("completion_tokens")),
+        cached_tokens=_count(cached),
+    )
+    return found if found != Usage() else None
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+# --- what a server says of its errors --------------------------------------------
+
+
+def _server_error(error: Json) -> ServerError:
+    status = None
+    if isinstance(error, dict):
+        fields = cast("dict[str, Json]", error)
+        inner = fields.get("error")
+        if isinstance(inner, dict):
+            fields = cast("dict[str, Json]", inner)
+        for key in ("code", "status", "status_code"):
+            code = fields.get(key)
+            if str(code).isdigit() and 400 <= int(str(code)) <= 599:
+                status = int(str(code))
+                break
+    said = error_message(error)
+    return ServerError(
+        f"it says: {said}" if said else "it reports an error", status=status
+    )
+
+
+def error_message(body: Json, depth: int = 0) -> str:
+    """The sentence in an error's body, short and on one line; empty: there is none."""
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(body, str):
+        return _one_line(body)
+    if isinstance(body, list):
+        items = [error_message(item, depth + 1) for item in cast("list[Json]", body)]
+        return _one_line("; ".join(item for item in items if item))
+    if isinstance(body, dict):
+        fields = cast("dict[str, Json]", body)
+        for key in ("error", "message", "detail", "msg", "errors"):
+            if said := error_message(fields.get(key), depth + 1):
+                place = _dotted(fields.get("loc"))  # FastAPI says there what is wrong
+                return _one_line(f"{place}: {said}") if place else said
+    return ""
+
+
+def _dotted(place: Json) -> str:
+    steps = cast("list[Json]", place) if isinstance(place, list) else [place]
+    return ".".join(str(step) for step in steps if isinstance(step, str | int))
+
+
+def body_message(raw: bytes, content_type: str) -> str:
+    """The sentence in the body of a refused request; a page of HTML has none."""
+    text = raw.decode("utf-8", "replace")
+    try:
+        return error_message(json.loads(text))
+    except (ValueError, RecursionError):
+        return "" if "html" in content_type or "<html" in text else _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    line = re.sub(r"[\s\x00-\x1f\x7f]+", " ", text).strip()
+    return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"

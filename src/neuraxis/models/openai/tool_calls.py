@@ -1,0 +1,131 @@
+"""Pieces of tool calls flow in as a server sends them, each with its place flows out.
+
+The form gives each call an index, and a name and an id to its first piece. Servers
+leave out any of them, or give all calls the same index.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+
+from neuraxis.messages import ToolCallDelta
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+
+class CallPieces:
+    """The calls of one answer while their pieces come in."""
+
+    __slots__ = ("_calls", "_last", "_places")
+
+    def __init__(self) -> None:
+        self._calls: dict[int, _CallSoFar] = {}
+        self._places: dict[int | str, int] = {}  # of an index, or of an id
+        self._last = -1
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the calls so far, in their order."""
+        return sorted(self._calls)
+
+    def add(
+        self, piece: Mapping[str, Json], function: Mapping[str, Json]
+    ) -> ToolCallDelta:
+        """The piece as one of the call that it belongs to."""
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        call_id = piece.get("id")
+        call_id = whole_pairs(call_id) if isinstance(call_id, str) else ""
+        name = function.get("name")
+        name = whole_pairs(name) if isinstance(name, str) and name else None
+        index = piece.get("index")
+        if type(index) is int:  # true is no place
+            place = self._of_index(index, call_id, name, arguments)
+        else:
+            place = self._without_index(call_id, name)
+        if place not in self._calls:
+            self._calls[place] = _CallSoFar(call_id, name)
+            # The id joins the call with its result: it must be there and be new.
+            call_id = call_id or f"call_{secrets.token_hex(6)}"
+        arguments = self._calls[place].add(arguments)
+        self._last = place
+        if call_id:
+            self._places[call_id] = place
+        return ToolCallDelta(
+            index=place,
+            id=call_id or None,
+            name=name,
+            arguments=whole_pairs(arguments),
+        )
+
+    def _of_index(
+        self, index: int, call_id: str, name: str | None, arguments: str
+    ) -> int:
+        """The place of a piece with an index: its own, unless another call has it.
+
+        A piece with a name begins another call where its id is another one, unless it
+        goes on with a call of that name (some servers make a new id for each piece), or
+        where the call is whole and more would spoil it.
+        """
+        place = self._places.setdefault(index, index)
+        so_far = self._calls.get(place)
+        if so_far is None or not name:
+            return place
+        if call_id and so_far.id:
+            differs = call_id != so_far.id
+            another = differs and (name != so_far.name or so_far.is_whole)
+        else:
+            more = bool(arguments.strip()) and not so_far.is_said_by(arguments)
+            another = more and so_far.is_whole
+        if another:
+            place = self._places.get(call_id, max(self._calls) + 1)
+            self._places[index] = place
+        return place
+
+    def _without_index(self, call_id: str, name: str | None) -> int:
+        """The place of a piece without index: a known id, a new call, or the last."""
+        if call_id in self._places:
+            return self._places[call_id]
+        if not self._calls:
+            return 0
+        return max(self._calls) + 1 if call_id or name else self._last
+
+
+class _CallSoFar:
+    """A call whose pieces come in; `id` is the one that the server gave, or empty."""
+
+    __slots__ = ("_pieces", "_size", "id", "name")
+
+    def __init__(self, call_id: str, name: str | None) -> None:
+        self.id = call_id
+        self.name = name
+        self._pieces: list[str] = []
+        self._size = 0
+
+    def add(self, arguments: str) -> str:
+        """The piece of the arguments; nothing where it says all of them once more."""
+        if self.is_said_by(arguments) and self.is_whole:
+            return ""
+        self._pieces.append(arguments)
+        self._size += len(arguments)
+        return arguments
+
+    def is_said_by(self, arguments: str) -> bool:
+        """Whether these are all the arguments so far."""
+        return len(arguments) == self._size and arguments == "".join(self._pieces)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are a whole JSON object."""
+        text = "".join(self._pieces).rstrip()
+        if not text.endswith("}"):  # asked for each piece where each has a name
+            return False
+        try:
+            return isinstance(json.loads(text), dict)
+        except (ValueError, RecursionError):
+            return False

@@ -1,0 +1,1 @@
+"""Parsers without side effects: JSON in prose, strict JSON, YAML with lines."""

@@ -1,0 +1,91 @@
+"""What is wrong with a piece of JSON text, and where: data for the other modules.
+
+Text and a position flow in; a `Fault` with a sentence for the model flows out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from neuraxis.call_errors import duplicate_key, malformed_reply, truncated_reply
+from neuraxis.formatting import path_text, quote
+from neuraxis.later import dataclass
+from neuraxis.messages import CallError, Path
+
+FaultCode = Literal["malformed", "truncated", "duplicate_key"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a text is not the JSON that was asked for."""
+
+    code: FaultCode
+    message: str
+    position: int
+    path: Path = ()
+    """Where in the value: the keys and indices that lead to the place."""
+    key: str = ""
+    reach: int = 0
+    """How far the text was looked at, where that is further than the fault."""
+
+
+class Broken(Exception):
+    """Carries a fault out of the reader; never leaves the JSON modules."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(fault.message)
+
+
+def place(text: str, position: int) -> str:
+    """`line 3, column 5`, and what stands there."""
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    found = text[position : position + 20]
+    what = quote(found) if found else "the end of the text"
+    return f"line {line}, column {column}, at {what}"
+
+
+def broken(
+    text: str, position: int, message: str, *, path: Iterable[str | int] = ()
+) -> Broken:
+    """The exception for a malformed text; `message` says what was expected."""
+    return Broken(
+        Fault(
+            code="malformed",
+            message=f"{place(text, position)}: {message}",
+            position=position,
+            path=tuple(path),
+        )
+    )
+
+
+def cut_off(text: str, message: str, *, path: Iterable[str | int] = ()) -> Broken:
+    """The exception for a text that ends too early."""
+    return Broken(
+        Fault(
+            code="truncated",
+            message=f"the text ends {message}",
+            position=len(text),
+            path=tuple(path),
+        )
+    )
+
+
+def call_error(fault: Fault) -> CallError:
+    """The fault as the model is told it."""
+    match fault.code:
+        case "truncated":
+            return truncated_reply(f"{fault.message[0].upper()}{fault.message[1:]}.")
+        case "duplicate_key":
+            return duplicate_key(fault.key, path_text(fault.path))
+        case "malformed":
+            return malformed_reply(f"{fault.message}.", path_text(fault.path))
+
+
+def end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Where the match at `position` ends; `position` where there is none."""
+    match = pattern.match(text, position)
+    return match.end() if match else position

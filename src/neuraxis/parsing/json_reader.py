@@ -1,0 +1,321 @@
+r"""Read one JSON value from a place in a text, and say exactly what is wrong with it.
+
+A text and a position flow in; the value and the place behind it flow out, or
+`Broken`. Strict reading takes JSON and nothing else. Lenient reading also takes what
+models write when no meaning is guessed, and notes each leniency. The time is linear
+in the length of the text: nothing is read twice but for a bounded look ahead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from math import isfinite
+
+from neuraxis.later import dataclass, pattern
+from neuraxis.messages import Path
+from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
+from neuraxis.parsing.json_strings import (
+    CLOSING,
+    UNESCAPED_QUOTES,
+    key_follows,
+    read_string,
+    whole,
+)
+from neuraxis.specs import Json
+
+DEPTH = 200
+"""Objects and lists inside each other, at most (rule D6)."""
+QUICK_DEPTH = 8
+"""Down to here a part is first given to the standard library's reader."""
+
+_SPACE = pattern(r"[ \t\n\r]*")
+_LOOSE_SPACE = pattern(r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*")
+_ENDS_IN_COMMENT = pattern(r"(?://|#)[^\n]*\Z")
+_NUMBER = pattern(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER_CUT = pattern(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
+_WORD = pattern(r"[\w$.+-]+")
+_BARE_KEY = pattern(r"[A-Za-z_$][\w$-]*")
+_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
+_LOOSE_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
+_ALL_WORDS = (*_WORDS, *_LOOSE_WORDS)
+
+_decode = json.JSONDecoder().raw_decode
+
+Quick = Callable[[str, int], tuple[Json, int]]
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or list that was begun and not closed."""
+
+    bracket: str
+    container: dict[str, Json] | list[Json]
+    key: str = ""
+
+    def put(self, value: Json) -> None:
+        if isinstance(self.container, dict):
+            self.container[self.key] = value
+        else:
+            self.container.append(value)
+
+    @property
+    def closer(self) -> str:
+        return "}" if self.bracket == "{" else "]"
+
+
+class Reader:
+    """Reads one value; afterwards `notes` and `completed` say how it was read.
+
+    Args:
+        text: the whole text.
+        lenient: take what models write, too.
+        whole: nobody cut the text off, so closing brackets missing at its end may
+            be added.
+        quick: reads a value of flawless JSON, or raises ValueError.
+    """
+
+    def __init__(
+        self, text: str, *, lenient: bool, whole: bool, quick: Quick | None
+    ) -> None:
+        self.text = text
+        self.lenient = lenient
+        self.whole = whole
+        self.quick = quick
+        self.notes: dict[str, None] = {}
+        self.completed = False
+        self.reach = 0
+        self._stack: list[_Open] = []
+        self._comment_at_end = False
+
+    def read(self, start: int) -> tuple[Json, int]:
+        """The value that begins at `start`, and the place behind it."""
+        stack = self._stack = []
+        position = start
+        while True:
+            position = self._space(position)
+            value, position, opened = self._begin(position)
+            if opened:
+                continue
+            while stack:
+                stack[-1].put(value)
+                position, more = self._after(position)
+                if more:
+                    break
+                value = stack.pop().container
+            else:
+                return value, position
+            if stack[-1].bracket == "{":
+                position = self._key(position)
+
+    def _begin(self, position: int) -> tuple[Json, int, bool]:
+        """A whole scalar or container, or the opening of one (third item true)."""
+        char = self.text[position : position + 1]
+        if char == "" or char not in "{[":
+            value, position = self._scalar(position)
+            return value, position, False
+        if self.quick is not None and len(self._stack) < QUICK_DEPTH:
+            try:
+                value, end = self.quick(self.text, position)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                return value, end, False
+        if len(self._stack) >= DEPTH:
+            raise broken(
+                self.text,
+                position,
+                f"more than {DEPTH} objects and lists inside each other",
+            )
+        begun = _Open(char, {} if char == "{" else [])
+        position = self._space(position + 1)
+        if self.text.startswith(begun.closer, position):
+            return begun.container, position + 1, False
+        self._stack.append(begun)
+        if char == "{":
+            position = self._key(position)
+        return None, position, True
+
+    def _after(self, position: int) -> tuple[int, bool]:
+        """What follows a member or element; true: another one begins there."""
+        text, top = self.text, self._stack[-1]
+        position = self._space(position)
+        char = text[position : position + 1]
+        if char == top.closer:
+            return position + 1, False
+        if char == ",":
+            following = self._space(position + 1)
+            if following >= len(text):
+                raise self._cut("after a comma")
+            if text[following] == top.closer:
+                if not self.lenient:
+                    raise self._broken(following, "no comma before a closing bracket")
+                self._note("a comma before a closing bracket")
+                return following + 1, False
+            return following, True
+        if not char:
+            return self._complete(position), False
+        if self.lenient and self._comma_missing(top, position):
+            self._note("a missing comma")
+            return position, True
+        raise self._broken(position, f'expected "," or "{top.closer}"')
+
+    def _comma_missing(self, top: _Open, position: int) -> bool:
+        if isinstance(top.container, dict):
+            return key_follows(self.text, position)
+        # Between two objects or two lists; two bare numbers may be one number.
+        return self.text[position] in "{[" and isinstance(
+            top.container[-1], dict | list
+        )
+
+    def _complete(self, position: int) -> int:
+        if not (self.lenient and self.whole) or self._comment_at_end:
+            raise self._cut("before its closing brackets")
+        self.completed = True
+        self._note("completed: closing brackets that were missing at the end")
+        return position
+
+    def _key(self, position: int) -> int:
+        """Read a member's key and colon."""
+        text, top = self.text, self._stack[-1]
+        char = text[position : position + 1]
+        if char == '"' or (self.lenient and char in CLOSING and char):
+            key, position = self._string(position, is_key=True)
+        elif not char:
+            raise self._cut("before a key")
+        elif self.lenient and (bare := _BARE_KEY.match(text, position)) is not None:
+            key, position = bare[0], bare.end()
+            self._note("keys without quotes")
+        else:
+            raise self._broken(position, "expected a key in double quotes")
+        assert isinstance(top.container, dict)
+        if key in top.container:
+            raise Broken(
+                Fault(
+                    code="duplicate_key",
+                    message=f"the key {key!r} stands twice in one object",
+                    position=position,
+                    path=self.path()[:-1],
+                    key=key,
+                )
+            )
+        top.key = key
+        position = self._space(position)
+        if position >= len(text):
+            raise self._cut("after a key")
+        if text[position] != ":":
+            raise self._broken(position, 'expected ":" after the key')
+        return position + 1
+
+    def _scalar(self, position: int) -> tuple[Json, int]:
+        text = self.text
+        char = text[position : position + 1]
+        if char == '"' or (self.lenient and char in CLOSING and char):
+            return self._string(position, is_key=False)
+        if not char:
+            raise self._cut("where a value was expected")
+        number = _NUMBER.match(text, position)
+        if number is not None and number.end() < len(text):
+            ahead = text[number.end()]
+            if ahead.isalnum() or ahead in "_.+-$":
+                if _NUMBER_CUT.match(text, position):
+                    raise self._cut("inside a number")
+                raise self._broken(position, "expected a number as JSON writes it")
+        if number is not None:
+            return self._number(number, position)
+        word = _WORD.match(text, position)
+        if text.endswith("-") and position == len(text) - 1:
+            raise self._cut("inside a number")
+        if word is not None:
+            return self._word(word[0], position, word.end())
+        raise self._broken(position, "expected a value")
+
+    def _number(self, match: re.Match[str], position: int) -> tuple[Json, int]:
+        end = match.end()
+        if end == len(self.text) and self._stack:
+            raise self._cut("inside a number")
+        if match[1] is None and match[2] is None:
+            try:
+                return int(match[0]), end
+            except ValueError:  # more digits than Python will turn into an int
+                raise self._broken(position, "a number has too many digits") from None
+        value = float(match[0])
+        if not isfinite(value):
+            raise self._broken(position, "a number is too large")
+        return value, end
+
+    def _word(self, word: str, position: int, end: int) -> tuple[Json, int]:
+        if word in _WORDS:
+            return _WORDS[word], end
+        if self.lenient and word in _LOOSE_WORDS:
+            self._note("True, False or None of Python")
+            return _LOOSE_WORDS[word], end
+        if end == len(self.text) and any(
+            known.startswith(word) for known in _ALL_WORDS
+        ):
+            raise self._cut("inside a word")
+        raise self._broken(position, "expected a value; a text stands in double quotes")
+
+    def _string(self, position: int, *, is_key: bool) -> tuple[str, int]:
+        if self.lenient:
+            return read_string(
+                self.text,
+                position,
+                open_brackets=[item.bracket for item in self._stack],
+                is_key=is_key,
+                note=self._note,
+            )
+        return self._strict_string(position)
+
+    def _strict_string(self, position: int) -> tuple[str, int]:
+        try:
+            value, end = _decode(self.text, position)
+        except json.JSONDecodeError as error:
+            if error.msg.startswith("Unterminated"):
+                raise self._cut(
+                    f"inside the string that begins at {position}"
+                ) from None
+            raise self._broken(
+                error.pos, "a string holds what JSON does not allow there"
+            ) from None
+        return whole(self.text, position, value), end
+
+    def _space(self, position: int) -> int:
+        text = self.text
+        end = end_of(_SPACE, text, position)
+        if not self.lenient or end >= len(text):
+            return end
+        char = text[end]
+        if char.isascii() and char not in "/#\v\f":
+            return end
+        loose = end_of(_LOOSE_SPACE, text, end)
+        if text.startswith("/*", loose):
+            self.reach = len(text)  # the end of a comment was looked for in vain
+        if loose > end:
+            skipped = text[end:loose]
+            self._note(
+                "comments" if "/" in skipped or "#" in skipped else "unusual spaces"
+            )
+            if loose == len(text) and _ENDS_IN_COMMENT.search(skipped):
+                self._comment_at_end = True
+        return loose
+
+    def path(self) -> Path:
+        """The keys and indices that lead to where the reader stands."""
+        return tuple(
+            item.key if isinstance(item.container, dict) else len(item.container)
+            for item in self._stack
+        )
+
+    def _note(self, what: str) -> None:
+        if what == UNESCAPED_QUOTES and not self.whole:
+            # What follows could show that the string goes on.
+            raise self._cut("behind quotes that may or may not end a string")
+        self.notes[what] = None
+
+    def _broken(self, position: int, message: str) -> Broken:
+        return broken(self.text, position, message, path=self.path())
+
+    def _cut(self, where: str) -> Broken:
+        return cut_off(self.text, where, path=self.path())

@@ -1,0 +1,394 @@
+r"""Find and read the JSON in what a model wrote: text in, values with their places out.
+
+`loads` is strict: the whole text is one JSON value. `pieces` and `find` are lenient:
+JSON among prose, fences and thoughts, written as models write it. Flawless JSON is
+never changed by either. A broken value is reported and never searched for smaller
+ones, and nothing here raises on what a model wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf
+from typing import Any, Literal, cast
+
+from neuraxis.later import dataclass
+from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
+from neuraxis.parsing.json_reader import DEPTH, Reader
+from neuraxis.specs import Json
+
+LONGEST = 4_000_000
+"""Characters of a text that is read at all (rule D6)."""
+
+MOST_WASTED = 20_000
+"""Characters that are looked at in vain, beside 4 times the text, until what looks
+like JSON is no longer read: else a hostile text costs the square of its length."""
+
+LONGEST_FENCE = 100
+"""Characters of a fence with its word; time would be lost looking for longer ones."""
+
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_LEADING_SPACE = re.compile(r"[ \t\n\r]*")
+
+# What can begin an object or list; prose such as `{name}` or `[see below]` cannot.
+_BEGINS = re.compile(
+    r"\{\s*(?:[\"'“‘}]|[A-Za-z_$][\w$-]*\s*:|//|/\*|\#)"
+    r"|\[\s*(?:[{\[\]\"'“‘\d-]|//|/\*|\#|(?:true|false|null|True|False|None)\b)"
+)
+_TOKEN = r"<(?P<think>think(?:ing)?)>|</think(?:ing)?>|[{\[]"
+_PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
+_BRACKET = re.compile(r"[\[\]{}]")
+# A string that is not closed is matched too: looking for its end at each of the
+# quotes behind it would take time that grows with the square of the text.
+_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+(?P<closed>"?)|[\[\]{}]')
+_CALL_TAG = r"[\w-]{0,20}(?:tool|function)_?calls?"
+_FENCE_BEFORE = re.compile(
+    rf"(?:(?<!`)```++[\w-]*+|<{_CALL_TAG}>)\s*+\Z", re.IGNORECASE
+)
+_FENCE_AFTER = re.compile(rf"\s*(?:```+(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
+_GOES_ON = re.compile(r"\s*+(?:,\s*+)?\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
+_MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\s*\Z")
+_STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A JSON value and where it stood. `completed`: closing brackets were added."""
+
+    value: Json
+    start: int
+    end: int
+    notes: tuple[str, ...] = ()
+    completed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One stretch of a model's text, in order and without gaps.
+
+    `marker` is the name of the group of `markers` that matched; `broken` looks like
+    JSON but is not.
+    """
+
+    kind: Literal["text", "thought", "value", "broken", "marker"]
+    start: int
+    end: int
+    value: Value | None = None
+    fault: Fault | None = None
+    marker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Every JSON value of a text, or the first fault."""
+
+    values: tuple[Value, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    fault: Fault | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError
+    return made
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (inf, -inf):
+        raise ValueError
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(name)
+
+
+read_quickly = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
+).raw_decode
+
+
+def _fraction(digits: str) -> float:
+    value = float(digits)
+    if value.is_integer() or value - value != 0.0:
+        raise ValueError  # 3.0 may be meant as 3; 1e999 is no number
+    return value
+
+
+_plainly = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_fraction, parse_constant=_no_constant
+)
+read_plainly: Callable[[str, int], tuple[Any, int]] = cast("Any", _plainly).scan_once
+"""As `read_quickly`, for text without whole numbers that are written as fractions."""
+
+
+def loads(text: str) -> Value | Fault:
+    """The one JSON value that `text` is: exactly JSON, each key once, no NaN."""
+    start = end_of(_LEADING_SPACE, text, 0)
+    read = read_at(text, start, lenient=False)
+    if isinstance(read, Fault):
+        return read
+    rest = end_of(_LEADING_SPACE, text, read.end)
+    if rest < len(text):
+        return broken(text, rest, "expected nothing more after the JSON value").fault
+    return read
+
+
+def read_at(
+    text: str, start: int, *, lenient: bool = True, whole: bool = True
+) -> Value | Fault:
+    """The JSON value that begins at `start`.
+
+    Args:
+        text: all of it, so that faults can name the line.
+        start: where the value begins.
+        lenient: take what models write, too.
+        whole: the model ended the text itself; else nothing is completed.
+    """
+    unfit = _unfit(text)
+    return unfit or _read(text, start, _is_shallow(text), lenient, whole)
+
+
+def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
+    """The value at `start` and its end, or None: read it the long way."""
+    plain = (
+        text.isascii()
+        and len(text) <= LONGEST
+        and "\\u" not in text
+        and text.count("{") + text.count("[") <= DEPTH
+    )
+    if not plain and (_unfit(text) is not None or not _is_shallow(text)):
+        return None
+    try:
+        return read_quickly(text, start)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read(
+    text: str, start: int, shallow: bool, lenient: bool, whole: bool
+) -> Value | Fault:
+    if shallow:
+        try:
+            value, end = read_quickly(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return Value(value=value, start=start, end=end)
+    reader = Reader(
+        text, lenient=lenient, whole=whole, quick=read_quickly if shallow else None
+    )
+    try:
+        value, end = reader.read(start)
+    except Broken as error:
+        reach = max(error.fault.reach, reader.reach)
+        return replace(error.fault, reach=reach) if reach else error.fault
+    return Value(
+        value=value,
+        start=start,
+        end=end,
+        notes=tuple(reader.notes),
+        completed=reader.completed,
+    )
+
+
+def _unfit(text: str) -> Fault | None:
+    if len(text) > LONGEST:
+        message = f"the text is longer than {LONGEST} characters"
+        return Fault(code="malformed", message=message, position=LONGEST)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            return broken(text, error.start, "half of a character stands here").fault
+    return None
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether the standard library may read it: no deep nesting, no half characters.
+
+    Its reader recurses, and it takes an escaped lone surrogate that nothing can store.
+    """
+    if "\\u" in text and _HALF_ESCAPE.search(text):
+        return False
+    if text.count("{") + text.count("[") <= DEPTH:
+        return True
+    # Peel the innermost brackets off: what is gone after few rounds was not deep.
+    brackets = text.encode().translate(None, _NOT_BRACKETS)
+    for _ in range(DEPTH // 8):
+        brackets, before = brackets.replace(b"{}", b"").replace(b"[]", b""), brackets
+        if len(brackets) <= DEPTH:
+            return True
+        if len(brackets) == len(before):
+            return False
+    return False
+
+
+def markers_pattern(pattern: str) -> re.Pattern[str]:
+    """What `pieces` takes as `markers`; each alternative is a named group."""
+    return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
+
+
+def pieces(
+    text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
+) -> list[Piece]:
+    """Cut a model's text into values, thoughts, markers and the text between.
+
+    Args:
+        text: what the model wrote.
+        whole: the model ended it itself; else nothing is completed.
+        markers: words of the dialect's frame, from `markers_pattern`.
+    """
+    unfit = _unfit(text)
+    if unfit is not None:
+        return [Piece(kind="broken", start=0, end=len(text), fault=unfit)]
+    shallow = _is_shallow(text)
+    tokens = markers or _PLAIN_TOKEN
+    found: list[Piece] = []
+    cursor = position = wasted = 0
+    while (match := tokens.search(text, position)) is not None:
+        start, end = match.span()
+        if match[0] in "{[":
+            if not _BEGINS.match(text, start):
+                position = end
+                continue
+            if wasted > MOST_WASTED + 4 * len(text):
+                end = _next_frame(text, end, tokens)
+                message = "too much before this looks like JSON and is none"
+                fault = Fault(code="malformed", message=message, position=start)
+                found.append(Piece(kind="broken", start=cursor, end=end, fault=fault))
+                cursor = position = end
+                continue
+            if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
+                # What begins here is a member of an object that lost its bracket.
+                fault = broken(text, start, "the object around this is not opened")
+                end = _rough_end(text, start)
+                piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
+                found.append(piece)
+                cursor = position = end
+                wasted += end // 64
+                continue
+            piece = _value_piece(text, start, shallow, whole)
+            if piece.fault is not None:
+                # What was read in vain, and the lines that were counted for it.
+                wasted += max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
+            elif piece.value is not None and piece.value.notes:
+                wasted += piece.end // 64 + 16
+        elif match["think"]:
+            piece = _thought(text, start, end)
+        elif match[0].startswith("</"):
+            # The chat template opened the thought, so all before this is one.
+            found, cursor = [], end
+            piece = Piece(kind="thought", start=0, end=end)
+        else:
+            name = match.lastgroup or ""
+            piece = Piece(kind="marker", start=start, end=end, marker=name)
+        if cursor < start:
+            found.append(Piece(kind="text", start=cursor, end=start))
+        found.append(piece)
+        cursor = position = piece.end
+    if cursor < len(text):
+        found.append(Piece(kind="text", start=cursor, end=len(text)))
+    return found
+
+
+def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
+    """Where the next marker or thought is, or the end of the text."""
+    while (match := tokens.search(text, position)) is not None:
+        if match[0] not in "{[":
+            return match.start()
+        position = match.end()
+    return len(text)
+
+
+def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
+    read = _read(text, start, shallow, True, whole)
+    if isinstance(read, Value):
+        if not _GOES_ON.match(text, read.end):
+            return Piece(kind="value", start=start, end=read.end, value=read)
+        # `{"a": 1}, "b": 2}`: half of the members must not look like all of them.
+        message = "a member follows a closing bracket"
+        read = broken(text, read.end, message).fault
+    end = max(_rough_end(text, start), min(read.position, len(text)), start + 1)
+    return Piece(kind="broken", start=start, end=end, fault=read)
+
+
+def _rough_end(text: str, start: int) -> int:
+    """Where the brackets that open at `start` are balanced, or the end of the text."""
+    depth = 0
+    for match in _brackets(text, start):
+        if match[0] in "{[":
+            depth += 1
+        else:
+            depth -= 1
+            if depth <= 0:
+                return match.end()
+    return len(text)
+
+
+def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
+    """The brackets outside of strings, and those in strings that nobody closed."""
+    for match in _BRACKET_OR_STRING.finditer(text, start):
+        if match["closed"] is None:
+            yield match
+        elif not match["closed"]:
+            yield from _BRACKET.finditer(text, match.start(), match.end())
+
+
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+
+
+def _thought(text: str, start: int, inside: int) -> Piece:
+    end = _THOUGHT_END.search(text, inside)
+    return Piece(kind="thought", start=start, end=end.end() if end else len(text))
+
+
+def thought_text(text: str) -> str:
+    """The inside of a thought's piece."""
+    return re.sub(r"</?think(?:ing)?>", "", text, flags=re.IGNORECASE).strip()
+
+
+def strip_fence_before(text: str) -> str:
+    """The text without the fence or tag that opens a block right behind it."""
+    end = len(text)
+    while True:
+        stop = end
+        while stop and text[stop - 1].isspace():
+            stop -= 1
+        match = _FENCE_BEFORE.search(text, max(0, stop - LONGEST_FENCE), stop)
+        if match is None:
+            return text[:end]
+        end = match.start()
+
+
+def strip_fence_after(text: str) -> str:
+    """The text without stray brackets and what closes the block right before it."""
+    at = end_of(_STRAY_CLOSERS, text, 0)
+    while (match := _FENCE_AFTER.match(text, at)) is not None:
+        at = match.end()
+    return text[at:]
+
+
+def find(text: str, *, whole: bool = True) -> Found:
+    """All JSON values among the prose of `text`; the first fault ends the search."""
+    values: list[Value] = []
+    thoughts: list[str] = []
+    notes: dict[str, None] = {}
+    for piece in pieces(text, whole=whole):
+        if piece.kind == "thought":
+            thoughts.append(thought_text(text[piece.start : piece.end]))
+        elif piece.fault is not None:
+            return Found(thoughts=tuple(thoughts), fault=piece.fault)
+        elif piece.value is not None:
+            values.append(piece.value)
+            notes.update(dict.fromkeys(piece.value.notes))
+        elif text[piece.start : piece.end].strip():
+            notes["text around the JSON"] = None
+    return Found(values=tuple(values), thoughts=tuple(thoughts), notes=tuple(notes))

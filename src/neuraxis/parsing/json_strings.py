@@ -1,0 +1,274 @@
+"""Read one string of JSON text as models write it: a text and a place in, a str out.
+
+A valid JSON string is read as JSON says. Beyond that, a quote inside the string
+that nobody escaped is kept only where no other reading is possible; in doubt the
+text is refused, since a string that ends at the wrong place changes the call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from neuraxis.later import pattern
+from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
+
+UNESCAPED_QUOTES = "unescaped quotes inside a string"
+CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+"""Opening quote -> the quote that ends the string."""
+
+_PLAIN = {quote: pattern(rf"[^{quote}\\]*") for quote in CLOSING.values()}
+_CONTROL = pattern(r"[\x00-\x1f]")
+_ESCAPES = pattern(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
+_HALF = pattern(r"[\ud800-\udfff]")
+_SPACE = pattern(r"[\s\ufeff\u200b]*")
+_COLON = pattern(r"\s*:")
+_COMMA_BEFORE = pattern(r",\s*\Z")
+_COMMA_OR_COLON = pattern(r"\s*[,:]")
+_CLOSERS = pattern(r"[\s\]}]*")
+# A comment after a string counts as one only if it holds no quotes; else the
+# "comment" may be the rest of the string.
+_COMMENT = pattern(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
+_QUOTED = (
+    r"(?:\"(?:[^\"\\\n]|\\.){0,300}\"|'(?:[^'\\\n]|\\.){0,300}'"
+    r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’"
+)
+_QUOTED_KEY = pattern(_QUOTED + r")\s*:")
+_KEY = pattern(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
+_LONG_KEY = pattern(r'"(?:[^"\\\n]|\\.){301}')
+_VALUE = pattern(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
+# `, name: ` right before a quote: the string before it was not closed.
+_BARE_MEMBER = pattern(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
+_WORD_END = " \t\n,.;:!?)}]"
+
+_decode = json.JSONDecoder().raw_decode
+
+
+def key_follows(text: str, position: int) -> bool:
+    """Whether a member with a quoted key begins at `position`: a comma is missing."""
+    return _QUOTED_KEY.match(text, position) is not None
+
+
+def read_string(
+    text: str,
+    start: int,
+    *,
+    open_brackets: Sequence[str],
+    is_key: bool,
+    note: Callable[[str], None],
+) -> tuple[str, int]:
+    """The string whose opening quote stands at `start`, and the place behind it."""
+    quote = text[start]
+    close = CLOSING[quote]
+    if quote == '"':
+        try:
+            value, end = _decode(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if _may_end(text, end, close, open_brackets, is_key):
+                return whole(text, start, value), end
+    else:
+        note("quotes other than double quotes" if quote == "'" else "smart quotes")
+    quotes_inside: list[int] = []
+    try:
+        return _read_loose(
+            text, start, close, open_brackets, is_key, note, quotes_inside
+        )
+    except Broken as error:
+        reach = max([error.fault.reach, *quotes_inside[-1:]])
+        raise Broken(replace(error.fault, reach=reach)) from None
+
+
+def _read_loose(
+    text: str,
+    start: int,
+    close: str,
+    open_brackets: Sequence[str],
+    is_key: bool,
+    note: Callable[[str], None],
+    quotes_inside: list[int],
+) -> tuple[str, int]:
+    parts: list[str] = []
+    plain = _PLAIN[close]
+    cursor = start + 1
+    while True:
+        end = end_of(plain, text, cursor)
+        chunk = text[cursor:end]
+        if _CONTROL.search(chunk):
+            note("line breaks or tabs inside a string")
+        parts.append(chunk)
+        cursor = end
+        if cursor >= len(text):
+            raise cut_off(text, f"inside the string that begins at {start}")
+        if text[cursor] == "\\":
+            piece, cursor = _escape(text, cursor, close, note)
+            parts.append(piece)
+        elif _may_end(
+            text, cursor + 1, close, open_brackets, is_key, quotes=len(quotes_inside)
+        ):
+            _refuse_if_ambiguous(text, start, cursor, quotes_inside)
+            if quotes_inside:
+                note(UNESCAPED_QUOTES)
+            if is_key and close != '"' and '"' in text[start:cursor]:
+                raise broken(text, start, "expected a key in double quotes")
+            return whole(text, start, "".join(parts)), cursor + 1
+        else:
+            _refuse_quote(text, cursor, close, open_brackets, is_key)
+            quotes_inside.append(cursor)
+            parts.append(close)
+            cursor += 1
+
+
+def _escape(
+    text: str, cursor: int, close: str, note: Callable[[str], None]
+) -> tuple[str, int]:
+    """A run of escapes; what JSON does not know stays as it is written."""
+    match = _ESCAPES.match(text, cursor)
+    if match is None:
+        following = text[cursor + 1 : cursor + 2]
+        if not following:
+            raise cut_off(text, "inside an escape")
+        if following in (close, "'"):
+            note("an escaped single quote")
+            return following, cursor + 2
+        note("a backslash that begins no JSON escape")
+        return "\\", cursor + 1
+    # All of a run at once: two halves of one character belong together.
+    return json.loads(f'"{match[0]}"'), match.end()
+
+
+def _may_end(
+    text: str,
+    position: int,
+    close: str,
+    open_brackets: Sequence[str],
+    is_key: bool,
+    quotes: int = 0,
+) -> bool:
+    """Whether what stands at `position` can follow a string that ended there."""
+    if is_key:
+        return _COLON.match(text, position) is not None
+    position = _skip(text, position)
+    depth = len(open_brackets)
+    while depth and text[position : position + 1] == _closer(open_brackets[depth - 1]):
+        depth -= 1
+        position = _skip(text, position + 1)
+    if depth == 0:
+        # The whole value ends here: what follows may be prose, but no more string.
+        position = end_of(_CLOSERS, text, position)
+        following = text[position : position + 1]
+        if following == ",":
+            position = _skip(text, position + 1)
+            return text[position : position + 1] in "{["
+        return following not in (*CLOSING.values(), "“", ":") or not following
+    following = text[position : position + 1]
+    if not following:
+        if quotes or close != '"':
+            # `"a", "b` that was cut is no string with quotes in it, and `'it` may
+            # have been the beginning of `'it's`.
+            raise cut_off(text, "behind quotes that may or may not end a string")
+        return True
+    in_object = open_brackets[depth - 1] == "{"
+    if following == ",":
+        position = _skip(text, position + 1)
+        following = text[position : position + 1]
+        if not following or following in "}]":
+            return True
+        if in_object and quotes:
+            return _QUOTED_KEY.match(text, position) is not None
+        if in_object:
+            return (
+                _KEY.match(text, position) is not None
+                or _LONG_KEY.match(text, position) is not None
+            )
+        if quotes:
+            raise broken(
+                text,
+                position,
+                "quotes inside a string of a list are not escaped, and it is not "
+                'clear where it ends; write \\" for a quote inside a string',
+            )
+        return _VALUE.match(text, position) is not None
+    return in_object and not quotes and key_follows(text, position)
+
+
+def _skip(text: str, position: int) -> int:
+    while True:
+        position = end_of(_SPACE, text, position)
+        comment = _COMMENT.match(text, position)
+        if comment is None:
+            return position
+        position = comment.end()
+
+
+def _closer(bracket: str) -> str:
+    return "}" if bracket == "{" else "]"
+
+
+def _refuse_quote(
+    text: str, cursor: int, close: str, open_brackets: Sequence[str], is_key: bool
+) -> None:
+    """Raise where the quote at `cursor` can be neither an end nor a plain quote."""
+    if is_key:
+        raise broken(text, cursor + 1, 'expected ":" after the key')
+    in_list = bool(open_brackets) and open_brackets[-1] == "["
+    unclear = _COMMA_OR_COLON if in_list else _COLON
+    if (
+        text[cursor - 1] == "\\"
+        or unclear.match(text, cursor + 1)
+        or (in_list and _COMMA_BEFORE.search(text, max(0, cursor - 100), cursor))
+    ):
+        raise broken(
+            text,
+            cursor,
+            "a quote inside a string is not escaped, and it is not clear where the "
+            'string ends; write \\" for a quote inside a string',
+        )
+    if _BARE_MEMBER.search(text, max(0, cursor - 100), cursor):
+        raise broken(
+            text,
+            cursor,
+            "a member seems to begin inside a string; write a closing quote before "
+            'it, or \\" for a quote inside a string',
+        )
+    following = end_of(_SPACE, text, cursor + 1)
+    if following > cursor + 1 and text[following : following + 1] == close:
+        raise broken(
+            text,
+            cursor + 1,
+            'two strings stand side by side; expected "," or one string',
+        )
+
+
+def _refuse_if_ambiguous(text: str, start: int, end: int, inside: list[int]) -> None:
+    """Refuse `"x" + "y"`, two strings with something between, and `""x"`."""
+    if not inside:
+        return
+    first, last = inside[0], inside[-1]
+    doubled = len(inside) % 2 == 1 and (first == start + 1 or last == end - 1)
+    if doubled or (not _opens(text, start, first) and _opens(text, start, last)):
+        raise broken(
+            text,
+            first,
+            "quotes inside a string are not escaped, and it is not clear which of "
+            'them belong to it; write \\" for a quote inside a string',
+        )
+
+
+def _opens(text: str, start: int, quote: int) -> bool:
+    """Whether the quote looks like one before a word, not one behind it."""
+    previous, following = text[quote - 1], text[quote + 1 : quote + 2]
+    return (quote == start + 1 or not previous.isalnum()) and (
+        bool(following) and following not in _WORD_END
+    )
+
+
+def whole(text: str, start: int, value: str) -> str:
+    """The value, refused where it holds what no file or socket can take."""
+    if not value.isascii() and _HALF.search(value):
+        raise broken(
+            text, start, "a string holds half of a character (a lone surrogate)"
+        )
+    return value

@@ -1,0 +1,246 @@
+"""calls -> plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.formatting import quote
+from neuraxis.messages import Call, CallError, Problem
+from neuraxis.planning.for_each import read_loop
+from neuraxis.planning.plan import Plan, Step
+from neuraxis.planning.references import Found, Reading, Work
+from neuraxis.record import fresh
+from neuraxis.references.asset_ref import SCHEME
+from neuraxis.references.find import find_places
+from neuraxis.references.parser import NAME, RESERVED
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+MOST_STEPS = 1_000
+_PLAIN = ("string", "integer", "number", "boolean", "array")
+
+
+def build(
+    calls: Sequence[Call],
+    find: Callable[[str | None, str], Found | CallError],
+    *,
+    known_assets: Callable[[str], bool],
+    templates: bool = True,
+    lenient: bool = True,
+    most_steps: int = MOST_STEPS,
+    asset_ids: Sequence[str] = (),
+    params: Mapping[str, Json] | None = None,
+) -> Plan:
+    """Check all calls and put them in order.
+
+    Args:
+        calls: as the dialect read them.
+        find: the registry's `find`.
+        known_assets: whether an asset of this id can be resolved.
+        templates: whether `{{ … }}` is read at all.
+        lenient: whether lossless coercions and the bare word PREVIOUS are taken.
+        most_steps: a longer plan is one problem.
+        asset_ids: the live assets, for the message that there is no such one.
+        params: what `{{ params['x'] }}` of a saved plan stands for; None: such text
+            is none of ours.
+    """
+    if len(calls) == 1 and calls[0].name is None and calls[0].for_each is None:
+        # The common way, kept short: one call that is right as it is.
+        call = calls[0]
+        only = find(call.plugin, call.command)
+        read = call.read
+        if not isinstance(only, CallError) and (
+            only.parameters.valid_json(call.arguments)
+            if read is not None and read[0] is call.arguments
+            else _is_right(call, only)
+        ):
+            Step.__init__(
+                step := fresh(Step), call=call, command=only, arguments=call.arguments
+            )
+            Plan.__init__(plan := fresh(Plan), steps=(step,))
+            return plan
+    if len(calls) > most_steps:
+        error = call_errors.too_many_steps(len(calls), most_steps)
+        return Plan(problems=(error,), at_fault=("",))
+    work = Work(
+        calls=calls,
+        known_assets=known_assets,
+        asset_ids=asset_ids,
+        templates=templates,
+        lenient=lenient,
+        params=params,
+        loops=any(call.for_each is not None for call in calls),
+    )
+    _number(work)
+    steps: list[Step] = []
+    for here, call in enumerate(calls):
+        found = find(call.plugin, call.command)
+        if isinstance(found, CallError):
+            work.found.append(None)
+            work.tell(here, _in_step(found, here, work))
+            continue
+        work.found.append(found)
+        step = _step(here, call, found, work)
+        if step is not None:
+            steps.append(step)
+    if work.errors:
+        return Plan(
+            steps=tuple(steps),
+            problems=tuple(work.errors),
+            at_fault=tuple(work.at_fault),
+        )
+    notes = [note for step in steps for note in step.notes]
+    return Plan(steps=tuple(steps), notes=tuple(notes))
+
+
+# --- one call ------------------------------------------------------------------
+
+
+def _number(work: Work) -> None:
+    """Give each call its place; names and ids must be unlike each other."""
+    names: dict[str, int] = {}
+    places: dict[str, int] = {}
+    for here, call in enumerate(work.calls):
+        if call.id in places:
+            fault = Problem(
+                path=("id",), expected="a call id of its own", got=repr(call.id)
+            )
+            work.tell(here, _invalid(here, [fault], work))
+        places.setdefault(call.id, here)
+        if call.name is None:
+            continue
+        expected = ""
+        if call.name in names:
+            expected = f"a name that no other step has (step {names[call.name] + 1})"
+        elif call.name in work.extra:
+            expected = f"another name, since {call.name} is a word of ours here"
+        elif call.name in RESERVED:
+            expected = f"another name, since {call.name} is a word of ours"
+        elif NAME.fullmatch(call.name) is None:
+            expected = "a name of letters, digits and _ that begins with a letter"
+        if expected:
+            fault = Problem(
+                path=("as",), expected=expected, got=call_errors.quote(call.name)
+            )
+            work.tell(here, _invalid(here, [fault], work))
+        names.setdefault(call.name, here)
+    work.ids = tuple(call.id for call in work.calls)
+    work.names, work.places = names, places
+
+
+def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
+    schema, arguments = found.parameters, call.arguments
+    if call.for_each is None and _is_right(call, found):
+        return Step(call=call, command=found, arguments=arguments)
+    places = find_places(arguments)
+    before = len(work.errors)
+    notes: tuple[str, ...] = ()
+    reading = Reading(here=here, call=call, schema=schema, work=work)
+    loop = None if call.for_each is None else read_loop(reading)
+    if work.lenient:
+        arguments, unwrapped = _unwrapped(schema, arguments)
+        arguments, notes = schema.coerce(arguments)
+        notes = (*unwrapped, *notes)
+        # JSON text that was read as a list may hold references too.
+        places = find_places(arguments) if notes else places
+    arguments = reading.read(arguments, places)
+    holes = [binding.path for binding in reading.bindings]
+    holes += [path for path, _ in reading.asset_refs]
+    problems: Sequence[Problem] = ()
+    if not is_left_out(schema, arguments):
+        problems = schema.problems(
+            arguments, holes=(*holes, *reading.refused), strict=not work.lenient
+        )
+    if problems:
+        work.tell(here, _invalid(here, problems, work, found))
+    if len(work.errors) > before:
+        return None
+    return Step(
+        call=call,
+        command=found,
+        arguments=arguments,
+        bindings=tuple(reading.bindings),
+        asset_refs=tuple(reading.asset_refs),
+        depends=frozenset(reading.depends),
+        notes=(*(f"{work.target(here)}: {note}" for note in notes), *reading.notes),
+        loop=loop,
+    )
+
+
+def is_left_out(schema: Schema, arguments: Json) -> bool:
+    """Whether a call leaves out a `param` that may be missing (rule B38)."""
+    return (
+        arguments == {}
+        and schema.json.get("x-optional") is True
+        and not schema.valid(arguments)
+    )
+
+
+def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
+    """A bare value that a model put under one key of its own (rule K3).
+
+    Only where no object can be meant: the whole parameter is of a plain type.
+    """
+    if schema.json.get("type") not in _PLAIN or not isinstance(arguments, dict):
+        return arguments, ()
+    entries = cast("dict[str, Json]", arguments)
+    if len(entries) != 1 or "asset_id" in entries:
+        return entries, ()
+    ((key, value),) = entries.items()
+    return value, (f"the value under {quote(key)} taken as the whole parameter",)
+
+
+def _is_right(call: Call, found: Found) -> bool:
+    """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
+    arguments, read = call.arguments, call.read
+    if read is not None and read[0] is arguments:
+        return found.parameters.valid_json(arguments)
+    if type(arguments) is not dict:
+        return False
+    waiting: list[Any] = [arguments]
+    for container in waiting:  # grows while it is walked
+        values: Any = container
+        if container.__class__ is dict:
+            if "asset_id" in container:
+                return False
+            values = container.values()
+        for value in values:
+            kind = value.__class__
+            if kind is str:
+                # Nothing that `find_places` would find.
+                if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
+                    return False
+            elif kind is dict or kind is list:
+                if len(waiting) > 100:
+                    return False  # there is time for the long way
+                waiting.append(value)
+            elif kind is float:
+                # 3.0 for an integer: coerced, or refused if strict; NaN: refused
+                if value.is_integer() or value - value != 0.0:
+                    return False
+            elif kind is not int and kind is not bool and value is not None:
+                return False
+    return found.parameters.valid_json(arguments)
+
+
+# --- messages ------------------------------------------------------------------
+
+
+def _invalid(
+    here: int, problems: Sequence[Problem], work: Work, found: Found | None = None
+) -> CallError:
+    names = found.spec.parameter_names if found is not None else ()
+    return call_errors.invalid_param(work.target(here), problems, names)
+
+
+def _in_step(error: CallError, here: int, work: Work) -> CallError:
+    if len(work.calls) == 1:
+        return error
+    return replace(
+        error,
+        where=f"step {here + 1}: {error.where}",
+        message=f"step {here + 1}: {error.message}",
+    )

@@ -1,0 +1,140 @@
+"""One call's `for_each` flows in; the list it goes over, or where it is, flows out.
+
+A step with `for_each` is done once for each item; `{{ item }}` in its arguments stands
+for the item. The list is written in the call, or a reference leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.later import dataclass
+from neuraxis.messages import Path, Problem
+from neuraxis.planning.references import ITEM, Reading
+from neuraxis.references.asset_ref import AssetRef
+from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.find import find_places as places_of
+from neuraxis.references.path import available
+from neuraxis.references.template import Binding, Expression
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+MOST_ITEMS = 20
+"""Items of a loop that does not say how many it may have."""
+HARD_MOST = 1_000
+"""Items that no loop may ask for more than."""
+
+_KEY = "$for_each"
+_ANYTHING = Schema(
+    {
+        "type": "object",
+        "properties": {_KEY: {"x-asset-ref": True, "items": {"x-asset-ref": True}}},
+    }
+)
+_LIST = Schema({"type": "array"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One item of a loop and its place in the list, from 0."""
+
+    index: int
+    value: Any
+    part_of: str
+    """The id of the step's call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """What a step goes over: `value` with references at the paths of the rest."""
+
+    value: Json
+    most: int
+    bindings: tuple[Binding, ...] = ()
+    asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
+
+    def items(self, resolve: Callable[[AssetRef], Any]) -> Any:
+        """The list, its references resolved; whatever stands there if it is none."""
+        found: dict[Path, Any] = {
+            binding.path: evaluate(binding.template, resolve, False, path=binding.path)
+            for binding in self.bindings
+        }
+        found.update((path, resolve(ref)) for path, ref in self.asset_refs)
+        filled: Mapping[str, Any] = fill({_KEY: self.value}, found)
+        return filled[_KEY]
+
+
+def read_loop(reading: Reading) -> Loop | None:
+    """The loop of a call; None where something is wrong with it, which is told.
+
+    What the arguments may refer to from now on has `item` in it.
+    """
+    call, work = reading.call, reading.work
+    most = MOST_ITEMS if call.max_items is None else call.max_items
+    before = len(work.errors)
+    if not 1 <= most <= HARD_MOST:
+        _refuse(reading, "$max_items", f"1 to {HARD_MOST}", str(call.max_items))
+    own = Reading(here=reading.here, call=call, schema=_ANYTHING, work=work)
+    written = {_KEY: call.for_each}
+    if work.lenient and isinstance(call.for_each, str):
+        # blanks around a reference, or a list that was written as text
+        written[_KEY], notes = _LIST.coerce(call.for_each.strip())
+        where = call_errors.path_text((_KEY,), work.target(reading.here))
+        reading.notes += [f"{where}: {note.partition(': ')[2]}" for note in notes]
+    value: Json = own.read(written, places_of(written))[_KEY]
+    reading.depends |= own.depends
+    reading.notes += own.notes
+    reading.extra = {ITEM: ITEM}
+    whole = [binding for binding in own.bindings if binding.path == (_KEY,)]
+    is_reference = any(path == (_KEY,) for path, _ in own.asset_refs)
+    if len(work.errors) > before:
+        return None
+    if whole:
+        template = whole[0].template
+        if not template.whole:
+            got = call_errors.quote(call.for_each)
+            _refuse(reading, _KEY, "a list, or one reference without text around", got)
+            return None
+        reading.items_of = cast("Expression", template.parts[0])
+    elif (_KEY,) in own.refused:
+        pass  # a parameter whose value is not there yet
+    elif not is_reference and not isinstance(value, list):
+        _refuse(
+            reading, _KEY, "a list, or a reference to one", call_errors.quote(value)
+        )
+        return None
+    elif isinstance(value, list) and len(cast("list[Json]", value)) > most:
+        count = len(cast("list[Json]", value))
+        _refuse(reading, _KEY, _at_most(most), f"{count} items")
+        return None
+    return Loop(
+        value=value,
+        most=most,
+        bindings=tuple(own.bindings),
+        asset_refs=tuple(own.asset_refs),
+    )
+
+
+def wrong_items(items: Any, most: int) -> Problem | None:
+    """Why a resolved value is no list that the loop may go over."""
+    if not isinstance(items, list | tuple):
+        return Problem(path=(_KEY,), expected="a list", got=available(items))
+    count = len(cast("list[Any]", items))
+    if count > most:
+        return Problem(path=(_KEY,), expected=_at_most(most), got=f"{count} items")
+    return None
+
+
+def _at_most(most: int) -> str:
+    return (
+        f"at most {most} items (take a part of the list, [:{most}], or write "
+        f'"$max_items", at most {HARD_MOST})'
+    )
+
+
+def _refuse(reading: Reading, key: str, expected: str, got: str) -> None:
+    work, here = reading.work, reading.here
+    problem = Problem(path=(key,), expected=expected, got=got)
+    work.tell(here, call_errors.invalid_param(work.target(here), [problem]))

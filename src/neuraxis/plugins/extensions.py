@@ -1,0 +1,142 @@
+"""What Neuraxis adds to a plugin's description: effects and examples, as specs.
+
+The same words are taken from a manifest and from `@command(...)`; what is wrong is
+told as a text, for whoever knows the place to say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast, get_args
+
+from neuraxis import call_errors
+from neuraxis.messages import Path
+from neuraxis.specs import EffectKind, Effects, Example, ExampleCall, Json
+
+KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
+
+
+def parse_effects(value: Json) -> Effects | str:
+    """The effects that a word or a mapping names, or what is wrong with it."""
+    if isinstance(value, Effects):
+        return replace(value, declared=True)
+    if isinstance(value, str) and value in _OF_KIND:
+        return _OF_KIND[value]
+    return _parsed(value)
+
+
+def _parsed(value: Json) -> Effects | str:
+    given: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(value, str | dict):
+        return (
+            f"effects: expected one of {_kinds()}, got {call_errors.type_name(value)}"
+        )
+    unknown = sorted(set(given) - {"kind", "destructive", "open_world"})
+    if unknown:
+        return (
+            f"effects: unknown key {unknown[0]!r}, "
+            "expected kind, destructive, open_world"
+        )
+    kind = given.get("kind", "once")
+    if kind not in KINDS:
+        return f"effects: expected one of {_kinds()}, got {call_errors.quote(kind)}"
+    # Who only looks destroys nothing; who does not even look meets nobody.
+    destructive = given.get("destructive", kind not in ("none", "read"))
+    open_world = given.get("open_world", kind != "none")
+    for name, flag in (("destructive", destructive), ("open_world", open_world)):
+        if not isinstance(flag, bool):
+            return (
+                f"effects.{name}: expected true or false, got {call_errors.quote(flag)}"
+            )
+    return Effects(
+        kind=kind,
+        destructive=destructive,
+        open_world=open_world,
+        declared="destructive" in given or "open_world" in given,
+    )
+
+
+_OF_KIND = {kind: made for kind in KINDS if isinstance(made := _parsed(kind), Effects)}
+"""The effects that one word names."""
+
+
+def _kinds() -> str:
+    return ", ".join(KINDS)
+
+
+def parse_examples(
+    value: Json, own_tool: str
+) -> tuple[tuple[Example, ...], list[tuple[Path, str]]]:
+    """Examples `[{q, a}]`, and what is wrong with them and where (rule C6).
+
+    `a` is a mapping of this command's arguments, or a list of intents `{tool, …}`.
+    An intent's `as` stays among its arguments: the intents are shown as written.
+    """
+    problems: list[tuple[Path, str]] = []
+    found: list[Example] = []
+    if value is None:
+        return (), problems
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return (), [((), "examples: expected a list of {q, a}")]
+    for index, item in enumerate(cast("Sequence[Json]", value)):
+        if isinstance(item, Example):
+            found.append(item)
+            continue
+        if not isinstance(item, Mapping) or "a" not in item:
+            problems.append(((index,), "expected an example with the keys q and a"))
+            continue
+        entry = cast("Mapping[str, Json]", item)
+        calls = _calls(entry["a"], own_tool, (index, "a"), problems)
+        if calls:
+            found.append(Example(question=str(entry.get("q") or ""), calls=calls))
+        if not entry.get("q"):
+            problems.append(((index,), "expected q, the request in a person's words"))
+    return tuple(found), problems
+
+
+def _calls(
+    value: Json, own_tool: str, path: Path, problems: list[tuple[Path, str]]
+) -> tuple[ExampleCall, ...]:
+    if isinstance(value, Mapping):
+        arguments = dict(cast("Mapping[str, Json]", value))
+        if not own_tool:
+            problems.append((path, "expected a list of intents {tool, …}"))
+            return ()
+        return (ExampleCall(tool=own_tool, arguments=arguments),)
+    if not isinstance(value, list) or not value:
+        problems.append((path, "expected arguments, or a list of intents {tool, …}"))
+        return ()
+    calls: list[ExampleCall] = []
+    for index, intent in enumerate(cast("list[Json]", value)):
+        fields = cast("dict[str, Json]", intent) if isinstance(intent, dict) else {}
+        tool = fields.get("tool")
+        if not isinstance(tool, str) or not tool:
+            problems.append(((*path, index), "expected an intent with the key tool"))
+            continue
+        rest = {key: part for key, part in fields.items() if key != "tool"}
+        calls.append(ExampleCall(tool=tool, arguments=rest))
+    return tuple(calls)
+
+
+def reference_places(value: Json, path: Path = ()) -> list[Path]:
+    """Where something stands that is a reference, or may be one after filling."""
+    if isinstance(value, str):
+        return [path] if "{{" in value or value.startswith("asset://") else []
+    if isinstance(value, list):
+        items = cast("list[Json]", value)
+        return [
+            place
+            for index, item in enumerate(items)
+            for place in reference_places(item, (*path, index))
+        ]
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Json]", value)
+        if "asset_id" in entries and not set(entries) - {"asset_id", "field_path"}:
+            return [path]
+        return [
+            place
+            for key, item in entries.items()
+            for place in reference_places(item, (*path, key))
+        ]
+    return []

@@ -1,0 +1,357 @@
+"""A Python function in; how to call it with the JSON values of a call out.
+
+Its parameters are read from its code where that is possible: a session may have a
+thousand functions, and `inspect.signature` takes most of the time.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+import threading
+import typing
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import lru_cache, partial
+from types import FunctionType, MethodType
+from typing import Any, cast
+
+from neuraxis.later import dataclass
+from neuraxis.plugins.context import Context
+from neuraxis.plugins.functions.convert import Convert, converter, is_plain
+from neuraxis.plugins.functions.hint_errors import bad_function
+from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
+from neuraxis.record import record
+from neuraxis.specs import STREAM_ITEMS
+
+_EMPTY: Any = inspect.Parameter.empty
+_OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+FILE_MODULE = "_neuraxis_plugin_"
+"""How the name of a module begins that was made of one file, by the loader."""
+_STREAMS = (
+    Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable,
+)  # fmt: skip
+_QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
+"""Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """How a function is called; a parameter that takes the `Context` is no hint."""
+
+    run: Callable[..., Any]
+    exact: Callable[..., Any] | None
+    """The function itself, where no value needs converting but 3.0 for an integer."""
+    is_async: bool
+    context_name: str
+    """The parameter annotated `Context`, or an empty text."""
+    hints: Mapping[str, Hint]
+    """Each parameter that a call may name, in order."""
+    defaults: Mapping[str, Any]
+    required: tuple[str, ...]
+    open: bool
+    """Whether it takes any other name (`**kwargs`), of the type `rest`."""
+    rest: Hint
+    returns: Hint
+    """The hint of what it gives back; `inspect.Parameter.empty`: none is written."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What a function takes, as its code says."""
+
+    names: Sequence[str]
+    positional: Sequence[str]
+    defaults: dict[str, Any]
+    rest: str = ""
+
+
+def caller_of(function: Callable[..., Any]) -> Caller:
+    """How to call a function with the values of a call.
+
+    Raises:
+        ManifestError: its parameters or type hints cannot be read.
+    """
+    written = _hints(function)
+    given, function = function, _ended(function)
+    taken = _from_code(given) or _from_signature(given)
+    context_name = ""
+    hints: dict[str, Hint] = {}
+    # what JSON gives is what the function takes; or would be, but for 3.0
+    plain = whole = not taken.positional
+    for name in taken.names:
+        hint = written.get(name, Any)
+        kind = _kind(hint)
+        if kind is _CONTEXT:
+            context_name = name
+            continue
+        hints[name] = hint
+        plain = plain and kind is _PLAIN
+        whole = whole and (kind is _PLAIN or hint is int)
+    return Caller(
+        run=function if plain else _converting(function, hints, taken),
+        exact=function if whole else None,
+        is_async=_is_async(function),
+        context_name=context_name,
+        hints=hints,
+        defaults=taken.defaults,
+        required=tuple([name for name in hints if name not in taken.defaults]),
+        open=bool(taken.rest),
+        rest=written.get(taken.rest, Any),
+        returns=_gathered(written.get("return", _EMPTY)),
+    )
+
+
+def _gathered(hint: Hint) -> Hint:
+    """What is told of an iterator: the list of its items."""
+    origin = typing.get_origin(hint)
+    if origin not in _STREAMS and (origin or hint not in _STREAMS):
+        return hint
+    items = typing.get_args(hint)
+    return list[items[0]] if items else list
+
+
+def _kind(hint: Hint) -> str:
+    try:
+        return _kind_of(hint)
+    except TypeError:  # it cannot be hashed
+        return _kind_of.__wrapped__(hint)
+
+
+@lru_cache(maxsize=1024)
+def _kind_of(hint: Hint) -> str:
+    """What a parameter of that hint means for a call."""
+    if has_forward(hint):
+        return _QUOTED
+    if hint is Context or Context in typing.get_args(hint):
+        return _CONTEXT
+    return _PLAIN if is_plain(hint) else ""
+
+
+def _from_code(function: Callable[..., Any]) -> _Taken | None:
+    """What a plain function or method takes; None: it needs a closer look."""
+    plain: Any = function.__func__ if isinstance(function, MethodType) else function
+    if type(plain) is not FunctionType or plain.__dict__.keys() & {
+        "__wrapped__",
+        "__signature__",
+    }:
+        return None
+    code = plain.__code__
+    if code.co_posonlyargcount or code.co_flags & _OPEN:
+        return None
+    count = code.co_argcount
+    names = code.co_varnames[: count + code.co_kwonlyargcount]
+    defaults: dict[str, Any] = {}
+    if values := plain.__defaults__:
+        defaults = dict(zip(names[count - len(values) : count], values, strict=True))
+    if plain.__kwdefaults__:
+        defaults |= plain.__kwdefaults__
+    if plain is not function:
+        _check_self(function, plain, names)
+        names = names[1:]
+    return _Taken(names, (), defaults)
+
+
+def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> None:
+    """Refuse a method whose first parameter would be taken for the object."""
+    first = names[0] if plain.__code__.co_argcount else ""
+    hint = plain.__annotations__.get(first)
+    cls = _BUILTIN.get(hint) if isinstance(hint, str) else hint
+    if first and not (
+        isinstance(cls, type)
+        and cls.__module__ == "builtins"
+        and not isinstance(function.__self__, cls)
+    ):
+        return
+    written = f", got {first}" if first else ", got none"
+    raise bad_function(
+        where_of(function),
+        f"expected self as the first parameter of a method{written}; write "
+        f"def {plain.__name__}(self, ...), or @staticmethod above it",
+    )
+
+
+def _from_signature(function: Callable[..., Any]) -> _Taken:
+    whole: Any = function
+    if isinstance(whole, partial):  # not that of the function it was made of
+        made = cast("partial[Any]", whole)
+        whole = partial(made.func, *made.args, **made.keywords)
+    try:
+        signature = inspect.signature(whole)
+    except (ValueError, TypeError) as error:
+        raise bad_function(
+            where_of(function), f"its parameters cannot be read: {error}"
+        ) from error
+    names: list[str] = []
+    positional: list[str] = []
+    defaults: dict[str, Any] = {}
+    rest = ""
+    for item in signature.parameters.values():
+        if item.kind is item.VAR_POSITIONAL:
+            continue  # a call names what it gives
+        if item.kind is item.VAR_KEYWORD:
+            rest = item.name
+            continue
+        names.append(item.name)
+        if item.kind is item.POSITIONAL_ONLY:
+            positional.append(item.name)
+        if item.default is not _EMPTY:
+            defaults[item.name] = item.default
+    return _Taken(names, positional, defaults, rest)
+
+
+def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
+    target: Any = function
+    if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
+        target = inspect.unwrap(getattr(function, "func", function))
+        if not hasattr(target, "__annotations__"):  # an object with __call__
+            target = type(target).__call__
+    hints: Mapping[str, Hint] = getattr(target, "__annotations__", {})
+    # Resolving costs twice what reading does, and is only needed for hints in quotes.
+    for hint in hints.values():
+        if _kind(hint) is _QUOTED:
+            break
+    else:
+        return hints
+    try:
+        return _looked_up(target, hints)
+    except (NameError, TypeError, SyntaxError, AttributeError, LookupError) as error:
+        from neuraxis.plugins.functions.hint_errors import (
+            unresolved,  # for mistakes only
+        )
+
+        raise unresolved(
+            where_of(function), hints, lambda hint: _looked_up(target, {"": hint})
+        ) from error
+
+
+def _looked_up(target: Any, written: Mapping[str, Hint]) -> Mapping[str, Hint]:
+    """The hints, with those in quotes as what they name where the function stands."""
+    known: dict[str, Any] = getattr(target, "__globals__", {})
+    hints: dict[str, Hint] = {}
+    for name, hint in written.items():
+        # most are the plain name of a class
+        found = known.get(hint, _BUILTIN.get(hint)) if isinstance(hint, str) else None
+        hints[name] = found if isinstance(found, type) else _reference(hint)
+    stub: Any = FunctionType(_looked_up.__code__, known)
+    stub.__annotations__ = hints
+    if hasattr(target, "__type_params__"):
+        stub.__type_params__ = target.__type_params__
+    # Authors import `Context` for the type checker only, so it may be no name.
+    extra = {} if "Context" in known else {"Context": Context}
+    with _looking_up:
+        return typing.get_type_hints(stub, known, extra, include_extras=True)
+
+
+def _reference(hint: Hint) -> Hint:
+    return _compiled(hint) if isinstance(hint, str) else hint
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> typing.ForwardRef:
+    return typing.ForwardRef(text)
+
+
+_BUILTIN = vars(builtins)
+_looking_up = threading.RLock()
+"""A reference remembers what it was found to be, and is used again elsewhere."""
+
+
+def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, so that its call ends with a value: not an async generator.
+
+    Nor with the coroutine of one that a plain decorator stands around; such a decorator
+    may as well run it itself.
+    """
+    wrapped = getattr(function, "__wrapped__", None)
+    last = function if wrapped is None else inspect.unwrap(function)
+    if inspect.isasyncgenfunction(last):
+
+        async def gathered(*values: Any, **arguments: Any) -> Any:
+            given = function(*values, **arguments)
+            if not hasattr(given, "__aiter__"):
+                return await given if inspect.isawaitable(given) else given
+            items: list[Any] = []
+            async for item in given:
+                items.append(item)
+                if len(items) > STREAM_ITEMS:
+                    await given.aclose()
+            return iter(items)  # it is told, like any iterator, if there are too many
+
+        return gathered
+    is_hidden = last is not function and inspect.iscoroutinefunction(last)
+    if not is_hidden or _is_async(function):
+        return function
+
+    def awaited(*values: Any, **arguments: Any) -> Any:
+        import asyncio  # not with the package
+
+        given = function(*values, **arguments)
+        return asyncio.run(given) if inspect.iscoroutine(given) else given
+
+    return awaited
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return bool(code.co_flags & inspect.CO_COROUTINE)
+    call = cast("Any", getattr(function, "__call__", None))  # noqa: B004 - an object
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _converting(
+    function: Callable[..., Any],
+    hints: Mapping[str, Hint],
+    taken: _Taken,
+) -> Callable[..., Any]:
+    """The function, called with values that are converted first."""
+    positional = taken.positional
+    made: dict[str, Convert] | None = None
+
+    def run(*values: Any, **arguments: Any) -> Any:
+        nonlocal made
+        if made is None:  # at the first call: most commands are never called
+            found = ((name, converter(hint)) for name, hint in hints.items())
+            made = {name: change for name, change in found if change is not None}
+        if not values and not positional:
+            for name, change in made.items():
+                if name in arguments:
+                    arguments[name] = change(arguments[name])
+            return function(**arguments)
+        given = [
+            made[name](value) if name in made else value
+            for name, value in zip(hints, values, strict=False)
+        ]
+        for name, change in made.items():
+            if name in arguments:
+                arguments[name] = change(arguments[name])
+        left = [name for name in positional if name in arguments]
+        upto = positional.index(left[-1]) + 1 if left else 0
+        for name in positional[len(given) : upto]:  # no gap can be left between them
+            given.append(arguments.pop(name, taken.defaults.get(name)))
+        return function(*given, **arguments)
+
+    return run
+
+
+def place_of(module: str) -> str:
+    """A module as its author knows it: the file, where it was loaded from its file."""
+    if module.startswith(FILE_MODULE):
+        return str(getattr(sys.modules.get(module), "__file__", None) or module)
+    return module
+
+
+def where_of(function: Callable[..., Any]) -> str:
+    """`module:name`, for messages."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{place_of(getattr(function, '__module__', '') or '')}:{name}"

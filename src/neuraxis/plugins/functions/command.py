@@ -1,0 +1,387 @@
+"""Python functions and classes in; plugins out, with the spec a manifest would give.
+
+`@command` only attaches data to a function and gives the function back. Type hints
+become the schema, the docstring the descriptions; arguments are turned into the hinted
+types before the call. An author's mistakes are told at once; the schema and the texts
+are made when they are first read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from types import ModuleType
+from typing import Any, TypeVar, cast, overload
+
+from neuraxis.errors import ConfigError
+from neuraxis.plugins.extensions import parse_effects, parse_examples
+from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
+from neuraxis.plugins.functions.docstring import Docstring, read_docstring
+from neuraxis.plugins.functions.hint_errors import bad_function
+from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
+from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
+from neuraxis.plugins.functions.instances import make_instance
+from neuraxis.plugins.functions.validate import (
+    attach,
+    check_functions,
+    check_marking,
+    no_method,
+    none_marked,
+)
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.record import record
+from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec, put_off
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MARK = "__neuraxis_command__"
+_EMPTY: Any = inspect.Parameter.empty
+_NO_DOC = Docstring()
+_NAMING = ("asset_refs", *FLAGS, FILE_WORD)
+"""What `@command` takes that names parameters."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `@command(...)` says beside hints and docstring."""
+
+    name: str | None = None
+    description: str | None = None
+    effects: Effects
+    tool_name: str | None = None
+    time_limit: float | None = None
+    blocking: bool = True
+    concurrency: int | None = None
+    examples: Sequence[Json] = ()
+    example_output: Json = None
+    failure_field: str | None = None
+    asset_refs: tuple[str, ...] = ()
+    trusted_only: Iterable[str] = ()
+    sends_out: Iterable[str] = ()
+    secret_ok: Iterable[str] = ()
+    names_file: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@overload
+def command(fn: F, /) -> F: ...
+@overload
+def command(
+    fn: None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effects: str | Mapping[str, Json] | Effects = "once",
+    tool_name: str | None = None,
+    time_limit: float | None = None,
+    blocking: bool = True,
+    concurrency: int | None = None,
+    examples: Sequence[Json] = (),
+    example_output: Json = None,
+    failure_field: str | None = None,
+    asset_refs: Iterable[str] = (),
+    trusted_only: Iterable[str] = (),
+    sends_out: Iterable[str] = (),
+    secret_ok: Iterable[str] = (),
+    names_file: Mapping[str, str] = ...,
+) -> Callable[[F], F]: ...
+def command(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    effects: str | Mapping[str, Json] | Effects = "once",
+    asset_refs: Iterable[str] = (),
+    **options: Any,
+) -> Any:
+    """Mark a function or method as a command; it stays what it is.
+
+    Args:
+        fn: the function, where the decorator is written without brackets.
+        effects: `none`, `read`, `idempotent` or `once`, or a mapping with
+            `kind`, `destructive`, `open_world`.
+        asset_refs: names of parameters that take an asset reference; `"*"` stands
+            for all parameters at once.
+        **options: `name`, `description`, `tool_name`, `time_limit` (seconds),
+            `blocking` (False: needs no thread), `concurrency` (calls at once),
+            `examples`, `example_output`, `failure_field`; and names of parameters:
+            `trusted_only` (recipients, paths, code), `sends_out` (URLs), `secret_ok`
+            (takes `secret://NAME`), `names_file` (with `read`, `write` or `run`).
+
+    Raises:
+        ConfigError: an option is not known, or says nothing that is.
+    """
+    check_marking(fn, options, tuple(Options.__slots__))
+    parsed = parse_effects(
+        effects if isinstance(effects, str | Effects) else dict(effects)
+    )
+    if isinstance(parsed, str):
+        raise ConfigError(f"@command: {parsed}")
+    names = (asset_refs,) if isinstance(asset_refs, str) else tuple(asset_refs)
+    marked = Options(effects=parsed, asset_refs=names, **options)
+
+    def mark(function: F) -> F:
+        attach(function, _MARK, marked)
+        return function
+
+    return mark(fn) if fn is not None else mark
+
+
+def is_command(value: Any) -> bool:
+    """Whether `@command` marked this function or method."""
+    return callable(value) and isinstance(getattr(value, _MARK, None), Options)
+
+
+def plugin_from(
+    source: Any, *, name: str | None = None, config: Mapping[str, Json] | None = None
+) -> Plugin:
+    """The plugin that a function, class, instance, module or list of functions is.
+
+    A class is made without arguments, or with `config` where its constructor takes
+    one.
+
+    Raises:
+        ManifestError: a hint cannot be understood, a name is taken twice.
+        ConfigError: the source is none of these, or marks no command.
+    """
+    if isinstance(source, Plugin):
+        return source
+    if isinstance(source, list | tuple):
+        functions = list(cast("Sequence[Callable[..., Any]]", source))
+        check_functions(functions)
+        first = functions[0].__module__.rpartition(".")[2] if functions else ""
+        title = name or (first if first.strip("_") != "main" else "functions")
+        return _plugin(title, None, functions, "", None)
+    if isinstance(source, ModuleType):
+        marked = [value for value in vars(source).values() if is_command(value)]
+        if not marked:
+            place = place_of(source.__name__)
+            raise ConfigError(none_marked(place, source, is_command))
+        title = name or source.__name__.rpartition(".")[2]
+        return _plugin(title, source.__doc__, marked, place_of(source.__name__), None)
+    if inspect.isroutine(source) or is_command(source):
+        function = cast("Callable[..., Any]", source)
+        options = options_of(function)
+        title = name or options.name or function.__name__
+        return _plugin(title, None, [function], where_of(function), None)
+    instance = (
+        make_instance(source, config or {}) if isinstance(source, type) else source
+    )
+    cls = cast("type[Any]", type(instance))
+    methods = [
+        getattr(instance, key)
+        for key in dir(cls)
+        if is_command(getattr(cls, key, None))
+    ]
+    order = {key: index for index, key in enumerate(_attributes(cls))}
+    methods.sort(key=lambda method: order.get(method.__name__, 0))
+    if not methods:
+        raise ConfigError(no_method(source, cls))
+    where = f"{cls.__module__}:{cls.__qualname__}"
+    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config)
+
+
+def _attributes(cls: type[Any]) -> list[str]:
+    return [key for base in reversed(cls.__mro__) for key in vars(base)]
+
+
+def _plugin(
+    name: str,
+    doc: str | None,
+    functions: Sequence[Callable[..., Any]],
+    source: str,
+    config: Mapping[str, Json] | None,
+) -> Plugin:
+    read = [read_function(function) for function in functions]
+    taken: set[str] = set()
+    for built in read:
+        if built.spec.name in taken:
+            raise bad_function(
+                source or name, f"the command {built.spec.name!r} stands twice"
+            )
+        taken.add(built.spec.name)
+    spec = PluginSpec(
+        name=name,
+        title=name,
+        description=read_docstring(doc).text if doc else "",
+        generation="python",
+        commands=tuple(built.spec for built in read),
+        config=dict(config or {}),
+        source=source or name,
+    )
+    if not doc and len(read) == 1:
+        put_off(spec, partial(_description_of, read[0].spec), "description")
+    return Plugin(
+        spec=spec,
+        commands={
+            built.spec.name: Command(
+                plugin=spec,
+                spec=built.spec,
+                run=built.caller.run,
+                exact=built.caller.exact,
+                is_async=built.caller.is_async,
+                context_name=built.caller.context_name,
+            )
+            for built in read
+        },
+    )
+
+
+def _description_of(only: CommandSpec) -> Mapping[str, Json]:
+    # A function alone is its own plugin, and says what both are for.
+    return {"description": only.description}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Built:
+    """One function, read: its spec and how to call it."""
+
+    spec: CommandSpec
+    caller: Caller
+
+
+def options_of(function: Callable[..., Any]) -> Options:
+    """What `@command` attached, or the defaults."""
+    found = getattr(function, _MARK, None)
+    return found if isinstance(found, Options) else Options(effects=Effects())
+
+
+def read_function(function: Callable[..., Any]) -> Built:
+    """The spec of one function, and how to call it.
+
+    Raises:
+        ManifestError: a hint or what `@command` says cannot be understood.
+    """
+    options = options_of(function)
+    caller = caller_of(function)
+    _check(function, options, caller)
+    name = options.name or getattr(function, "__name__", "") or type(function).__name__
+    examples, wrong = (
+        parse_examples(options.examples, options.tool_name or name)
+        if options.examples
+        else ((), ())
+    )
+    if wrong:
+        raise bad_function(where_of(function), f"examples: {wrong[0][1]}")
+    if name == "<lambda>":
+        message = "expected a function with a name: write it with def"
+        raise bad_function(where_of(function), message)
+    spec = CommandSpec(
+        name=name,
+        effects=options.effects,
+        examples=examples,
+        example_output=options.example_output,
+        tool_name=options.tool_name,
+        time_limit=options.time_limit,
+        blocking=options.blocking,
+        concurrency=options.concurrency,
+        failure_field=options.failure_field,
+    )
+    # the docstring as it is now: what is read later is what was registered
+    later = partial(_described, caller, options, function.__doc__)
+    return Built(
+        spec=put_off(spec, later, "description", "parameters", "response"),
+        caller=caller,
+    )
+
+
+def _described(
+    caller: Caller, options: Options, docstring: str | None
+) -> dict[str, Json]:
+    """What a function says of itself in its docstring and its hints."""
+    doc = read_docstring(docstring) if docstring else _NO_DOC
+    defs = Defs()
+    properties: dict[str, Json] = {}
+    for name, hint in caller.hints.items():
+        schema = schema_of(hint, defs)
+        if text := doc.names.get(name):
+            schema["description"] = text
+        if name in caller.defaults:
+            _put_default(schema, caller.defaults[name])
+        if name in options.asset_refs:
+            schema["x-asset-ref"] = True
+        mark(schema, name, options)
+        properties[name] = schema
+    whole: dict[str, Json] = {"type": "object", "properties": properties}
+    if caller.required:
+        whole["required"] = list(caller.required)
+    whole["additionalProperties"] = (
+        (schema_of(caller.rest, defs) or True) if caller.open else False
+    )
+    if "*" in options.asset_refs:
+        whole["x-asset-ref"] = True
+    return {
+        "description": options.description or doc.text,
+        "parameters": inlined(whole, defs) if defs.schemas else whole,
+        "response": _response(caller.returns, doc),
+    }
+
+
+def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
+    try:
+        understand(hint)
+    except UNREADABLE as error:
+        from neuraxis.plugins.functions.hint_errors import fault  # for mistakes only
+
+        raise fault(where_of(function), name, hint, error) from error
+
+
+def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
+    """Tell now what is wrong with a function, though its schema is made later."""
+    for name, hint in caller.hints.items():
+        _understand(function, name, hint)
+    if caller.open:
+        _understand(function, "**", caller.rest)
+    if caller.returns is not _EMPTY:
+        _understand(function, "return", caller.returns)
+    for word in _NAMING:
+        for name in getattr(options, word):
+            if name not in caller.hints and (word, name) != ("asset_refs", "*"):
+                raise bad_function(
+                    where_of(function), f"{word}: there is no parameter {name!r}"
+                )
+    for name, use in options.names_file.items():
+        if use not in FILE_USES:
+            words = ", ".join(FILE_USES)
+            raise bad_function(
+                where_of(function),
+                f"{FILE_WORD}: {name}: expected one of {words}",
+            )
+
+
+def mark(schema: dict[str, Json], name: str, options: Options) -> None:
+    """Put on a parameter what `@command` says of trust."""
+    for word, key in FLAGS.items():
+        if name in getattr(options, word):
+            schema[key] = True
+    if name in options.names_file:
+        schema[FILE_KEY] = options.names_file[name]
+
+
+def _response(hint: Hint, doc: Docstring) -> dict[str, Json] | None:
+    if hint is _EMPTY:
+        return None
+    defs = Defs()
+    schema = schema_of(hint, defs)
+    if defs.schemas:
+        schema = inlined(schema, defs)
+    if doc.returns and "description" not in schema:
+        schema["description"] = doc.returns
+    return schema
+
+
+def _put_default(schema: dict[str, Json], default: Any) -> None:
+    """The default, where JSON can say it; a None that the type does not take is not."""
+    if default is None:
+        kind = schema.get("type")
+        if isinstance(kind, list) or any(
+            part == {"type": "null"} for part in schema.get("anyOf", ())
+        ):
+            schema["default"] = None
+        return
+    plain = getattr(default, "value", default)
+    if isinstance(plain, str | int | float | bool):
+        schema["default"] = plain
+    elif isinstance(plain, list | tuple | dict) and not plain:
+        schema["default"] = {} if isinstance(plain, dict) else []

@@ -1,0 +1,383 @@
+"""A JSON value that fits a type hint in; the Python value of that type out.
+
+`converter(hint)` is None where there is nothing to do. A value that already is of the
+type, since it came by reference, is passed as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis.errors import CommandError
+from neuraxis.formatting import quote
+from neuraxis.plugins.functions.hint_kinds import (
+    LISTS,
+    MAPPINGS,
+    SETS,
+    Hint,
+    enum_values,
+    field_hints,
+    is_model,
+    is_named_tuple,
+    is_union,
+)
+from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
+from neuraxis.schema import Schema
+
+Convert = Callable[[Any], Any]
+
+
+def _float(value: Any) -> Any:
+    try:
+        return float(value) if type(value) is int else value
+    except OverflowError:
+        raise CommandError("expected a number below 1.8e308, got more") from None
+
+
+def _int(value: Any) -> Any:
+    whole = type(value) is float and value.is_integer()
+    return int(value) if whole else value
+
+
+def _parsed(cls: type[Any], parse: Callable[[str], Any], shape: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if isinstance(value, cls) or not isinstance(value, str):
+            return value
+        try:
+            return parse(value)
+        except (ValueError, ArithmeticError):
+            raise CommandError(f"expected {shape}, got {quote(value)}") from None
+
+    return convert
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, int | float):
+        try:
+            return datetime.timedelta(seconds=value)
+        except (OverflowError, ValueError):
+            raise CommandError("expected a number of seconds, got too many") from None
+    return value
+
+
+def _made(make: Callable[[list[Any]], Any], each: Convert | None) -> Convert:
+    """A list as another collection, its items converted."""
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        items = list(cast("list[Any]", value))
+        return make(each(items) if each else items)
+
+    return convert
+
+
+_SIMPLE: Mapping[Hint, Convert] = {
+    float: _float,
+    int: _int,
+    bytes: _parsed(bytes, lambda text: base64.b64decode(text, validate=True), "base64"),
+    datetime.datetime: _parsed(
+        datetime.datetime, datetime.datetime.fromisoformat, "a date and time (ISO 8601)"
+    ),
+    datetime.date: _parsed(
+        datetime.date, datetime.date.fromisoformat, "a date like 2026-01-31"
+    ),
+    datetime.time: _parsed(
+        datetime.time, datetime.time.fromisoformat, "a time like 13:45"
+    ),
+    datetime.timedelta: _seconds,
+    decimal.Decimal: _parsed(decimal.Decimal, decimal.Decimal, "a decimal number"),
+    uuid.UUID: _parsed(uuid.UUID, uuid.UUID, "a UUID"),
+    pathlib.Path: _parsed(pathlib.Path, pathlib.Path, "a path"),
+    pathlib.PurePath: _parsed(pathlib.PurePath, pathlib.PurePath, "a path"),
+    set: _made(set, None),
+    frozenset: _made(frozenset, None),
+    tuple: _made(tuple, None),
+}
+
+
+def _as(make: Callable[[Any], Any]) -> Convert:
+    return lambda value: make(value) if type(value) is dict else value
+
+
+_DICTS: Mapping[Hint, Convert] = {
+    collections.OrderedDict: _as(collections.OrderedDict),
+    collections.Counter: _as(collections.Counter),
+    collections.defaultdict: _as(
+        lambda value: collections.defaultdict[Any, Any](None, value)
+    ),
+}
+"""What has its own methods, and is an object in JSON."""
+_OTHER: Mapping[Convert, type] = {_float: int, _int: float}
+"""The class of a value that needs the conversion."""
+_NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
+
+
+def is_plain(hint: Hint) -> bool:
+    """Whether a value of the hint is what JSON gives, told without looking deep."""
+    try:
+        return hint in _NOTHING
+    except TypeError:
+        return False
+
+
+def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert | None:
+    """What turns a JSON value into the hinted type; None: it already is of it.
+
+    Args:
+        hint: the type hint.
+        around: classes whose conversion is being made, for recursive ones.
+    """
+    try:
+        if hint in _NOTHING:
+            return None
+        simple = _SIMPLE.get(hint)
+    except TypeError:
+        return None
+    if simple is not None:
+        return simple
+    known = around or {}
+    if hint in known:
+        return lambda value: known[hint][0](value)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        if not hasattr(hint, "__args__"):  # `List` alone
+            return converter(origin, known)
+        return _generic(hint, origin, typing.get_args(hint), known)
+    if isinstance(hint, typing.NewType):
+        return converter(hint.__supertype__, known)
+    if isinstance(hint, typing.TypeVar):
+        return converter(hint.__bound__, known) if hint.__bound__ else None
+    if hasattr(hint, "__value__"):
+        return converter(hint.__value__, known)
+    return _class(cast("type[Any]", hint), known) if isinstance(hint, type) else None
+
+
+def _generic(
+    hint: Hint, origin: Hint, args: tuple[Hint, ...], around: Mapping[Hint, Any]
+) -> Convert | None:
+    if is_union(hint):
+        return _union(args, around)
+    if origin in (
+        typing.Annotated, typing.Required, typing.NotRequired, typing.Final,
+    ):  # fmt: skip
+        return converter(args[0], around)
+    if origin is typing.Literal:
+        members = [value for value in args if isinstance(value, enum.Enum)]
+        return converter(type(members[0]), around) if members else None
+    if origin in LISTS:
+        if typing.is_typeddict(args[0]) and args[0] not in around:
+            return _records(args[0], around)
+        return _list(converter(args[0], around))
+    if origin in SETS:
+        return _made(
+            frozenset if origin is frozenset else set, _list(converter(args[0], around))
+        )
+    if origin is tuple:
+        return _tuple(args, around)
+    if origin in MAPPINGS:
+        return _mapping(args, around)
+    if origin in _DICTS:
+        # a `Counter` has whole numbers
+        inner, make = _mapping((*args, int)[:2], around), _DICTS[origin]
+        return lambda value: make(inner(value) if inner else value)
+    return _class(origin, around) if isinstance(origin, type) else None
+
+
+def _list(each: Convert | None) -> Convert | None:
+    if each is None:
+        return None
+    one = each
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
+        return [one(item) for item in items]
+
+    return convert
+
+
+def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+    """A list of plain objects: mostly no item has anything to change."""
+    changes = _changes(hint, {**around, hint: []})
+    every = _list(_fields(hint, dict, around))
+    others = _numbers(changes)
+    if every is None or len(others) < len(changes):
+        return every
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
+        try:
+            for item in items:
+                if item.__class__ is not dict:
+                    return every(items)
+                for name, other in others:
+                    if item[name].__class__ is other:
+                        return every(items)
+        except KeyError:
+            return every(items)  # a field may be missing
+        return items
+
+    return convert
+
+
+def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
+    if args[1:] == (Ellipsis,):
+        return _made(tuple, _list(converter(args[0], around)))
+    parts = [converter(arg, around) for arg in args]
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        items = cast("list[Any]", value)
+        return tuple(
+            part(item) if part else item
+            for part, item in zip(parts, items, strict=False)
+        )
+
+    return convert
+
+
+def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
+    key_of = converter(args[0], around)
+    value_of = converter(args[1], around)
+    if args[0] in (int, float):  # JSON keys are text
+        key_of = cast("Convert", args[0])
+    elif isinstance(args[0], type) and issubclass(args[0], enum.Enum):
+        key_of = _member({str(said): it for said, it in enum_values(args[0]).items()})
+    if key_of is None and value_of is None:
+        return None
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {
+            key_of(key) if key_of else key: value_of(item) if value_of else item
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+
+    return convert
+
+
+def _member(members: Mapping[Any, Any]) -> Convert:
+    return lambda said: members.get(said, said)
+
+
+def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
+    """The conversion of the first alternative whose schema takes the value."""
+    choices = [(arg, converter(arg, around)) for arg in args]
+    working = [(arg, convert) for arg, convert in choices if convert is not None]
+    if not working:
+        return None
+    if len(working) == 1 and len(args) == 2 and type(None) in args:
+        only = working[0][1]
+        return lambda value: None if value is None else only(value)
+    schemas: dict[int, Schema] = {}
+    both_numbers = int in args and float in args
+
+    def convert(value: Any) -> Any:
+        if both_numbers and type(value) in (int, float):
+            return value
+        for index, (arg, change) in enumerate(choices):
+            if index not in schemas:
+                defs = Defs()
+                schemas[index] = Schema(inlined(schema_of(arg, defs), defs))
+            if _is_json(value) and schemas[index].valid(value):
+                return change(value) if change else value
+        return value
+
+    return convert
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | list | dict)
+
+
+def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+    if issubclass(hint, enum.Enum):
+        members = enum_values(hint)
+        return lambda value: (
+            value if isinstance(value, hint) else members.get(value, value)
+        )
+    if is_model(hint):
+        return lambda value: (
+            hint.model_validate(value) if isinstance(value, dict) else value
+        )
+    if dataclasses.is_dataclass(hint) or is_named_tuple(hint):
+        return _fields(hint, hint, around)
+    if typing.is_typeddict(hint):
+        return _fields(hint, dict, around)
+    if hint in _DICTS:
+        return _DICTS[hint]
+    for base in hint.__mro__[1:-1]:
+        if base in _SIMPLE and base is not tuple:
+            return _SIMPLE[base]
+    return None
+
+
+def _fields(
+    hint: type[Any], make: Callable[..., Any], around: Mapping[Hint, Any]
+) -> Convert:
+    # The cell is filled last: a class that contains itself finds it there.
+    cell: list[Convert] = []
+    changes = _changes(hint, {**around, hint: cell})
+    # A number of the other kind is rare, and mostly there is nothing else to change.
+    others = _numbers(changes)
+    made_inside = _made_inside(hint)
+    only_numbers = len(others) == len(changes) and not made_inside
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        given: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
+        if only_numbers:
+            for name, other in others:
+                if given.get(name).__class__ is other:
+                    break
+            else:
+                return given if make is dict else make(**given)
+        return make(
+            **{
+                key: changes[key](item) if key in changes else item
+                for key, item in given.items()
+                if key not in made_inside
+            }
+        )
+
+    cell.append(convert)
+    return convert
+
+
+def _made_inside(hint: type[Any]) -> frozenset[str]:
+    """The fields that a dataclass fills itself: they are said, and never given."""
+    if not dataclasses.is_dataclass(hint):
+        return frozenset()
+    return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
+
+
+def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
+    """How each field of a class is converted that needs it."""
+    changes: dict[str, Convert] = {}
+    for name, field_hint in field_hints(hint).items():
+        change = converter(field_hint, known)
+        if change is not None:
+            changes[name] = change
+    return changes
+
+
+def _numbers(changes: Mapping[str, Convert]) -> tuple[tuple[str, type], ...]:
+    """The fields that are numbers, with the class that is not theirs."""
+    return tuple([(name, _OTHER[c]) for name, c in changes.items() if c in _OTHER])

@@ -1,0 +1,240 @@
+"""A type hint that can mean nothing flows in; what to write instead flows out.
+
+An author is told at registration, with the function and the parameter; the sentences
+are only made where something is wrong.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import typing
+from collections.abc import (
+    Callable,
+    Mapping,
+)
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, cast
+
+from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.formatting import nearest
+from neuraxis.plugins.functions.hint_kinds import (
+    MAPPINGS,
+    UNREADABLE,
+    Hint,
+    NoType,
+)
+
+RETURN = "return"
+"""Under this name Python keeps the hint of what a function gives back."""
+
+_ANY = "Any (from typing import Any)"
+_FUNCTIONS: Mapping[Any, str] = {
+    any: _ANY,
+    callable: "Callable (from collections.abc import Callable)",
+    iter: "Iterable (from collections.abc import Iterable)",
+}
+"""Functions of Python that are taken for types, and the types that are meant."""
+_CLASSES = {"array": "ndarray", "tensor": "Tensor", "asarray": "ndarray"}
+"""Functions of packages that make an object, and the object's class."""
+_WORDS = {
+    "string": "str", "text": "str", "integer": "int", "number": "float",
+    "double": "float", "boolean": "bool", "array": "list", "object": "dict",
+    "null": "None", "void": "None", "map": "dict",
+}  # fmt: skip
+"""Other languages' names of types, and Python's."""
+_COMMON = (
+    "str", "int", "float", "bool", "list", "dict", "tuple", "set", "bytes", "Any",
+    "Optional", "Literal",
+)  # fmt: skip
+_BARE = {
+    typing.Union: "int | str", typing.Optional: "int | None",
+    typing.Literal: 'Literal["a", "b"]',
+}  # fmt: skip
+_OBJECTS = re.compile(r"<(?:built-in )?function ([\w.]+)[^>]*>|<class '([^']*)'>")
+"""How Python writes functions and classes within other things."""
+_FIRST = 60
+"""Characters of a hint that are quoted."""
+
+
+def fault(where: str, name: str, hint: Hint, error: Exception) -> ManifestError:
+    """The error of a function, one of whose hints means nothing.
+
+    Args:
+        where: the function, for the message.
+        name: the parameter, or `return`.
+        hint: what stands there.
+        error: what understanding it raised.
+    """
+    if isinstance(error, NoType):
+        inside = "" if error.hint is hint else f" in {shown(hint)}"
+        return _bad(where, name, error.path + instead(error.hint, inside))
+    first = str(error).partition("\n")[0]
+    text = f"{shown(hint)}: the type hint cannot be understood: {first}"
+    return _bad(where, name, text)
+
+
+def instead(hint: Hint, inside: str = "") -> str:
+    """What is expected where this stands, what it is, and what to write."""
+    count = len(typing.get_args(hint))
+    if typing.get_origin(hint) is typing.Literal:
+        return (
+            f"expected texts, numbers, true, false, None or members of an Enum, got "
+            f"{shown(hint)}{inside}"
+        )
+    if count:
+        types = "1 type" if count == 1 else f"{count} types"
+        return f"{shown(hint)}{inside} has {types}; {_counted(hint)}"
+    given, advice = _read(hint)
+    return f"expected a type, got {given}{inside}; {advice}"
+
+
+def unresolved(
+    where: str, hints: Mapping[str, Hint], look_up: Callable[[Hint], object]
+) -> ManifestError:
+    """The error of a function with hints in quotes, one of which names nothing.
+
+    Args:
+        where: the function, for the message.
+        hints: all of its hints.
+        look_up: raises for the one that is wrong.
+    """
+    for name, hint in hints.items():
+        try:
+            look_up(hint)
+        except UNREADABLE as error:
+            return _bad(where, name, _cause(hint, error))
+    return _bad(where, "", "a type hint cannot be resolved")  # pragma: no cover
+
+
+def shown(hint: Hint) -> str:
+    """A hint as its author wrote it, or nearly so; short."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint.__qualname__
+    text = hint.__name__ if _is_function(hint) else repr(hint)
+    text = re.sub(r"typing\.|collections\.abc\.", "", text)
+    return _cut(_OBJECTS.sub(r"\1\2", text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _FIRST else text[: _FIRST - 1] + "…"
+
+
+def _bad(where: str, name: str, message: str) -> ManifestError:
+    place = "what it gives back (->)" if name == RETURN else f"parameter {name!r}"
+    return bad_function(where, f"{place}: {message}")
+
+
+def _is_function(hint: Hint) -> bool:
+    return isinstance(hint, FunctionType | BuiltinFunctionType)
+
+
+def _counted(hint: Hint) -> str:
+    """What to write for a generic with too many types, or too few."""
+    parts = [shown(part) for part in typing.get_args(hint)]
+    origin = typing.get_origin(hint)
+    name = getattr(origin, "__name__", "list")
+    if Ellipsis in typing.get_args(hint):
+        return "... stands only last of two, as in tuple[int, ...]"
+    if origin in MAPPINGS:
+        first, *rest = parts
+        value = " | ".join(dict.fromkeys(rest)) or "Any"
+        return f"write {name}[{first}, {value}]: one for the keys, one for the values"
+    either = f"write {name}[{' | '.join(parts)}] for items of any of these"
+    is_list = name == "list"
+    return either + f", or tuple[{', '.join(parts)}] for one of each" * is_list
+
+
+def _read(hint: Hint) -> tuple[str, str]:
+    """What a thing is that is no type, and what to write instead of it."""
+    if _is_function(hint):
+        return f"the function {shown(hint)}", f"write {_class_for(hint)}"
+    for bare, example in _BARE.items():
+        if hint is bare:
+            return f"{shown(hint)} alone", f"write, say, {example}"
+    if isinstance(hint, ModuleType):
+        name = hint.__name__.rpartition(".")[2]
+        cls = getattr(hint, name, None) or getattr(hint, name.title(), None)
+        inner = cls.__name__ if isinstance(cls, type) else "NAME"
+        return f"the module {name}", f"write one of its classes: {name}.{inner}"
+    if hint is Ellipsis:
+        return "...", f"write {_ANY} for whatever there is"
+    if isinstance(hint, enum.Enum):
+        cls = type(hint).__qualname__
+        return f"one member of {cls}", f"write {cls}, or Literal[{hint}]"
+    return _read_value(hint)
+
+
+def _read_value(hint: Hint) -> tuple[str, str]:
+    if isinstance(hint, tuple | list | dict | set):
+        held = cast("Any", hint)
+        kind = type(held).__name__
+        parts = [shown(part) for part in held]
+        either = " | ".join(parts) or "Any"
+        given = f"the {kind} {shown(held)}"
+        if isinstance(hint, dict):
+            values = cast("Any", hint).values()
+            value = " | ".join(dict.fromkeys(shown(part) for part in values)) or "Any"
+            return given, f"write dict[{either if parts else 'str'}, {value}]"
+        if isinstance(hint, tuple):
+            one = ", ".join(parts) or "()"
+            return given, f"write {either}, or tuple[{one}] for one of each"
+        return given, f"write {kind}[{either}]"
+    cls = type(hint).__qualname__
+    if isinstance(hint, bool | int | float | str | bytes):
+        return (
+            f"the value {hint!r:.40}",
+            f"write its type, {cls}; a default stands behind it: NAME: {cls} = "
+            f"{hint!r:.40}",
+        )
+    return f"an object of the class {cls}", f"write the class itself: {cls}"
+
+
+def _class_for(function: Any) -> str:
+    if function in _FUNCTIONS:
+        return _FUNCTIONS[function]
+    name, module = function.__name__, str(getattr(function, "__module__", "") or "")
+    package = module.partition(".")[0]
+    if name in _CLASSES and package not in ("", "builtins"):
+        return f"the class of what it makes: {package}.{_CLASSES[name]}"
+    return "the class of what is meant, such as str, or Any (from typing import Any)"
+
+
+def _cause(hint: Hint, error: BaseException) -> str:
+    """Why a hint in quotes names nothing, and what to do."""
+    whole = hint if isinstance(hint, str) else shown(hint)
+    text = _cut(whole)
+    if isinstance(error, NameError):
+        name = error.name or whole
+        return f"{text}: name {_cut(name)!r} is not defined. {_missing(name)}"
+    first = str(error).partition("\n")[0][:200]
+    if any(word in whole for word in ("any |", "| any", "any|", "|any")):
+        return f"{text}: any is a function; write {_ANY} instead"
+    if isinstance(error, AttributeError):
+        return f"{text}: {first}. Write a name that is there"
+    if isinstance(error, SyntaxError) or not text.strip():
+        return f"{text!r}: expected a type, such as str, int | None or list[str]"
+    if "must evaluate to types" in first:
+        inside = _cut(whole.strip("()[] ").replace(", ", " | "))
+        return f"{text}: expected a type; write {inside}, or tuple[...] for one of each"
+    if "Optional" in whole:
+        return f"{text}: {first} Write, say, int | str | None"
+    return f"{text}: the type hint cannot be resolved: {first}"
+
+
+def _missing(name: str) -> str:
+    if (own := _WORDS.get(name)) is not None:
+        return f"Write {own}, Python's name of it"
+    if hasattr(typing, name):
+        return f"Write above: from typing import {name}"
+    if close := nearest(name, _COMMON, 1):
+        return f"Did you mean {close[0]}?"
+    return (
+        "Define or import the name in the function's module, not inside another "
+        "function, nor only under `if TYPE_CHECKING`"
+    )
+
+
+def bad_function(where: str, message: str) -> ManifestError:
+    """The error of a function that cannot be a command."""
+    return ManifestError((ManifestProblem(file=where, line=0, message=message),))

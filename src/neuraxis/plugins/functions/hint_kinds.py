@@ -1,0 +1,144 @@
+"""What kinds of type hints there are, and what is told of one without a schema."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import sys
+import types
+import typing
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from neuraxis.schema.builders import uses_names
+from neuraxis.specs import Json
+
+Hint = Any
+"""A type hint: a class, or one of typing's special forms."""
+
+SIMPLE: Mapping[Hint, dict[str, Json]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+    list: {"type": "array"},
+    tuple: {"type": "array"},
+    set: {"type": "array", "uniqueItems": True},
+    frozenset: {"type": "array", "uniqueItems": True},
+    dict: {"type": "object"},
+    bytes: {"type": "string", "format": "byte"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.date: {"type": "string", "format": "date"},
+    datetime.time: {"type": "string", "format": "time"},
+    datetime.timedelta: {"type": "number", "description": "Seconds."},
+    decimal.Decimal: {"type": "string", "format": "decimal"},
+    uuid.UUID: {"type": "string", "format": "uuid"},
+    pathlib.Path: {"type": "string", "format": "path"},
+    pathlib.PurePath: {"type": "string", "format": "path"},
+}
+LISTS = frozenset({
+    list, collections.abc.Sequence, collections.abc.Iterable,
+    collections.abc.Collection, collections.abc.MutableSequence,
+})  # fmt: skip
+SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})
+MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
+UNIONS = (typing.Union, types.UnionType)
+
+
+UNREADABLE = (
+    NameError, TypeError, ValueError, AttributeError, SyntaxError, LookupError,
+    RuntimeError,
+)  # fmt: skip
+"""What a hint raises that cannot be understood; pydantic's errors are among these."""
+
+
+class NoType(TypeError):
+    """A hint, or a part of one, that can mean nothing; `path` is the field it is of."""
+
+    def __init__(self, hint: Hint, path: str = "") -> None:
+        super().__init__(f"{path}{hint!r:.60} is no type")
+        self.hint = hint
+        self.path = path
+
+
+def is_union(hint: Hint) -> bool:
+    """Whether the hint is `A | B`, `Union` or `Optional`."""
+    return typing.get_origin(hint) in UNIONS
+
+
+def is_named_tuple(hint: Hint) -> bool:
+    """Whether the hint is a class made by `NamedTuple`."""
+    fields: Any = getattr(hint, "_fields", None)
+    return isinstance(hint, type) and issubclass(hint, tuple) and fields is not None
+
+
+def is_model(hint: Hint) -> bool:
+    """Whether the hint is a pydantic model; pydantic is never imported for this."""
+    pydantic = sys.modules.get("pydantic")
+    return (
+        pydantic is not None
+        and isinstance(hint, type)
+        and issubclass(hint, pydantic.BaseModel)
+    )
+
+
+def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
+    """What a call may say -> the member: values where JSON has them, else names."""
+    members = list(hint)
+    if uses_names(hint):
+        return {member.name: member for member in members}
+    return {member.value: member for member in members}
+
+
+def has_forward(hint: Hint) -> bool:
+    """Whether something in the hint stands in quotes, and must be looked up."""
+    if isinstance(hint, (str, typing.ForwardRef)):
+        return True
+    if isinstance(hint, type):
+        return False
+    for part in getattr(hint, "__args__", ()):
+        if type(part) is not type and has_forward(part):
+            return True
+    return False
+
+
+def field_hints(hint: Hint) -> Mapping[str, Hint]:
+    """The hints of a class's fields, with what `Annotated` adds."""
+    if dataclasses.is_dataclass(hint):
+        found = {item.name: item.type for item in dataclasses.fields(hint)}
+    else:
+        found = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
+    # Looking names up costs ten times what reading does.
+    if not any(has_forward(part) for part in found.values()):
+        return found
+    return typing.get_type_hints(hint, include_extras=True)
+
+
+def required_keys(hint: Hint) -> frozenset[str]:
+    """The keys that a TypedDict must have; of hints in quotes Python itself errs."""
+    keys = set(getattr(hint, "__required_keys__", frozenset[str]()))
+    for name, own in field_hints(hint).items():
+        inner = typing.get_args(own)[0] if hasattr(own, "__metadata__") else own
+        if typing.get_origin(inner) is typing.NotRequired:
+            keys.discard(name)
+        elif typing.get_origin(inner) is typing.Required:
+            keys.add(name)
+    return frozenset(keys)
+
+
+def check_count(hint: Hint, origin: Hint, args: tuple[Hint, ...]) -> None:
+    """As many types stand in the brackets as there can be."""
+    wanted = 1 if origin in LISTS or origin in SETS else 2 if origin in MAPPINGS else 0
+    if wanted and len(args) != wanted:
+        raise NoType(hint)
+    if origin is tuple and Ellipsis in args and (len(args), args[-1]) != (2, ...):
+        raise NoType(hint)

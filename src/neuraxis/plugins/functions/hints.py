@@ -1,0 +1,351 @@
+"""Python type hints in; JSON Schema 2020-12 out.
+
+A class that JSON cannot say becomes an opaque type, which only a reference supplies
+(rule B41). Classes with fields stand under `$defs`, so that they may be recursive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import typing
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from neuraxis.later import dataclass
+from neuraxis.plugins.functions.docstring import read_docstring
+from neuraxis.plugins.functions.hint_kinds import (
+    LISTS,
+    MAPPINGS,
+    SETS,
+    SIMPLE,
+    UNIONS,
+    Hint,
+    NoType,
+    check_count,
+    enum_values,
+    field_hints,
+    is_model,
+    is_named_tuple,
+    required_keys,
+)
+from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
+from neuraxis.schema.builders import literal_of, union_of
+from neuraxis.specs import Json
+
+_PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
+"""Of these generics nothing can be wrong but the parts."""
+_SAID = (str, int, float, bytes, enum.Enum)
+_FORMS = ("typing", "typing_extensions", "types")
+"""Where the classes of hints stand that are no classes themselves."""
+_BARE = (typing.Union, typing.Optional, typing.Literal)
+"""What means nothing without brackets."""
+_flat: WeakKeyDictionary[type[Any], dict[str, Json]] = WeakKeyDictionary()
+"""Schemas of classes whose fields have none of their own; shared, so never changed."""
+_BOUNDS = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum",
+    "lt": "exclusiveMaximum", "multiple_of": "multipleOf", "pattern": "pattern",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Defs:
+    """Schemas of the classes with fields that were met so far."""
+
+    schemas: dict[str, dict[str, Json]] = dataclasses.field(
+        default_factory=dict[str, dict[str, Json]]
+    )
+    names: dict[type[Any], str] = dataclasses.field(
+        default_factory=dict[type[Any], str]
+    )
+    foreign: bool = False
+    """Whether some were made by pydantic, in an order of its own."""
+
+    def name(self, hint: type[Any]) -> str:
+        """The class's name, made unique."""
+        if (known := self.names.get(hint)) is not None:
+            return known
+        name = hint.__name__
+        while name in self.schemas:
+            name += "_"
+        self.names[hint] = name
+        return name
+
+
+def understand(hint: Hint) -> None:
+    """Raise what `schema_of` would: from then on its schema can be made at any time."""
+    try:
+        _understood(hint)
+    except TypeError:  # it cannot be hashed, or that is what is wrong with it
+        schema_of(hint, Defs())
+
+
+@lru_cache(maxsize=1024)
+def _understood(hint: Hint) -> None:
+    parts = typing.get_args(hint)
+    origin = typing.get_origin(hint) if parts else None
+    if origin in _PARTS:
+        check_count(hint, origin, parts)
+        # no schema says what keys are
+        skipped = 1 if origin in MAPPINGS and isinstance(parts[0], type) else 0
+        for part in parts[skipped:]:
+            understand(part)
+    else:
+        schema_of(hint, Defs())
+
+
+def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
+    """The schema of one hint; schemas of classes with fields are put into `defs`."""
+    try:
+        simple = SIMPLE.get(hint)
+    except TypeError:  # a hint that cannot be hashed
+        if typing.get_origin(hint) is None:
+            raise NoType(hint) from None
+        simple = None
+    if simple is not None:
+        return dict(simple)
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        if not hasattr(hint, "__args__"):  # `List` alone
+            return schema_of(origin, defs)
+        return _generic(hint, origin, typing.get_args(hint), defs)
+    if isinstance(hint, typing.NewType):
+        return schema_of(hint.__supertype__, defs)
+    if isinstance(hint, typing.TypeVar):
+        return schema_of(hint.__bound__ or Any, defs)
+    if hasattr(hint, "__value__"):  # a `type X = …` statement
+        return schema_of(hint.__value__, defs)
+    if hint in LISTS:
+        return {"type": "array"}
+    if hint in SETS:
+        return {"type": "array", "uniqueItems": True}
+    if hint in MAPPINGS:
+        return {"type": "object"}
+    if hint in (typing.LiteralString,):
+        return {"type": "string"}
+    if isinstance(hint, type):
+        return _class(cast("type[Any]", hint), defs)
+    return _opaque(hint)
+
+
+def inlined(schema: dict[str, Json], defs: Defs) -> dict[str, Json]:
+    """The schema for a root: no bare `$ref`, and the `$defs` it needs.
+
+    `defs` is what was met in making this schema.
+    """
+    ref = schema.get("$ref")
+    if isinstance(ref, str) and ref.rpartition("/")[2] in defs.schemas:
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**defs.schemas[ref.rpartition("/")[2]], **rest}
+    elif not defs.foreign:  # all of them are used, in this order
+        return {**schema, "$defs": defs.schemas} if defs.schemas else schema
+    used: dict[str, Json] = {}
+    _used_defs(schema, defs.schemas, used)
+    return {**schema, "$defs": used} if used else schema
+
+
+def _used_defs(value: Json, defs: Mapping[str, Json], used: dict[str, Json]) -> None:
+    if isinstance(value, list):
+        for item in cast("list[Json]", value):
+            _used_defs(item, defs, used)
+    elif isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        ref = entries.get("$ref")
+        if isinstance(ref, str):
+            name = ref.rpartition("/")[2]
+            if name not in used and name in defs:
+                used[name] = defs[name]
+                _used_defs(defs[name], defs, used)
+        for item in entries.values():
+            _used_defs(item, defs, used)
+
+
+def _generic(
+    hint: Hint, origin: Hint, args: tuple[Hint, ...], defs: Defs
+) -> dict[str, Json]:
+    check_count(hint, origin, args)
+    if origin in UNIONS:
+        return _union(args, defs)
+    if origin is typing.Literal:
+        if not all(value is None or isinstance(value, _SAID) for value in args):
+            raise NoType(hint)
+        return literal_of([_literal(value) for value in args])
+    if origin is typing.Annotated:
+        return _annotated(schema_of(args[0], defs), args[1:])
+    if origin in (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar):
+        return schema_of(args[0], defs)
+    if origin in LISTS:
+        return {"type": "array", "items": schema_of(args[0], defs)}
+    if origin in SETS:
+        items = schema_of(args[0], defs)
+        return {"type": "array", "items": items, "uniqueItems": True}
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return {"type": "array", "items": schema_of(args[0], defs)}
+        if not args:  # `tuple[()]`
+            return {"type": "array", "maxItems": 0}
+        return {
+            "type": "array",
+            "prefixItems": [schema_of(arg, defs) for arg in args],
+            "items": False,
+            "minItems": len(args),
+            "maxItems": len(args),
+        }
+    if origin in MAPPINGS:
+        if not isinstance(args[0], type):
+            schema_of(args[0], Defs())  # no schema says what the keys are
+        values = schema_of(args[1], defs)
+        own = {} if args[0] in (str, Any) else {KEYS_KEY: True}
+        return {"type": "object", "additionalProperties": values, **own}
+    return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
+
+
+def _union(args: tuple[Hint, ...], defs: Defs) -> dict[str, Json]:
+    schemas = [schema_of(arg, defs) for arg in args]
+    united = dict(union_of(schemas))
+    if any(schema.get("x-asset-ref") for schema in schemas):
+        united["x-asset-ref"] = True
+    return united
+
+
+def _literal(value: Any) -> Json:
+    if isinstance(value, enum.Enum):
+        values = {member: said for said, member in enum_values(type(value)).items()}
+        return values[value]
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Json]:
+    """Texts and the bounds of `annotated_types` and pydantic's `Field`."""
+    for extra in extras:
+        if isinstance(extra, str):
+            schema["description"] = extra
+            continue
+        if text := getattr(extra, "description", None):
+            schema["description"] = str(text)
+        for part in (extra, *getattr(extra, "metadata", ())):
+            for name, keyword in _BOUNDS.items():
+                if (bound := getattr(part, name, None)) is not None:
+                    schema[keyword] = bound
+            length = "Length" if schema.get("type") == "string" else "Items"
+            for name in ("min", "max"):
+                if (bound := getattr(part, f"{name}_length", None)) is not None:
+                    schema[name + length] = bound
+    return schema
+
+
+def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
+    if issubclass(hint, enum.Enum):
+        return literal_of(list(enum_values(hint)))
+    if is_model(hint):
+        return _model(hint, defs)
+    if dataclasses.is_dataclass(hint):
+        fields = dataclasses.fields(hint)
+        required = [
+            item.name
+            for item in fields
+            if item.init
+            and item.default is dataclasses.MISSING
+            and item.default_factory is dataclasses.MISSING
+        ]
+        inside = {item.name for item in fields if not item.init}
+        return _object(hint, [item.name for item in fields], required, defs, inside)
+    if typing.is_typeddict(hint):
+        keys = required_keys(hint)
+        names = list(hint.__annotations__)
+        return _object(hint, names, [name for name in names if name in keys], defs)
+    if is_named_tuple(hint):
+        defaults: Any = getattr(hint, "_field_defaults", {})
+        names: list[str] = list(getattr(hint, "_fields", ()))
+        required = [name for name in names if name not in defaults]
+        return _object(hint, names, required, defs)
+    bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
+    known = bases and bases[0] not in (int, float)  # a subclass of what JSON has
+    return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
+
+
+def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
+    """The schema that pydantic makes; it names classes without knowing of others."""
+    defs.foreign = True
+    schema = cast("dict[str, Json]", hint.model_json_schema())
+    inner = cast("dict[str, dict[str, Json]]", schema.pop("$defs", {}))
+    if any(defs.schemas.get(key, value) != value for key, value in inner.items()):
+        # another class of that name: all of this model's get its own name before them
+        prefix = f"{defs.name(hint)}."
+        schema = hint.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+        inner = {prefix + key: value for key, value in schema.pop("$defs").items()}
+    defs.schemas.update(inner)
+    if "$ref" in schema:
+        return schema
+    name = defs.name(hint)
+    defs.schemas[name] = schema
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _object(
+    hint: type[Any],
+    names: list[str],
+    required: list[str],
+    defs: Defs,
+    inside: Collection[str] = (),
+) -> dict[str, Json]:
+    name = defs.name(hint)
+    ref: dict[str, Json] = {"$ref": f"#/$defs/{name}"}
+    if name in defs.schemas:
+        return ref
+    if (known := _flat.get(hint)) is not None:
+        defs.schemas[name] = known
+        return ref
+    schema: dict[str, Json] = {"type": "object"}
+    defs.schemas[name] = schema
+    hints = field_hints(hint)
+    own = hint.__dict__.get("__doc__") or ""
+    doc = read_docstring("" if own.startswith(f"{hint.__name__}(") else own)
+    if doc.text:
+        schema["description"] = doc.text
+    properties: dict[str, Json] = {}
+    for field_name in names:
+        try:
+            properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+        except NoType as error:
+            path = f"{hint.__qualname__}.{field_name}: {error.path}"
+            raise NoType(error.hint, path) from error
+        if field_name in inside:  # it is answered, and not given
+            properties[field_name]["readOnly"] = True
+        if text := doc.names.get(field_name):
+            properties[field_name]["description"] = text
+    schema["properties"] = properties
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    used: dict[str, Json] = {}
+    _used_defs(properties, defs.schemas, used)
+    if not typing.is_typeddict(hint) and _has_opaque([properties, used]):
+        # no JSON makes such an object whole
+        schema[CLASS_KEY] = f"{hint.__module__}.{hint.__qualname__}"
+    if "$ref" not in repr(properties):
+        _flat[hint] = schema
+    return ref
+
+
+def _has_opaque(value: Json) -> bool:
+    """Whether it holds the schema of what JSON cannot say; a text may say "x-type"."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        if "x-type" in entries and isinstance(entries["x-type"], str):
+            return True
+        return any(map(_has_opaque, entries.values()))
+    return isinstance(value, list) and any(map(_has_opaque, cast("list[Json]", value)))
+
+
+def _opaque(hint: Hint) -> dict[str, Json]:
+    if isinstance(hint, type):
+        hint_class = cast("type[Any]", hint)
+        name = f"{hint_class.__module__}.{hint_class.__qualname__}"
+    else:
+        if type(hint).__module__ not in _FORMS or hint in _BARE:
+            raise NoType(hint)
+        name = str(hint)
+    return {"x-type": name, "not": {}, "x-asset-ref": True}

@@ -1,0 +1,1 @@
+"""Manifests (`config.yaml`) of plugin protocols v1 and v2."""

@@ -1,0 +1,231 @@
+"""A plugin's spec, wherever it came from, in; its manifest of protocol v2 out.
+
+The text loads again to the same schemas. What a manifest cannot say of a Python plugin
+is named in a comment at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import yaml
+
+from neuraxis.schema import (
+    NotationProblem,
+    collect_types,
+    node_from_schema,
+    parameter_schema,
+    response_schema,
+)
+from neuraxis.specs import CommandSpec, Effects, Example, Json, PluginSpec
+
+
+def to_yaml(spec: PluginSpec) -> str:
+    """The manifest of a plugin, as text."""
+    loss: list[str] = []
+    tree = manifest_tree(spec, loss)
+    text = yaml.dump(
+        _plain(tree, {}),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=88,
+    )
+    return "".join(f"# not said here: {line}\n" for line in loss) + str(text)
+
+
+def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, Json]:
+    """The manifest of a plugin, as data. What it cannot say is appended to `loss`."""
+    lost = [] if loss is None else loss
+    info: dict[str, Json] = {
+        "title": spec.title or spec.name,
+        "description": spec.description or None,
+        "description_for_human": spec.description_for_human,
+        "description_for_model": spec.description_for_model,
+        "summary": spec.summary,
+        "prompt": spec.prompt,
+    }
+    tree: dict[str, Json] = {"name": spec.name}
+    if spec.id:
+        tree["id"] = spec.id
+    if not spec.listed:
+        tree["as_plugin"] = False
+    tree["info"] = {key: value for key, value in info.items() if value is not None}
+    tree["commands"] = [command_tree(command, lost) for command in spec.commands]
+    if spec.examples:
+        tree["examples"] = _examples(spec.examples)
+    if spec.config:
+        tree["config"] = dict(spec.config)
+    return tree
+
+
+def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, Json]:
+    """One command as a manifest of protocol v2 says it."""
+    lost: list[str] = []
+    tree: dict[str, Json] = {
+        "command_name": spec.name,
+        "description": spec.description,
+        "parameter": _parameter(spec, lost),
+    }
+    if spec.response is not None:
+        response = _raw(spec, "response")
+        tree["response"] = (
+            _node(spec.response, lost, "optional") if response is None else response
+        )
+    if spec.effects != Effects():
+        effects = spec.effects
+        tree["effects"] = effects.kind
+    if spec.effects.declared:
+        effects = spec.effects
+        tree["effects"] = {
+            "kind": effects.kind,
+            "destructive": effects.destructive,
+            "open_world": effects.open_world,
+        }
+    if spec.tool_name:
+        tree["tool_name"] = spec.tool_name
+    if spec.time_limit is not None:
+        tree["time_limit"] = spec.time_limit
+    if not spec.blocking:
+        tree["blocking"] = False
+    if spec.concurrency is not None:
+        tree["concurrency"] = spec.concurrency
+    if spec.failure_field:
+        tree["failure_field"] = spec.failure_field
+    if spec.examples:
+        tree["examples"] = _examples(spec.examples)
+    if spec.example_output is not None:
+        tree["example_output"] = spec.example_output
+    if loss is not None:
+        loss += [f"{spec.name}: {item}" for item in lost]
+    return tree
+
+
+def _parameter(spec: CommandSpec, lost: list[str]) -> Json:
+    node = _raw(spec, "parameter")
+    return _node(spec.parameters, lost, "required") if node is None else node
+
+
+def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
+    """The node of a schema; types are written where they are used, not by name.
+
+    Only a type that contains itself needs its name, and a file can define that only
+    where it is used by itself. Elsewhere any value is taken instead.
+    """
+    definitions: Mapping[str, Json] = schema.get("$defs", {})
+    named = {name for name in definitions if name in _reached(name, definitions)}
+    flat = _flat(schema, definitions, named)
+    if named:
+        flat["$defs"] = {
+            name: _flat(definitions[name], definitions, named) for name in named
+        }
+    found: list[str] = []
+    node = node_from_schema(flat, loss=found, flag=flag)
+    if named:
+        problems: list[NotationProblem] = []
+        key = "parameter" if flag == "required" else "response"
+        types = collect_types({key: node}, problems=problems)
+        read = parameter_schema if flag == "required" else response_schema
+        read(node, types, problems=problems)
+        if any("type" in problem.message for problem in problems):
+            lost += [
+                f"the type {name}, which contains itself" for name in sorted(named)
+            ]
+            cut: dict[str, Json] = {name: {} for name in named}
+            found = []
+            node = node_from_schema(_flat(schema, cut, set()), loss=found, flag=flag)
+    lost += found
+    return node
+
+
+def _reached(name: str, definitions: Mapping[str, Json]) -> set[str]:
+    """Every definition that a definition leads to."""
+    reached: set[str] = set()
+    ahead = _refs(definitions[name])
+    while ahead:
+        step = ahead.pop()
+        if step not in reached and step in definitions:
+            reached.add(step)
+            ahead |= _refs(definitions[step])
+    return reached
+
+
+def _refs(value: Json) -> set[str]:
+    if isinstance(value, list):
+        return {ref for item in cast("list[Json]", value) for ref in _refs(item)}
+    if not isinstance(value, Mapping):
+        return set()
+    entries = cast("Mapping[str, Json]", value)
+    ref = entries.get("$ref")
+    own = {ref.rpartition("/")[2]} if isinstance(ref, str) else set[str]()
+    return own | {found for item in entries.values() for found in _refs(item)}
+
+
+def _flat(value: Json, definitions: Mapping[str, Json], named: set[str]) -> Any:
+    """The schema with each reference replaced by what it names, but for `named`."""
+    if isinstance(value, list):
+        items = cast("list[Json]", value)
+        return [_flat(item, definitions, named) for item in items]
+    if not isinstance(value, Mapping):
+        return value
+    entries = cast("Mapping[str, Json]", value)
+    ref = entries.get("$ref")
+    rest = {
+        key: _flat(item, definitions, named)
+        for key, item in entries.items()
+        if key != "$defs"
+    }
+    name = ref.rpartition("/")[2] if isinstance(ref, str) else ""
+    if not name or name in named or name not in definitions:
+        return rest
+    del rest["$ref"]
+    return {**_flat(definitions[name], definitions, named), **rest}
+
+
+def _plain(value: Any, known: dict[int, Any]) -> Any:
+    """What YAML can say; a value that stands twice stays one, as an alias."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, Mapping):
+        fields: dict[str, Any] = {}
+        known[id(cast("Any", value))] = fields
+        for key, item in cast("Mapping[Any, Any]", value).items():
+            fields[str(key)] = _plain(item, known)
+        return fields
+    if isinstance(value, list | tuple):
+        items: list[Any] = []
+        known[id(cast("Any", value))] = items
+        items += [_plain(item, known) for item in cast("list[Any]", value)]
+        return items
+    return str(value)
+
+
+def _raw(spec: CommandSpec, key: str) -> Json:
+    """The author's own node of v2, which says it best; v1's is a list of fields."""
+    node: Any = spec.raw.get(key)
+    if isinstance(node, dict):
+        return cast("dict[str, Json]", node)
+    nodes: Any = spec.raw.get("parameters" if key == "parameter" else key)
+    if not isinstance(nodes, list):
+        return None
+    fields: dict[str, Json] = {}
+    for item in cast("list[dict[str, Json]]", nodes):
+        fields[str(item["name"])] = {
+            name: value for name, value in item.items() if name != "name"
+        }
+    return {"type": fields}
+
+
+def _examples(examples: tuple[Example, ...]) -> list[Json]:
+    return [
+        {
+            "q": example.question,
+            "a": [
+                {"tool": call.tool, **dict(call.arguments)} for call in example.calls
+            ],
+        }
+        for example in examples
+    ]

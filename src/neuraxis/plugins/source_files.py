@@ -1,0 +1,110 @@
+"""A plugin's file of code flows in; its module, or why it cannot be had, flows out."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from neuraxis.errors import ManifestError, ManifestProblem, NeuraxisError
+from neuraxis.later import pattern
+from neuraxis.plugins.functions.caller import FILE_MODULE
+from neuraxis.specs import Json
+
+_OWN = pattern(FILE_MODULE + r"\w+")
+
+
+def import_file(code: Path) -> ModuleType:
+    """The module of one file, under a name that no other module has."""
+    import hashlib  # slow to import, and needed for files only
+
+    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
+    folder = re.sub(r"\W", "_", code.parent.name)
+    name = f"{FILE_MODULE}{folder}_{digest}"
+    found = importlib.util.spec_from_file_location(
+        name, code, submodule_search_locations=[str(code.parent)]
+    )
+    if found is None or found.loader is None:
+        raise error_of(str(code), "cannot be read as Python")
+    module = importlib.util.module_from_spec(found)
+    # Dataclasses and pickle look a class's module up by its name.
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except NeuraxisError as error:
+        del sys.modules[name]
+        raise error_of(str(code), str(error), line_of(error, code)) from error
+    except (Exception, SystemExit) as error:  # a script that ends itself
+        del sys.modules[name]
+        raise error_of(str(code), raised(error, code), line_of(error, code)) from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def raised(error: BaseException, code: Path | None = None) -> str:
+    """What importing a file raised, and what to do about it."""
+    return f"importing it raised {_said(error)}{_advice(error, code)}"
+
+
+def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
+    """What making a plugin's object raised, and what to do about it."""
+    if isinstance(error, NeuraxisError):
+        return str(error)
+    hint = ""
+    if isinstance(error, KeyError):
+        keys = ", ".join(str(key) for key in config) or "nothing"
+        hint = f"; in the section `config:` of the manifest there is: {keys}"
+    return f"making Plugin raised {_said(error)}{hint}"
+
+
+def _said(error: BaseException) -> str:
+    first = next(iter(str(error).splitlines()), "")
+    first = _OWN.sub("", first)  # the name that is ours says nothing to its author
+    return f"{type(error).__name__}: {first}".removesuffix(": ")
+
+
+def _advice(error: BaseException, code: Path | None) -> str:
+    if isinstance(error, SystemExit | EOFError):
+        return (
+            "; a plugin is imported and not run: put what asks or ends under "
+            '`if __name__ == "__main__":`'
+        )
+    if not isinstance(error, ImportError):
+        return ""
+    missing = error.name or ""
+    if "beyond top-level" in str(error):
+        return "; only what lies beside it can be imported: from .NAME import ..."
+    if missing.startswith(FILE_MODULE) and isinstance(error, ModuleNotFoundError):
+        name = missing.partition(".")[2]
+        return f"; there is no {name.replace('.', '/')}.py beside it"
+    beside = code is not None and (
+        (code.parent / f"{missing}.py").is_file() or (code.parent / missing).is_dir()
+    )
+    if missing and beside and isinstance(error, ModuleNotFoundError):
+        return f"; it lies beside it: write from . import {missing}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"; is it installed for {sys.executable}?"
+    return ""
+
+
+def line_of(error: BaseException, code: Path) -> int:
+    """The last line of the plugin's own file that the error passed through."""
+    file = str(code.absolute())  # as the import system calls it
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno or 0
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def error_of(where: str, message: str, line: int = 0) -> ManifestError:
+    """The one mistake of a file."""
+    return ManifestError((ManifestProblem(file=where, line=line, message=message),))

@@ -1,0 +1,235 @@
+"""A person's yes to one exact call or plan: bound to its digest, used once, soon old.
+
+A call flows in, its digest flows out; a yes is kept under the digest until the call is
+made. Whatever changes in the call (an argument, the command's description or schema)
+changes the digest, so that the yes is no longer for it. A yes to a plan is for each of
+its calls once, and only for what the person could see of it: a value that was not known
+then has not been allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from neuraxis.later import dataclass
+from neuraxis.messages import Path
+from neuraxis.planning.plan import Step
+from neuraxis.policy.provenance.labels import Label
+from neuraxis.specs import CommandSpec, Json
+
+EXPIRES = 300.0
+"""Seconds after which a yes is for nothing, and a question without answer a no."""
+MOST_REFUSALS = 3
+"""After so many times no in one run nobody is asked again: who is asked for ever says
+yes in the end."""
+
+
+def spec_digest(spec: CommandSpec) -> str:
+    """What a command is: its name, what it says of itself, its schemas and effects."""
+    effects = spec.effects
+    return _digest(
+        {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "response": spec.response,
+            "effects": [effects.kind, effects.destructive, effects.open_world],
+        }
+    )
+
+
+def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
+    """The digest of one exact call, with its references resolved."""
+    return _digest(
+        {
+            "plugin": plugin,
+            "command": spec.name,
+            "spec": spec_digest(spec),
+            "arguments": arguments,
+        }
+    )
+
+
+def plan_digest(calls: Sequence[tuple[str, CommandSpec, Json]]) -> str:
+    """The digest of a whole plan: its calls as they are written, in their order."""
+    return _digest([call_digest(*call) for call in calls])
+
+
+def value_digest(value: Any) -> str:
+    """The digest of one value of a call."""
+    return _digest(value)
+
+
+def _digest(value: Any) -> str:
+    try:
+        text = _written(value)
+    except (TypeError, ValueError):  # other keys than texts, integers without a text
+        text = "plain " + _written(_plain(value))  # nothing in JSON begins like that
+    return _sha256(text.encode())
+
+
+def _written(value: Any) -> str:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), default=_object, ensure_ascii=True
+    )
+
+
+def _plain(value: Any) -> Json:
+    """A value of objects that JSON has no form for, in a form that is its own."""
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {
+            "pairs": sorted(
+                ([_written(_plain(key)), _plain(part)] for key, part in pairs),
+                key=lambda pair: str(pair[0]),
+            )
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    return {"int": hex(value)} if type(value) is int else value
+
+
+def _sha256(data: bytes | bytearray) -> str:
+    import hashlib  # slow to import, and needed where a person is asked only
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def _object(value: Any) -> Json:
+    """What stands for an object that JSON cannot say: nothing else is like it."""
+    if isinstance(value, bytes | bytearray):
+        return {"bytes": _sha256(value)}
+    return {
+        "object": f"{type(value).__module__}.{type(value).__qualname__}#{id(value)}"
+    }
+
+
+Place = tuple[Path, str, Label]
+"""A value that matters, by its digest, and what it came from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a person saw of one call of a plan, and said yes to.
+
+    Args:
+        reason: why it was asked about.
+        places: the values that it was asked about for; there may be none.
+    """
+
+    reason: str
+    places: frozenset[Place] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepYes:
+    """A yes to one call of a plan; `now` gives what digest the plan has by now."""
+
+    digest: str
+    until: float
+    written: str
+    now: Callable[[], str]
+    seen: Seen
+
+
+@dataclass(slots=True, kw_only=True)
+class Approvals:
+    """Yeses of one session that were not used yet.
+
+    Args:
+        yes_to: patterns of `plugin.command` that never need to be asked about.
+        expires: seconds that a yes is good for.
+        clock: for tests.
+    """
+
+    yes_to: Sequence[str] = ()
+    expires: float = EXPIRES
+    clock: Callable[[], float] = time.monotonic
+    _granted: dict[str, float] = field(default_factory=dict[str, float])
+    one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A person is asked one thing at a time: the next may be in what they answer."""
+    steps: Sequence[Step] = ()
+    """The plan that is running."""
+    _by_step: dict[str, _StepYes] = field(default_factory=dict[str, _StepYes])
+    _refused: dict[str, str] = field(default_factory=dict[str, str])
+
+    def always(self, target: str) -> bool:
+        """Whether the person said beforehand that it may run."""
+        return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
+
+    def grant(self, digest: str) -> None:
+        """A person said yes to the call of this digest."""
+        self._granted[digest] = self.clock() + self.expires
+
+    def take(self, digest: str) -> bool:
+        """Whether there is a yes for it that is still good; it is used up by this."""
+        until = self._granted.pop(digest, None)
+        return until is not None and self.clock() < until
+
+    def holds(self, digest: str) -> bool:
+        """As `take`, but the yes is not used up."""
+        return self.clock() < self._granted.get(digest, 0.0)
+
+    def begin(self, steps: Sequence[Step]) -> None:
+        """A plan is about to run; a yes to an earlier one is for nothing."""
+        self.steps = steps
+        self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
+        self._by_step.clear()
+        self._refused.clear()
+
+    def grant_plan(
+        self, digest: str, now: Callable[[], str], seen: Mapping[str, Seen]
+    ) -> None:
+        """A person said yes to a plan.
+
+        Args:
+            digest: of what was shown.
+            now: gives the digest of the plan's calls as they are written.
+            seen: by call id, the calls that were asked about.
+        """
+        until, written = self.clock() + self.expires, now()
+        for call_id, each in seen.items():
+            self._by_step[call_id] = _StepYes(
+                digest=digest, until=until, written=written, now=now, seen=each
+            )
+
+    def is_settled(self, call_id: str) -> bool:
+        """Whether a person answered for it, with others of its plan."""
+        return call_id in self._by_step or call_id in self._refused
+
+    def take_step(self, call_id: str, reason: str, places: Iterable[Place]) -> str:
+        """The digest of the plan whose yes is good for this call; it is used up.
+
+        Empty: there is none, or the call is asked about for what was not shown.
+        """
+        given = self._by_step.pop(call_id, None)
+        if given is None:
+            return ""
+        if given.now() != given.written:
+            self._by_step.clear()  # the plan has changed: all of it is closed
+            return ""
+        good = (
+            self.clock() < given.until
+            and given.seen.reason == reason
+            and given.seen.places.issuperset(places)
+        )
+        return given.digest if good else ""
+
+    def refuse(self, call_ids: Iterable[str], why: str) -> None:
+        """The plan of these calls was not allowed; `why` is told."""
+        self._refused.update(dict.fromkeys(call_ids, why))
+
+    def refused(self, call_id: str) -> str:
+        """Why the plan of this call was not allowed; empty if that was not said."""
+        return self._refused.get(call_id, "")
+
+    def close(self) -> None:
+        """Forget all of them: the plan they were given for has changed."""
+        self._granted.clear()
+        self._by_step.clear()

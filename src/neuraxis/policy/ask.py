@@ -1,0 +1,128 @@
+"""A question for a person flows in; their yes flows out, or why it is a no.
+
+Who is asked sees the exact call, or plan, and where each value came from. A yes is for
+what was shown only: if it changes while the question stands, the yes is void.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.engines.threads import THREADS
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.policy.approvals import MOST_REFUSALS
+from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.provenance.labels import Traced, describe_traced
+from neuraxis.specs import Json
+
+OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
+
+
+def asking(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
+    """What is awaited for an answer; a plain function has a thread to wait in."""
+    if approve is None or inspect.iscoroutinefunction(approve):
+        return approve
+
+    async def ask(asked: ApprovalAsked) -> bool:
+        # not asyncio's: the process would not end while a question that expired stands
+        said: Any = await THREADS.run(partial(approve, asked))
+        return await said if inspect.isawaitable(said) else said
+
+    return ask
+
+
+async def put(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
+    """Ask; an empty text is a yes, any other says why not.
+
+    Args:
+        asked: what is shown.
+        now: gives the digest of what was shown, as it is by then.
+        gate: with somebody to ask.
+    """
+    if gate.approve is None:
+        return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
+    if gate.refusals.too_many:
+        return f"{asked.reason}; the user said no {MOST_REFUSALS} times already"
+    before = now()
+    gate.emit(asked)
+    by = "user"
+    try:
+        async with asyncio.timeout(gate.approvals.expires):
+            # nothing else is a yes: a text may say no
+            allowed = await gate.approve(asked) is True
+    except TimeoutError:
+        allowed, by = False, "nobody: the question expired"
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        allowed, by = False, "nobody: the question was cancelled"
+    except Exception as raised:  # noqa: BLE001 - the program's own code asks
+        allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
+    if allowed and now() != before:
+        allowed, by = False, "nobody: the call had changed"
+    gate.emit(
+        ApprovalAnswered(id=asked.id, allowed=allowed, by=by, digest=asked.digest)
+    )
+    if allowed:
+        return ""
+    gate.refusals.count += by == "user"
+    return "the user said no" if by == "user" else by
+
+
+def told_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
+    """Where each argument came from, in words for a person."""
+    told: dict[str, str] = {}
+    if isinstance(arguments, dict):
+        told = dict.fromkeys(cast("dict[str, Json]", arguments), OWN_WORDS)
+    for item in traced:
+        name = str(item.path[0]) if item.path else "the argument"
+        told[name] = describe_traced(item)
+    return told
+
+
+def shown(
+    arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
+) -> Json:
+    """A short form of resolved arguments for people: no object, no long text.
+
+    Args:
+        arguments: or any part of them.
+        text: characters of a text that are shown.
+        items: entries of a list that are shown.
+        levels: how deep it is looked into: an object may hold itself.
+    """
+    if levels < 0:
+        return "…"
+    below = levels - 1
+    if isinstance(arguments, dict):
+        named = cast("dict[str, Json]", arguments)
+        # the journal is JSON, and an object's keys may be dates or pairs
+        return {
+            str(key): shown(it, text=text, items=items, levels=below)
+            for key, it in named.items()
+        }
+    if isinstance(arguments, str):
+        cut = len(arguments) - text
+        return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
+    if isinstance(arguments, int) and arguments.bit_length() > 1_000:
+        return f"<int of {arguments.bit_length()} bits>"  # it may have no text
+    if arguments is None or isinstance(arguments, bool | int | float):
+        return arguments
+    if isinstance(arguments, list):
+        given = cast("list[Json]", arguments)
+        told = [
+            shown(item, text=text, items=items, levels=below) for item in given[:items]
+        ]
+        return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
+    return f"<{call_errors.type_name(arguments)}>"
+
+
+def shown_whole(arguments: Json) -> Json:
+    """What is asked about: nobody says yes to the eleventh recipient unseen."""
+    return shown(arguments, text=5_000, items=1_000)

@@ -1,0 +1,120 @@
+"""A step about to run flows in; it may, or `Refused` says why not.
+
+What its values came from is traced, the policy decides, and where it says so a person
+is asked: about this call (`questions.py`), or about all of the plan that need a yes
+(`plan_asking.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from neuraxis import call_errors
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.messages import CallError
+from neuraxis.planning.plan import Step
+from neuraxis.plugins.registry import Command
+from neuraxis.policy.approvals import call_digest
+from neuraxis.policy.ask import put, shown_whole, told_origins
+from neuraxis.policy.by_origin import weighed
+from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.evaluate import judge, places_of
+from neuraxis.policy.gate import Gate
+from neuraxis.policy.plan_approval import ask_together
+from neuraxis.policy.provenance.file_changes import snapshot
+from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_foreign
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.rules import DEFAULT
+from neuraxis.specs import Json
+
+
+class Refused(Exception):
+    """A step is not run; `error` is what the model is told."""
+
+    def __init__(self, error: CallError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+async def decide(step: Step, arguments: Json, gate: Gate) -> Label:
+    """Let a step run with these resolved arguments; gives the label of its answer.
+
+    Raises:
+        Refused: the policy or a person said no, or there is nobody to ask.
+    """
+    command, origins = cast("Command", step.command), gate.origins
+    target = f"{command.plugin.name}.{command.spec.name}"
+    if gate.policy is DEFAULT and origins.quiet:
+        # The default stops only what strangers had a part in, and the model read
+        # none of them: a look at the references says it all.
+        inputs = _inputs(step, origins)
+        if not is_foreign(inputs):
+            traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
+            label = origins.answers(target, step, traced)
+            if not is_foreign(label):
+                return label
+    decision, facts = judge(step, arguments, gate)
+    if decision.verdict == "deny":
+        raise Refused(call_errors.denied(step.call.target, decision.reason))
+    if decision.verdict == "ask":
+        await _ask(step, arguments, decision, facts, gate)
+    label = origins.answers(target, step, facts.traced)
+    if is_foreign(label) and any(use == "run" for _, use in facts.marks.files):
+        # what the script writes is made of what it may read
+        origins.written[step.call.id] = []
+        origins.watched[step.call.id] = await asyncio.to_thread(
+            snapshot, gate.workspace
+        )
+    return label
+
+
+def _inputs(step: Step, origins: Origins) -> Label:
+    """The label of all that the references of a step lead to."""
+    label = OWN
+    for binding in step.bindings:
+        for part in binding.template.parts:
+            if not isinstance(part, str):
+                label |= origins.label(part.ref, step)
+    for _, ref in step.asset_refs:
+        label |= origins.label(ref, step)
+    return label
+
+
+async def _ask(
+    step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
+) -> None:
+    command, approvals = cast("Command", step.command), gate.approvals
+    plugin, spec, target = command.plugin.name, command.spec, step.call.target
+    if approvals.always(f"{plugin}.{spec.name}") or approvals.always(target):
+        return
+    digest = call_digest(plugin, spec, arguments)
+    if approvals.take(digest):
+        return
+    places = places_of(weighed(spec, facts))
+    async with approvals.one_by_one:
+        if gate.approve is not None:
+            if not approvals.is_settled(step.call.id):
+                await ask_together(step, gate)
+            if said := approvals.refused(step.call.id):
+                raise Refused(call_errors.denied(target, said))
+            if plan := approvals.take_step(step.call.id, decision.reason, places):
+                by = "user, with the plan"
+                gate.emit(
+                    ApprovalAnswered(id=step.call.id, allowed=True, by=by, digest=plan)
+                )
+                return
+        asked = ApprovalAsked(
+            id=step.call.id,
+            call={
+                "plugin": plugin,
+                "command": spec.name,
+                "arguments": shown_whole(arguments),
+            },
+            reason=decision.reason,
+            digest=digest,
+            origins=told_origins(arguments, tuple(facts.traced)),
+        )
+        no = await put(asked, lambda: call_digest(plugin, spec, arguments), gate)
+    if no:
+        raise Refused(call_errors.denied(target, no))

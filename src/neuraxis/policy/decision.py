@@ -1,0 +1,43 @@
+"""what a rule is given and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from pathlib import Path as File
+from typing import Literal
+
+from neuraxis.later import dataclass
+from neuraxis.policy.provenance.labels import (
+    Traced,
+)
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.schema.annotations import NO_MARKS, Marks
+
+Verdict = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the policy says of one call."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+ALLOWED = Decision(verdict="allow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a call beside its arguments; without it only rules decide."""
+
+    traced: Sequence[Traced] = ()
+    marks: Marks = NO_MARKS
+    origins: Origins = field(default_factory=Origins)
+    workspace: File = File()
+    wished: bool = True
+    """Something in the call stands in the user's own words."""
+
+
+NO_FACTS = Facts()

@@ -1,0 +1,55 @@
+"""What a decision needs of a run: the policy, the provenance, and a person to ask.
+
+Not the run itself: whoever executes steps holds a `Gate` and hands it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+from pathlib import Path
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.events import ApprovalAsked, Event
+from neuraxis.later import dataclass
+from neuraxis.planning.plan import Step
+from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.rules import Policy
+
+Approve = Callable[[ApprovalAsked], Awaitable[bool]]
+"""Asks a person; awaited for their yes."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Refusals:
+    """How often a person said no in one run."""
+
+    count: int = 0
+
+    @property
+    def too_many(self) -> bool:
+        """Whether nobody is asked any more in this run."""
+        return self.count >= MOST_REFUSALS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """The part of a run that decides whether a step may run."""
+
+    policy: Policy
+    assets: AssetStore
+    """Looked into for values that a call refers to."""
+    emit: Callable[[Event], None]
+    """Tells the journal what was asked and answered."""
+    workspace: Path
+    approve: Approve | None = None
+    """None: nobody can be asked."""
+    origins: Origins = field(default_factory=Origins)
+    approvals: Approvals = field(default_factory=Approvals)
+    refusals: Refusals = field(default_factory=Refusals)
+
+    def may_ask(self, step: Step) -> bool:
+        """Whether a rule may ask a person; then only about a step that is sure to run."""
+        plugin, spec = step.command.plugin.name, step.command.spec
+        return self.policy.may_ask(plugin, spec)

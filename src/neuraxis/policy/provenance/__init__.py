@@ -1,0 +1,1 @@
+"""Provenance: where every value came from (taint tracking)."""

@@ -1,0 +1,180 @@
+"""Allow, ask or deny a checked call.
+
+A call, its command's effects and where its values came from flow in; a decision with
+its reason flows out. The strictest rule that matches decides; where none does, the
+policy's `default` does, which is to judge by origin:
+
+- what only looks is allowed, but for an address that the model made up after it read
+  foreign text, where it could carry away what is private;
+- what has an effect is allowed as long as no value that strangers had a part in stands
+  where the command takes trusted ones only (all places, if it says nothing of it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from fnmatch import fnmatchcase
+from typing import Literal, cast, get_args
+
+from neuraxis.errors import ConfigError
+from neuraxis.later import dataclass
+from neuraxis.policy.by_origin import by_origin
+from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
+from neuraxis.policy.provenance.wording import leaves
+from neuraxis.specs import CommandSpec, EffectKind, Json
+
+_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One line of a policy; it matches where all that it says does.
+
+    Args:
+        verdict: what it decides.
+        target: a pattern of `plugin.command` (`files.*`).
+        effects: matches these effects only; empty: all.
+        arguments: a pattern for each argument named (`{"to": "*@example.org"}`); a
+            list or mapping matches where one of its values does.
+        origin: a pattern of a source that a value came from (`web_search.*`);
+            `open_world`: any that strangers write to. Empty: wherever from.
+        reason: what is told.
+    """
+
+    verdict: Verdict
+    target: str = "*"
+    effects: frozenset[EffectKind] = frozenset()
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    origin: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Rules; the strictest that matches decides, else `default`."""
+
+    rules: Sequence[Rule] = ()
+    default: Verdict | Literal["by_origin"] = "by_origin"
+    """`by_origin`: by what the call may change and where its values came from."""
+    undeclared: Literal["trusted", "foreign"] = "trusted"
+    """What an answer counts as whose command says nothing of `open_world`."""
+
+    def decide(
+        self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
+    ) -> Decision:
+        """The verdict on running `plugin.spec.name` with these resolved arguments."""
+        target = f"{plugin}.{spec.name}"
+        found: Decision | None = None
+        for rule in self.rules:
+            if found is not None and (
+                _STRICTNESS[rule.verdict] <= _STRICTNESS[found.verdict]
+            ):
+                continue
+            if _matches(rule, target, spec, arguments, facts):
+                reason = rule.reason or f"a rule for {rule.target} says so"
+                found = Decision(verdict=rule.verdict, reason=reason)
+        if found is not None:
+            return found
+        if self.default == "by_origin":
+            return by_origin(spec, facts)
+        return Decision(verdict=self.default, reason="no rule allows it")
+
+    def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
+        """Whether a rule may ask a person about calls of this command."""
+        return self.default == "ask" or any(
+            rule.verdict == "ask" and _is_for(rule, f"{plugin}.{spec.name}", spec)
+            for rule in self.rules
+        )
+
+
+def _is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
+    """Whether the rule names the command, whatever its arguments are."""
+    return (not rule.effects or spec.effects.kind in rule.effects) and fnmatchcase(
+        target, rule.target
+    )
+
+
+def _matches(
+    rule: Rule, target: str, spec: CommandSpec, arguments: Json, facts: Facts
+) -> bool:
+    if not _is_for(rule, target, spec):
+        return False
+    if rule.origin and not any(
+        origin.open_world
+        if rule.origin == "open_world"
+        else fnmatchcase(origin.source, rule.origin)
+        for item in facts.traced
+        for origin in item.label
+    ):
+        return False
+    given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
+    return all(
+        any(fnmatchcase(str(leaf), pattern) for _, leaf in leaves(given.get(name)))
+        for name, pattern in rule.arguments.items()
+    )
+
+
+# --- from settings -------------------------------------------------------------
+
+EVERYTHING = Policy(default="allow")
+"""Allows every call."""
+
+DEFAULT = Policy()
+"""What a session and the command line take where nothing else is said."""
+
+
+def policy_from(section: Mapping[str, Json]) -> Policy:
+    """The policy of the settings below `policy.`: `default`, `rules`, `undeclared`.
+
+    Raises:
+        ConfigError: a word in it is not known.
+    """
+    default = section.get("default", "by_origin")
+    if default not in ("by_origin", *get_args(Verdict)):
+        raise ConfigError(
+            f"policy.default: expected by_origin, allow, ask or deny, got {default!r}"
+        )
+    undeclared = section.get("undeclared", "trusted")
+    if undeclared not in ("trusted", "foreign"):
+        raise ConfigError(
+            f"policy.undeclared: expected trusted or foreign, got {undeclared!r}"
+        )
+    unknown = sorted(set(section) - {"default", "rules", "undeclared", "yes_to"})
+    if unknown:
+        raise ConfigError(
+            f"policy.{unknown[0]}: expected default, rules, undeclared or yes_to"
+        )
+    listed = section.get("rules", [])
+    if not isinstance(listed, list):
+        raise ConfigError("policy.rules: expected a list of tables")
+    rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
+    if not rules and undeclared == "trusted" and default in ("by_origin", "allow"):
+        return DEFAULT if default == "by_origin" else EVERYTHING
+    return Policy(rules=tuple(rules), default=default, undeclared=undeclared)
+
+
+def _rule(given: Json, number: int) -> Rule:
+    where = f"policy.rules, rule {number}"
+    entry = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
+    known = {"verdict", "target", "effects", "arguments", "origin", "reason"}
+    if unknown := sorted(set(entry) - known):
+        raise ConfigError(f"{where}: {unknown[0]} is not known")
+    if entry.get("verdict") not in get_args(Verdict):
+        raise ConfigError(f"{where}: verdict: expected allow, ask or deny")
+    effects: Json = entry.get("effects", [])
+    kinds = [effects] if isinstance(effects, str) else list(effects)
+    if wrong := [kind for kind in kinds if kind not in get_args(EffectKind)]:
+        raise ConfigError(f"{where}: effects: {wrong[0]!r} is not known")
+    arguments: Json = entry.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise ConfigError(f"{where}: arguments: expected a table of patterns")
+    patterns = cast("dict[str, Json]", arguments)
+    return Rule(
+        verdict=entry["verdict"],
+        target=str(entry.get("target", "*")),
+        effects=frozenset(cast("list[EffectKind]", kinds)),
+        arguments={name: str(pattern) for name, pattern in patterns.items()},
+        origin=str(entry.get("origin", "")),
+        reason=str(entry.get("reason", "")),
+    )

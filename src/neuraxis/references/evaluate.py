@@ -1,0 +1,110 @@
+"""templates -> values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from neuraxis.formatting import type_name
+from neuraxis.messages import Path
+from neuraxis.references.asset_ref import (
+    AssetRef,
+)
+from neuraxis.references.filters import Operation, apply
+from neuraxis.references.path import RESPONSE
+from neuraxis.references.render import Budget, ReferenceFailure, as_text, failure
+from neuraxis.references.template import Template
+from neuraxis.specs import Json
+
+
+def evaluate(
+    template: Template,
+    lookup: Callable[[AssetRef], Any],
+    wants_text: bool,
+    *,
+    path: Path = (),
+) -> Any:
+    """The value of a template: native where it is whole, else text (rule C20).
+
+    Args:
+        template: what `find_templates` read.
+        lookup: gives the whole answer of a step; it is asked for the reference
+            `(step, content/response)` only, and the rest is walked here.
+        wants_text: the parameter takes nothing but text.
+        path: where the template stands, for the problem that is raised.
+
+    Raises:
+        ReferenceFailure: something is not there, or does not fit.
+    """
+    budget = Budget()
+    texts: list[str] = []
+    for part in template.parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        try:
+            root = lookup(AssetRef(asset_id=part.step, field_path=RESPONSE))
+            value = _apply(root, part.operations, budget)
+            if template.whole and (not wants_text or isinstance(value, str)):
+                return value
+            texts.append(_as_text(value, budget))
+        except ReferenceFailure as error:
+            problem = error.problem
+            text = part.text[:60]
+            raise ReferenceFailure(
+                replace(
+                    problem,
+                    path=path or problem.path,
+                    expected=f"{problem.expected} in {{{{ {text} }}}}",
+                )
+            ) from None
+    return "".join(texts)
+
+
+def _apply(root: Any, operations: Sequence[Operation], budget: Budget) -> Any:
+    try:
+        return apply(root, operations, budget)
+    except ReferenceFailure:
+        raise
+    except Exception as error:
+        raise _unreadable(root, error) from error
+
+
+def _as_text(value: Any, budget: Budget) -> str:
+    try:
+        return as_text(value, budget)
+    except ReferenceFailure:
+        raise
+    except Exception as error:
+        raise _unreadable(value, error) from error
+
+
+def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
+    what = f"{type_name(value)} that raises {type(error).__name__}"
+    return failure("a value that can be looked into", what)
+
+
+def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
+    """The arguments with a value put in at each path; the input is left as it is."""
+    if not replacements:
+        return arguments
+    if () in replacements:
+        return replacements[()]
+    root = _copy(arguments)
+    copied: dict[Path, Any] = {(): root}
+    for path, value in replacements.items():
+        parent = root
+        for depth in range(1, len(path)):
+            here = path[:depth]
+            if here not in copied:
+                copied[here] = parent[path[depth - 1]] = _copy(parent[path[depth - 1]])
+            parent = copied[here]
+        parent[path[-1]] = value
+    return root
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, dict):
+        return dict(cast("dict[str, Json]", value))
+    return list(cast("list[Json]", value))

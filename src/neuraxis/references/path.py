@@ -1,0 +1,148 @@
+"""A value and a path flow in; what stands at the path flows out.
+
+Paths walk mappings, lists and tuples and nothing else (rule B50): no attributes, no
+negative indices, no slices. What a plugin returned is only ever looked into, so that
+no text a model wrote can reach the methods of an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from neuraxis.errors import NeuraxisError
+from neuraxis.formatting import nearest, path_text, type_name
+from neuraxis.later import pattern
+from neuraxis.messages import Path
+
+SHOWN_KEYS = 20
+"""Keys of a mapping that an error names."""
+
+RESPONSE: Final[Path] = ("content", "response")
+"""Where the answer stands in a step's asset (rule B53)."""
+
+_INTEGER = pattern(r"0|-?[1-9][0-9]{0,17}")
+
+
+class Missing:
+    """The type of `MISSING`, so that it can be told from any value of a plugin."""
+
+    __slots__ = ()
+
+
+MISSING: Final = Missing()
+
+
+class WalkError(NeuraxisError):
+    """A path leads nowhere (rule B49).
+
+    Args:
+        deepest: the longest part of the path that is there.
+        available: a text for what stands at `deepest`.
+        keys: the keys of the mapping at `deepest`, those most like the wrong one first.
+        hint: the path that was probably meant, its parts joined by slashes, or "".
+    """
+
+    def __init__(
+        self, deepest: Path, available: str, keys: tuple[str, ...], hint: str = ""
+    ) -> None:
+        self.deepest = deepest
+        self.available = available
+        self.keys = keys
+        self.hint = hint
+        super().__init__(
+            f"the path is valid up to {path_text(deepest) or 'the root'}, "
+            f"where there is {available}"
+        )
+
+
+def child(value: Any, part: str | int) -> Any:
+    """The part of a mapping or sequence, or MISSING; never an attribute.
+
+    An integer is the index of a sequence, and a key where a mapping has it as one;
+    digits are the index of a sequence, since a URL cannot tell 0 from "0", and a key
+    that is a number, since JSON writes every key as text.
+    """
+    if value.__class__ is dict or isinstance(value, Mapping):
+        keyed = cast("Mapping[Any, Any]", value)
+        if isinstance(part, int):
+            text = str(part)
+            if text in keyed:
+                return keyed[text]
+        elif part not in keyed and _INTEGER.fullmatch(part):
+            part = int(part)
+        # Not get(): a plugin's own mapping may answer it with a default.
+        return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        if isinstance(part, str):
+            # 18 digits: no list is longer, and int() of a huge text costs time.
+            if not (part.isascii() and part.isdigit() and len(part) <= 18):
+                return MISSING
+            part = int(part)
+        return items[part] if 0 <= part < len(items) else MISSING
+    return MISSING
+
+
+def walk(value: Any, path: Path) -> Any:
+    """What stands at `path` in a value.
+
+    Raises:
+        WalkError: it is not there; says how far the path led and what is there.
+    """
+    root = value
+    for depth, part in enumerate(path):
+        found = child(value, part)
+        if found is MISSING:
+            meant = suggest_path(root, path)
+            hint = "/".join(str(part) for part in meant) if meant else ""
+            raise WalkError(path[:depth], available(value), keys_of(value, part), hint)
+        value = found
+    return value
+
+
+def available(value: Any) -> str:
+    """What can be taken from a value, in words (rule B49)."""
+    if isinstance(value, Mapping):
+        keys = keys_of(value)
+        if not keys:
+            return "an object without keys"
+        shown = ", ".join(keys[:SHOWN_KEYS])
+        rest = len(keys) - SHOWN_KEYS
+        return f"an object with the keys {shown}" + (
+            f" and {rest} more" if rest > 0 else ""
+        )
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        if not items:
+            return "an empty list"
+        return f"a list of {len(items)} items, 0 to {len(items) - 1}"
+    return f"a value of type {type_name(value)}, which has no parts"
+
+
+def keys_of(value: Any, wanted: str | int | None = None) -> tuple[str, ...]:
+    """The keys of a mapping as texts, those nearest to `wanted` first."""
+    if not isinstance(value, Mapping):
+        return ()
+    keys = [str(key) for key in cast("Mapping[Any, Any]", value)]
+    if not isinstance(wanted, str):
+        return tuple(keys)
+    # Nearness is measured on the first keys only: a result may have a million.
+    close = nearest(wanted, keys[:200])
+    return (*close, *(key for key in keys if key not in close))
+
+
+def suggest_path(root: Any, path: Path) -> Path | None:
+    """The path that was meant by one that forgot `content/response` (rule B54)."""
+    guesses: list[Path] = [("content", *path), (*RESPONSE, *path)]
+    if path[:1] == ("content",):
+        guesses.append((*RESPONSE, *path[1:]))
+    return next((guess for guess in guesses if _leads(root, guess)), None)
+
+
+def _leads(value: Any, path: Path) -> bool:
+    for part in path:
+        value = child(value, part)
+        if value is MISSING:
+            return False
+    return True

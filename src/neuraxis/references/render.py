@@ -1,0 +1,205 @@
+"""A native value flows in; its text flows out, within a budget.
+
+A string is its own text, any other JSON value is written as JSON (rule C20). What JSON
+cannot hold has no text: it travels as the object it is or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from neuraxis.call_errors import problem_text
+from neuraxis.errors import NeuraxisError
+from neuraxis.formatting import type_name
+from neuraxis.messages import Problem
+from neuraxis.specs import Json
+
+MOST_STEPS = 20_000
+MOST_TEXT = 1 << 20
+MOST_COPIED = 10_000_000
+"""Elements or characters that slices may copy: large values pass, a few times."""
+MOST_NESTED = 200
+_UNDER_WAY = (-1, -1)
+
+
+class ReferenceFailure(NeuraxisError):
+    """A reference cannot be given its value; `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem_text(problem))
+
+    @property
+    def message(self) -> str:
+        """The problem as a sentence without its full stop."""
+        return problem_text(self.problem).removeprefix("the arguments: ")
+
+
+class Budget:
+    """What one template may still cost."""
+
+    __slots__ = ("copied", "steps", "text")
+
+    def __init__(self, steps: int = MOST_STEPS, text: int = MOST_TEXT) -> None:
+        self.copied = MOST_COPIED
+        self.steps = steps
+        self.text = text
+
+    def spend_copied(self, count: int) -> None:
+        """Count what a slice copies before it does."""
+        self.copied -= count
+        if self.copied < 0:
+            raise failure(
+                f"slices of at most {MOST_COPIED:,} elements in one reference", "more"
+            )
+
+    def spend_steps(self, count: int) -> None:
+        """Count elements before they are touched."""
+        self.steps -= count
+        if self.steps < 0:
+            raise failure(
+                f"at most {MOST_STEPS:,} elements in one reference",
+                "a larger value",
+            )
+
+    def spend_text(self, length: int) -> None:
+        """Count characters before they are written."""
+        self.text -= length
+        if self.text < 0:
+            raise failure(
+                f"at most {MOST_TEXT:,} characters of text from references",
+                "more; pass the value whole, without text around and filters",
+            )
+
+
+def failure(
+    expected: str, got: str, candidates: tuple[str, ...] = ()
+) -> ReferenceFailure:
+    """A failure whose place is filled in by `references.evaluate`."""
+    return ReferenceFailure(
+        Problem(
+            expected=expected, got=got, candidates=candidates[:20], keyword="reference"
+        )
+    )
+
+
+def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
+    """A string as it is, any other JSON value as JSON (rule C20)."""
+    if isinstance(value, str):
+        budget.spend_text(len(value))
+        return value
+    if type(value) not in _SCALARS and not isinstance(value, (list, tuple, Mapping)):
+        with contextlib.suppress(TypeError):
+            plain = _plain(value)
+            if isinstance(plain, str):  # a date is its text, too, without quotes
+                budget.spend_text(len(plain))
+                return plain
+    return to_json(value, budget, indent)
+
+
+def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
+    """JSON text of a value, within the budget."""
+    _, elements = _Measure(budget.text).size(value)
+    if indent is not None:
+        # The indenting encoder is a slow one: count each element.
+        budget.spend_steps(elements)
+    try:
+        text = json.dumps(
+            value, ensure_ascii=False, allow_nan=False, indent=indent, default=_plain
+        )
+    except RecursionError:
+        raise failure("a value that is less deeply nested", "a deeper one") from None
+    except (TypeError, ValueError):
+        raise failure(
+            "a value that JSON can hold, to make text of it", type_name(value)
+        ) from None
+    budget.spend_text(len(text))
+    return text
+
+
+def to_python(value: Any, budget: Budget) -> str:
+    """The value as Python writes it, for a program (rule C20): `['a', True, None]`."""
+    # what JSON can hold and nothing else: `repr` of a plugin's class may be anything
+    text = repr(json.loads(to_json(value, budget)))
+    budget.spend_text(len(text))
+    return text
+
+
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+
+class _Measure:
+    """Bounds a value's JSON text from below, before it is made; counts its elements.
+
+    Each container is looked at once, however often it stands in the value: a few lists
+    in each other can stand for a text of any length.
+    """
+
+    __slots__ = ("held", "limit", "sizes")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.sizes: dict[int, tuple[int, int]] = {}
+        # What a plugin's own mapping makes on the fly is kept: ids are used again.
+        self.held: list[Any] = []
+
+    def size(self, node: Any, depth: int = 0) -> tuple[int, int]:
+        """Characters and elements."""
+        if isinstance(node, str):
+            return len(node) + 2, 1
+        if isinstance(node, (list, tuple)):
+            inner = cast("Sequence[Any]", node)
+            length = 2 + 2 * len(inner)
+        elif isinstance(node, Mapping):
+            inner = list(cast("Mapping[Any, Any]", node).values())
+            length = 2 + 6 * len(inner)
+            self.held.append(inner)
+        else:
+            return 1, 1
+        key = id(cast("Any", node))
+        known = self.sizes.get(key)
+        if known == _UNDER_WAY:
+            raise failure("a value that does not contain itself", "one that does")
+        if known is not None:
+            return known
+        if depth > MOST_NESTED:
+            raise failure("a value that is less deeply nested", "a deeper one")
+        self.sizes[key] = _UNDER_WAY
+        elements = 1
+        for item in inner:
+            if type(item) in _SCALARS:
+                length += 1
+                elements += 1
+            else:
+                more, others = self.size(item, depth + 1)
+                length += more
+                elements += others
+            if length > self.limit:
+                Budget(text=0).spend_text(length)
+        self.sizes[key] = length, elements
+        return length, elements
+
+
+def _plain(value: Any) -> Json:
+    """JSON for the few classes that have one obvious written form (rule B57)."""
+    # Imported when a result has such a value, not with the package.
+    import datetime
+    import decimal
+    import enum
+    import pathlib
+    import uuid
+
+    match value:
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case uuid.UUID() | decimal.Decimal() | pathlib.PurePath():
+            return str(value)
+        case enum.Enum():
+            return value.value
+        case Mapping():
+            return dict(cast("Mapping[Any, Any]", value))
+        case _:
+            raise TypeError(type_name(value))

@@ -1,0 +1,181 @@
+"""Arguments as a model wrote them flow in; references flow out, and values go back in.
+
+One type, `AssetRef`, for the result of the step before and the asset stored an hour ago
+(decision 2). Three written forms: the object `{"asset_id", "field_path"}`, the URL
+`asset://id/part/part`, and `{{ … }}` (see `neuraxis.references.parser`). Nothing here runs
+code, and a value that was filled in is never read for references again (rule C24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from neuraxis.formatting import nearest
+from neuraxis.messages import Path, Problem
+from neuraxis.record import record
+from neuraxis.references.asset_ref import (
+    AssetRef,
+)
+from neuraxis.references.filters import Operation
+from neuraxis.references.find import find_places
+from neuraxis.references.parser import PREVIOUS, Malformed, Parsed, split
+from neuraxis.references.path import RESPONSE
+from neuraxis.specs import Json
+
+# --- templates -----------------------------------------------------------------
+
+MOST_PROBLEMS = 50
+"""Problems with the references of one call that are told."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A parsed expression whose root is known: `step` is the call it refers to."""
+
+    text: str
+    step: str
+    operations: tuple[Operation, ...] = ()
+
+    @property
+    def ref(self) -> AssetRef:
+        """The place in the step's asset, as far as keys and indices say it."""
+        if not self.operations:
+            return AssetRef(asset_id=self.step, field_path=RESPONSE)
+        path: list[str | int] = []
+        for operation in self.operations:
+            if isinstance(operation, str) or (
+                isinstance(operation, int) and operation >= 0
+            ):
+                path.append(operation)
+            else:
+                break
+        return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A text with expressions in it, or one expression alone (`whole`)."""
+
+    parts: tuple[str | Expression, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the value keeps its native type: no text stands around it."""
+        return len(self.parts) == 1 and isinstance(self.parts[0], Expression)
+
+    @property
+    def refs(self) -> tuple[AssetRef, ...]:
+        """Every place that it takes a value from, in order."""
+        return tuple([part.ref for part in self.parts if isinstance(part, Expression)])
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A template and where in the arguments it stands."""
+
+    path: Path
+    template: Template
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What an expression of one step may name.
+
+    Args:
+        ids: the call ids of all steps of the plan, in order.
+        here: the place of this step in `ids`.
+        names: the steps that have a name of their own, and their places.
+        bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
+        extra: further roots and what stands for their value in `Expression.step`:
+            `item` in a step that is done for each item of a list.
+    """
+
+    ids: tuple[str, ...] = ()
+    here: int = 0
+    names: Mapping[str, int] = field(default_factory=dict[str, int])
+    bare: bool = True
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def find_templates(
+    arguments: Json, scope: Scope
+) -> tuple[tuple[Binding, ...], tuple[Problem, ...]]:
+    """Every text with one of our expressions, and all that is wrong with them."""
+    bindings: list[Binding] = []
+    problems: list[Problem] = []
+    for path, value in find_places(arguments):
+        if isinstance(value, str):
+            template = read_template(value, scope, path, problems)
+            if template is not None:
+                bindings.append(Binding(path=path, template=template))
+    return tuple(bindings), tuple(problems)
+
+
+def read_template(
+    text: str, scope: Scope, path: Path, problems: list[Problem]
+) -> Template | None:
+    """The text as a template; None where nothing in it is ours."""
+    if "{{" not in text:
+        # The bare keyword of rule C18. A first step has nothing before it: data.
+        if text != "PREVIOUS" or not scope.bare or scope.here == 0:
+            return None
+        before = scope.ids[scope.here - 1]
+        return Template(parts=(Expression(text=text, step=before),))
+    roots = {*scope.names, *scope.extra} if scope.extra else scope.names
+    pieces = split(text, roots)
+    if len(pieces) == 1 and pieces[0] == text:
+        return None
+    parts: list[str | Expression] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        if len(problems) >= MOST_PROBLEMS:
+            break
+        bound = _bind(piece, scope)
+        if isinstance(bound, Problem):
+            problems.append(replace(bound, path=path))
+        else:
+            parts.append(bound)
+    return Template(parts=tuple(parts))
+
+
+def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
+    """The expression with the step that its root names, or why there is none."""
+    if isinstance(piece, Malformed):
+        return Problem(
+            expected=piece.expected,
+            got=piece.got,
+            candidates=nearest(piece.got, piece.candidates),
+            keyword="syntax",
+        )
+    if piece.root in scope.extra:
+        value = scope.extra[piece.root]
+        return Expression(text=piece.text, step=value, operations=piece.operations)
+    if piece.root in PREVIOUS:
+        place = scope.here - 1
+    elif piece.index is not None:
+        place = piece.index if piece.index >= 0 else scope.here + piece.index
+    else:
+        place = scope.names[piece.root]
+    if 0 <= place < scope.here:
+        return Expression(
+            text=piece.text, step=scope.ids[place], operations=piece.operations
+        )
+    got = f"{{{{ {piece.text[:60]} }}}}"
+    if place < 0:
+        expected = "a step before it (" + (
+            "there is none so far back" if scope.here else "this is the first step"
+        )
+        keyword = "dangling"
+    elif place == scope.here:
+        expected = "a step before it (a step cannot use its own result"
+        keyword = "cyclic"
+    elif place < len(scope.ids):
+        expected = f"a step before it (step {place + 1} comes later"
+        keyword = "forward"
+    else:
+        expected = f"a step before it (the plan has {len(scope.ids)} steps"
+        keyword = "dangling"
+    return Problem(expected=expected + ")", got=got, keyword=keyword)

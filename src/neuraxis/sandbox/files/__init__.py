@@ -1,0 +1,1 @@
+"""Files of a workspace that cannot lead out of it."""

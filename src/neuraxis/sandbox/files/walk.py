@@ -1,0 +1,194 @@
+"""Walking a workspace: a root and checked parts -> open folders, without following.
+
+Each folder is opened from the descriptor of the one above it with `O_NOFOLLOW`, so
+what was checked is what is used. Where the platform has no `dir_fd` (Windows), a
+folder is its path, looked at for links and reparse points before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from neuraxis.later import dataclass
+from neuraxis.sandbox.files.paths import MOST_PARTS, FileRefused, folded, is_ordinary
+
+HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_REPARSE = 0x400  # FILE_ATTRIBUTE_REPARSE_POINT: links, junctions, cloud stubs
+FLAGS = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+"""For every open: not inherited by a child, no link followed, bytes as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """An open folder: by descriptor, or by path where there are no descriptors."""
+
+    path: Path
+    fd: int | None
+
+    def name(self, part: str) -> str:
+        """What to give a call of `os` together with `dir_fd=fd`."""
+        return part if self.fd is not None else str(self.path / part)
+
+
+@contextlib.contextmanager
+def parent_folder(
+    workspace: Path, parts: tuple[str, ...], *, create: bool
+) -> Generator[Folder]:
+    """The folder of the last part, opened one part at a time without following."""
+    root = workspace.resolve()
+    shown = "/".join(parts).removesuffix("/-")
+    with contextlib.ExitStack() as stack:
+        if create:
+            try:
+                root.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _refused("the workspace", "made", error) from None
+        folder = _open_folder(root, None, str(root), "the workspace")
+        stack.callback(_close, folder)
+        for part in parts[:-1]:
+            if create:
+                _make_folder(folder, part, shown)
+            folder = _open_folder(folder.path / part, folder, part, shown)
+            stack.callback(_close, folder)
+        yield folder
+
+
+def _close(folder: Folder) -> None:
+    if folder.fd is not None:
+        os.close(folder.fd)
+
+
+def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Folder:
+    try:
+        if not HAS_DIR_FDS:
+            check_plain(path, shown)
+            if not path.is_dir():
+                raise NotADirectoryError
+            return Folder(path=path, fd=None)
+        flags = os.O_RDONLY | os.O_DIRECTORY | FLAGS
+        fd = os.open(part, flags, dir_fd=parent.fd if parent else None)
+        return Folder(path=path, fd=fd)
+    except FileNotFoundError:
+        raise FileRefused(f"{shown!r}: there is no such file or folder.") from None
+    except OSError as error:
+        # A link gives ELOOP or ENOTDIR, by system: the two are told alike.
+        raise FileRefused(
+            f"{shown!r}: on the way, {path.name!r} is no folder of the workspace but "
+            f"a link or a file ({error.strerror or 'refused'})."
+        ) from None
+
+
+def _make_folder(folder: Folder, part: str, shown: str) -> None:
+    check_case(folder, part, shown)
+    try:
+        os.mkdir(folder.name(part), dir_fd=folder.fd)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise _refused(part, "made", error) from None
+
+
+def _refused(what: str, done: str, error: OSError) -> FileRefused:
+    return FileRefused(f"{what!r} could not be {done}: {error.strerror or 'refused'}.")
+
+
+def check_plain(path: Path, shown: str) -> None:
+    """Refuse a link, a junction or another reparse point."""
+    found = os.lstat(path)
+    attributes = getattr(found, "st_file_attributes", 0)
+    if stat.S_ISLNK(found.st_mode) or attributes & _REPARSE:
+        raise FileRefused(f"{shown!r}: links are not followed.")
+
+
+def lstat(folder: Folder, part: str) -> os.stat_result | None:
+    """What is there, links as links; None if nothing is."""
+    try:
+        return os.stat(folder.name(part), dir_fd=folder.fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _refused(part, "looked at", error) from None
+
+
+def walk(
+    folder: Folder, prefix: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Every regular file below a folder with its size; links are not entered."""
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            names = sorted(entry.name for entry in entries)
+    except OSError:
+        return
+    for name in names:
+        parts = (*prefix, name)
+        if len(parts) > MOST_PARTS or not is_ordinary(name):
+            continue
+        try:
+            found = lstat(folder, name)
+        except FileRefused:
+            continue
+        if found is None:
+            continue
+        if stat.S_ISREG(found.st_mode):
+            yield parts, found.st_size
+        elif stat.S_ISDIR(found.st_mode):
+            try:
+                inner = _open_folder(folder.path / name, folder, name, name)
+            except FileRefused:
+                continue
+            try:
+                yield from walk(inner, parts)
+            finally:
+                _close(inner)
+
+
+def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
+    """Sizes of the regular files below a folder, quickly: every write asks for them.
+
+    What starts with a dot is not counted: no command of ours can write it, and a
+    person's `.git` or `.venv` is not the model's doing.
+    """
+    below: list[str] = []
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_file(follow_symlinks=False):
+                    yield entry.stat(follow_symlinks=False).st_size
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+    except OSError:
+        return
+    for name in below if depth else ():
+        try:
+            inner = _open_folder(folder.path / name, folder, name, name)
+        except FileRefused:
+            continue
+        try:
+            yield from usage(inner, depth - 1)
+        finally:
+            _close(inner)
+
+
+def check_case(folder: Folder, part: str, shown: str) -> None:
+    """Refuse a name that differs from one that is there only in case or form."""
+    wanted = folded(part)
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            clashes = [entry.name for entry in entries if folded(entry.name) == wanted]
+    except OSError as error:
+        raise _refused(shown, "written", error) from None
+    if clashes and part not in clashes:
+        raise FileRefused(
+            f"{shown!r}: there is already {clashes[0]!r}, which differs only in upper "
+            "and lower case; use that name."
+        )

@@ -1,0 +1,336 @@
+"""The one guarded way to files: a workspace and a path a model wrote -> bytes, names.
+
+Every path is checked as text by `paths.parts_of`, then walked one part at a time from
+an open descriptor of the workspace with `O_NOFOLLOW`: no symbolic link is followed, in
+the middle or at the end, and a folder that is exchanged for a link between check and
+use makes the walk fail instead of leading outside. Only regular files are opened
+(`O_NONBLOCK`, then `fstat`: a pipe cannot hold the reader up); a file with a second
+hard link is not read, since its other name may lie outside. Writing makes a new file
+beside the target and renames it over, so the target is whole or untouched and a hard
+link's other name keeps the old content.
+
+Where the platform has no `dir_fd` (Windows), each part is checked for links and
+reparse points first and opened by name after: safe against what lies there, not
+against another program of the same user that exchanges a folder in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from unicodedata import normalize
+
+from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.later import dataclass
+from neuraxis.sandbox.files.paths import (
+    FileRefused,
+    is_ordinary,
+    parts_of,
+    relative_hint,
+)
+from neuraxis.sandbox.files.walk import (
+    FLAGS,
+    Folder,
+    check_case,
+    check_plain,
+    lstat,
+    parent_folder,
+    usage,
+    walk,
+)
+
+__all__ = [
+    "FileRefused",
+    "Listing",
+    "Quota",
+    "list_files",
+    "read_bytes",
+    "read_text",
+    "runnable",
+    "write_bytes",
+    "write_text",
+]
+
+MIB = 1024 * 1024
+READ_LIMIT = 10 * MIB
+SCRIPT_LIMIT = MIB
+_NEAR = 1000
+"""Names that are looked at for a hint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How much may be written: a file, all files of the workspace, their number."""
+
+    file_bytes: int = 10 * MIB
+    total_bytes: int = 1024 * MIB
+    files: int = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Names relative to the workspace, sorted; `more`: there were too many."""
+
+    files: tuple[str, ...]
+    more: bool = False
+
+
+def read_bytes(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
+    """The content of a regular file of at most `limit` bytes."""
+    parts = _parts(workspace, path)
+    with parent_folder(workspace, parts, create=False) as folder:
+        return _read(folder, parts[-1], "/".join(parts), limit)
+
+
+def read_text(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> str:
+    """The content as text: UTF-8, a byte order mark is dropped."""
+    data = read_bytes(workspace, path, limit=limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileRefused(
+            f"{path!r} is not a text file in UTF-8 (byte {error.start} of "
+            f"{len(data)} is none)."
+        ) from error
+
+
+def write_text(
+    workspace: Path, path: str, text: str, *, quota: Quota | None = None
+) -> str:
+    """Write text as UTF-8; gives the path relative to the workspace."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise FileRefused(
+            f"The contents hold half a character (unpaired surrogate) at position "
+            f"{error.start}; leave it out."
+        ) from error
+    return write_bytes(workspace, path, data, quota=quota)
+
+
+def write_bytes(
+    workspace: Path, path: str, data: bytes, *, quota: Quota | None = None
+) -> str:
+    """Write a file whole or not at all; folders on the way are made.
+
+    Raises:
+        FileRefused: the path, the place or the amount is not allowed.
+    """
+    limits = quota or Quota()
+    parts = _parts(workspace, path)
+    shown = "/".join(parts)
+    if len(data) > limits.file_bytes:
+        raise FileRefused(
+            f"{shown!r}: {len(data)} bytes; at most {limits.file_bytes} a file."
+        )
+    _check_quota(workspace, len(data), limits)
+    with parent_folder(workspace, parts, create=True) as folder:
+        mode = _check_target(folder, parts[-1], shown)
+        _replace(folder, parts[-1], shown, data, mode)
+    return shown
+
+
+def runnable(workspace: Path, path: str) -> str:
+    """The relative path of a Python script that may be run; reads it whole."""
+    parts = _parts(workspace, path)
+    if not parts[-1].casefold().endswith(".py"):
+        raise FileRefused(f"{path!r}: only files whose name ends in .py are run.")
+    text = read_text(workspace, path, limit=SCRIPT_LIMIT)
+    if "\0" in text:
+        raise FileRefused(f"{path!r} holds a NUL character: it is no Python source.")
+    return "/".join(parts)
+
+
+def list_files(
+    workspace: Path, folder: str = "", pattern: str = "", *, most: int = 1000
+) -> Listing:
+    """Regular files below a folder. Links, devices and protected names are left out.
+
+    `pattern` is matched with the file name, or with the whole path where it has a `/`;
+    `**` stands for any number of folders.
+    """
+    parts = _parts(workspace, folder, folder=True)
+    if len(pattern) > 200 or pattern.count("**") > 4:
+        raise FileRefused("The pattern is too long: give something like '*.txt'.")
+    if not parts and not workspace.exists():
+        return Listing(files=())  # the first write makes it
+    found: list[str] = []
+    with parent_folder(workspace, (*parts, "-"), create=False) as start:
+        for relative, _ in walk(start, parts):
+            if _matches(relative, pattern):
+                found.append("/".join(relative))
+                if len(found) > most:
+                    break
+    return Listing(files=tuple(sorted(found[:most])), more=len(found) > most)
+
+
+# --- text to parts -------------------------------------------------------------
+
+
+def _parts(workspace: Path, path: str, *, folder: bool = False) -> tuple[str, ...]:
+    try:
+        return parts_of(path, folder=folder)
+    except FileRefused as error:
+        if hint := relative_hint(path, str(workspace)):
+            raise FileRefused(f"{error} Here: {hint!r}.") from None
+        raise
+
+
+def _matches(parts: tuple[str, ...], pattern: str) -> bool:
+    if not pattern:
+        return True
+    if "/" not in pattern:
+        return fnmatchcase(parts[-1], pattern)
+    return _match_parts(parts, tuple(pattern.split("/")))
+
+
+def _match_parts(parts: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    if not wanted:
+        return not parts
+    if wanted[0] == "**":
+        return any(_match_parts(parts[i:], wanted[1:]) for i in range(len(parts) + 1))
+    return (
+        bool(parts)
+        and fnmatchcase(parts[0], wanted[0])
+        and _match_parts(parts[1:], wanted[1:])
+    )
+
+
+# --- reading -------------------------------------------------------------------
+
+
+def _read(folder: Folder, part: str, shown: str, limit: int) -> bytes:
+    fd = _open_file(folder, part, shown)
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISDIR(found.st_mode):
+            raise FileRefused(f"{shown!r} is a folder, not a file.")
+        if not stat.S_ISREG(found.st_mode):
+            raise FileRefused(f"{shown!r} is no regular file.")
+        if found.st_nlink > 1:
+            raise FileRefused(
+                f"{shown!r} has a second name (hard link), which may lie outside the "
+                "workspace; it is not read. Copy it to a new file."
+            )
+        if found.st_size > limit:
+            raise FileRefused(
+                f"{shown!r} has {found.st_size} bytes; at most {limit} are read."
+            )
+        pieces: list[bytes] = []
+        left = limit + 1
+        while left > 0 and (piece := os.read(fd, min(left, MIB))):
+            pieces.append(piece)
+            left -= len(piece)
+    except OSError as error:
+        raise FileRefused(
+            f"{shown!r} could not be read: {error.strerror or 'refused'}."
+        ) from None
+    finally:
+        os.close(fd)
+    if left <= 0:
+        raise FileRefused(f"{shown!r} grew beyond {limit} bytes while it was read.")
+    return b"".join(pieces)
+
+
+def _open_file(folder: Folder, part: str, shown: str) -> int:
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS
+    try:
+        if folder.fd is None:
+            check_plain(folder.path / part, shown)
+        return os.open(folder.name(part), flags, dir_fd=folder.fd)
+    except FileNotFoundError:
+        raise FileRefused(
+            f"{shown!r}: there is no such file.{_near(folder, part)}"
+        ) from None
+    except OSError as error:
+        found = lstat(folder, part)
+        why = error.strerror or "refused"
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            why = "it is a link, and links are not followed"
+        raise FileRefused(f"{shown!r} could not be opened: {why}.") from None
+
+
+def _near(folder: Folder, part: str) -> str:
+    """A hint at files of the folder with a similar name."""
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            names = [entry.name for entry in islice(entries, _NEAR)]
+    except OSError:
+        return ""
+    names = sorted(name for name in names if is_ordinary(name))
+    if any(normalize("NFC", name) == normalize("NFC", part) for name in names):
+        return (
+            " There is one whose name looks the same but is made of other letters "
+            "(Unicode); refer to its name in the answer of list_files."
+        )
+    return did_you_mean([repr(name) for name in nearest(part, names)])
+
+
+# --- writing -------------------------------------------------------------------
+
+
+def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
+    if not workspace.is_dir():
+        return
+    total, files = size, 1
+    with parent_folder(workspace, ("-",), create=False) as root:
+        for there in usage(root):
+            total += there
+            files += 1
+            if total > quota.total_bytes:
+                raise FileRefused(
+                    f"The workspace is full: at most {quota.total_bytes} bytes in all."
+                )
+            if files > quota.files:
+                raise FileRefused(
+                    f"The workspace is full: at most {quota.files} files."
+                )
+
+
+def _check_target(folder: Folder, part: str, shown: str) -> int:
+    """Who may read and write the new file: no more than the one it replaces."""
+    check_case(folder, part, shown)
+    found = lstat(folder, part)
+    if found is None:
+        return 0o666
+    if stat.S_ISLNK(found.st_mode):
+        raise FileRefused(f"{shown!r} is a link, and links are not written through.")
+    if stat.S_ISDIR(found.st_mode):
+        raise FileRefused(f"{shown!r} is a folder; give the name of a file in it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
+    if not found.st_mode & 0o222:
+        raise FileRefused(f"{shown!r} is write-protected.")
+    return found.st_mode & 0o666
+
+
+def _replace(folder: Folder, part: str, shown: str, data: bytes, mode: int) -> None:
+    temporary = f".nx-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
+    try:
+        fd = os.open(folder.name(temporary), flags, mode, dir_fd=folder.fd)
+        try:
+            with os.fdopen(fd, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(
+                folder.name(temporary),
+                folder.name(part),
+                src_dir_fd=folder.fd,
+                dst_dir_fd=folder.fd,
+            )
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(folder.name(temporary), dir_fd=folder.fd)
+            raise
+        if folder.fd is not None:
+            os.fsync(folder.fd)
+    except OSError as error:
+        raise FileRefused(
+            f"{shown!r} could not be written: {error.strerror or 'refused'}."
+        ) from None

@@ -1,0 +1,1 @@
+"""HTTP requests that cannot reach what they should not."""

@@ -1,0 +1,398 @@
+"""The one guarded way out: a URL that a model or a page wrote -> the answer's bytes.
+
+Each hop is checked alike: the URL as text (`urls`), every address its name resolves to
+(`addresses`), then the connection goes to an address that was checked, while TLS and
+the Host header keep the name; a name that resolves differently a moment later changes
+nothing. Nothing is taken from the environment: no proxy, no cookie, no key. One
+deadline holds for everything, and what the server sends is counted before and after
+decompression. A host the person named (`allowed_hosts`) may be an inner one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.client
+import io
+import socket
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Sequence
+from email.message import Message
+
+from neuraxis.later import dataclass
+from neuraxis.sandbox.http.addresses import inside, is_metadata
+from neuraxis.sandbox.http.connection import (
+    Clock,
+    File,
+    Flag,
+    NotReached,
+    RequestFailed,
+    Wire,
+    aside,
+    secure,
+)
+from neuraxis.sandbox.http.urls import RequestRefused, Url, follow, parse
+
+__all__ = ["Limits", "RequestFailed", "RequestRefused", "Response", "fetch"]
+
+MIB = 1024 * 1024
+TEXT_TYPES = (
+    "text/*",
+    "application/json",
+    "application/xml",
+    "application/xhtml+xml",
+    "application/javascript",
+    "application/yaml",
+    "application/x-yaml",
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/x-javascript",
+    "application/csv",
+    "application/toml",
+    "application/*+json",
+    "application/*+xml",
+)
+_MOST_MEMBERS = 1000
+"""Of one gzip: each costs time, however little it holds."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+Resolver = Callable[[str, int], Iterable[str]]
+Connector = Callable[[str, int, float], socket.socket]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one request may cost. `content_types` None: any; "": none is said."""
+
+    seconds: float = 20.0
+    connect_seconds: float = 5.0
+    redirects: int = 5
+    header_bytes: int = 64 * 1024
+    body_bytes: int = 5 * MIB
+    """As sent, and after decompression; a longer plain body is cut."""
+    content_types: tuple[str, ...] | None = TEXT_TYPES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What the last server of the chain sent; `truncated`: the body was cut."""
+
+    url: str
+    status: int
+    reason: str
+    content_type: str
+    charset: str | None
+    body: bytes
+    redirects: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+def fetch(
+    url: str,
+    *,
+    limits: Limits | None = None,
+    allowed_hosts: Collection[str] = (),
+    accept: str = "text/html, text/markdown, text/plain, application/json, */*;q=0.1",
+    resolver: Resolver | None = None,
+    connect: Connector | None = None,
+    cancelled: Flag | None = None,
+) -> Response:
+    """GET a URL. Without a scheme https is tried, then http.
+
+    Args:
+        url: what the model wrote.
+        limits: time, sizes, redirects and types; the defaults suit a text page.
+        allowed_hosts: `host` or `host:port` that may be an inner one.
+        accept: the value of the Accept header.
+        resolver: stands in for the system's resolver in tests.
+        connect: stands in for `socket.create_connection` in tests.
+        cancelled: looked at ten times a second.
+
+    Raises:
+        RequestRefused: the URL, an address, a redirect or the answer breaks a rule.
+        RequestFailed: the server could not be reached or broke off.
+    """
+    rules = limits or Limits()
+    clock = Clock(
+        end=time.monotonic() + rules.seconds,
+        seconds=rules.seconds,
+        cancelled=cancelled,
+    )
+    way = _Way(
+        rules=rules,
+        clock=clock,
+        allowed=tuple(allowed_hosts),
+        accept=accept,
+        resolver=resolver or _resolve,
+        connect=connect or _connect,
+    )
+    forms = parse(url, way.allowed)
+    for form in forms[:-1]:
+        try:
+            return _follow_all(form, way)
+        except NotReached:
+            continue
+    return _follow_all(forms[-1], way)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """What stays the same over all hops."""
+
+    rules: Limits
+    clock: Clock
+    allowed: tuple[str, ...]
+    accept: str
+    resolver: Resolver
+    connect: Connector
+
+
+def _follow_all(url: Url, way: _Way) -> Response:
+    visited: list[str] = []
+    while True:
+        answer = _one(url, way)
+        if isinstance(answer, Response):
+            return Response(
+                url=answer.url,
+                status=answer.status,
+                reason=answer.reason,
+                content_type=answer.content_type,
+                charset=answer.charset,
+                body=answer.body,
+                redirects=tuple(visited),
+                truncated=answer.truncated,
+            )
+        if len(visited) >= way.rules.redirects:
+            raise RequestRefused(
+                f"{url.host} redirects more than {way.rules.redirects} times."
+            )
+        visited.append(str(url))
+        url = follow(url, answer, way.allowed)
+
+
+# --- one hop -------------------------------------------------------------------
+
+
+def _one(url: Url, way: _Way) -> Response | str:
+    """The answer of one server, or where it redirects to."""
+    with contextlib.ExitStack() as stack:
+        raw = _reach(url, way)
+        stack.callback(raw.close)
+        raw.setblocking(False)
+        sock: socket.socket = raw
+        if url.scheme == "https":
+            sock = secure(raw, url.host, url.port, way.clock, way.rules.connect_seconds)
+            stack.callback(sock.close)
+        wire = Wire(sock, way.clock, url.host)
+        _send(wire, url, way.accept)
+        wire.budget = way.rules.header_bytes
+        response = http.client.HTTPResponse(
+            File(io.BufferedReader(wire, 16 * 1024)),  # pyright: ignore[reportArgumentType] it only asks for makefile
+            method="GET",
+        )
+        try:
+            response.begin()
+        except (http.client.HTTPException, ValueError, OSError) as error:
+            raise RequestFailed(
+                f"{url.host} did not answer as HTTP ({type(error).__name__})."
+            ) from None
+        # What is read ahead with the headers is part of the body's allowance.
+        wire.budget = way.rules.body_bytes + 2 * MIB
+        if response.status in _REDIRECTS and (to := response.headers.get("location")):
+            return _location(to, url)
+        return _answer(response, url, way)
+
+
+def _location(header: str, url: Url) -> str:
+    try:
+        # a blank is written by many servers, and meant as browsers read it
+        return header.encode("latin-1").decode("utf-8").replace(" ", "%20")
+    except UnicodeError:
+        raise RequestRefused(
+            f"{url.host} redirects to something that is no URL."
+        ) from None
+
+
+def _answer(response: http.client.HTTPResponse, url: Url, way: _Way) -> Response:
+    headers: Message = response.headers
+    kind = headers.get_content_type() if headers.get("content-type") else ""
+    if response.status < 400:
+        _check_type(kind, url, way.rules.content_types)
+    try:
+        body, truncated = _body(response, url, way.rules.body_bytes)
+    except (http.client.HTTPException, ValueError) as error:
+        raise RequestFailed(
+            f"{url.host} broke its answer off ({type(error).__name__})."
+        ) from None
+    charset = headers.get_content_charset()
+    return Response(
+        url=str(url),
+        status=response.status,
+        reason=_plain(response.reason),
+        content_type=kind,
+        charset=charset,
+        body=body,
+        truncated=truncated,
+    )
+
+
+def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
+    if allowed is None:
+        return
+    for pattern in allowed:
+        start, star, end = pattern.partition("*")
+        if kind == pattern or (star and kind.startswith(start) and kind.endswith(end)):
+            return
+    wanted = "text (HTML, plain text, Markdown, JSON, XML)"
+    if not set(TEXT_TYPES) <= set(allowed):
+        wanted = ", ".join(allowed)
+    raise RequestRefused(
+        f"{url.host} sent {_plain(kind) or 'no content type'}; only {wanted} is read."
+    )
+
+
+def _plain(text: str) -> str:
+    """A server's words as a short line that colours no terminal."""
+    return "".join(char for char in text if char.isprintable())[:100]
+
+
+def _body(
+    response: http.client.HTTPResponse, url: Url, limit: int
+) -> tuple[bytes, bool]:
+    encoding = (response.headers.get("content-encoding") or "identity").strip().lower()
+    decoder = _decoder(encoding, url)
+    held = bytearray()
+    taken = 0
+    while piece := response.read(64 * 1024):
+        taken += len(piece)
+        if decoder is None:
+            held += piece
+        else:
+            # One byte more than allowed tells a bomb from a page of just that size.
+            held += decoder.decompress(piece, limit + 1 - len(held))
+            if len(held) > limit or taken > limit:
+                raise RequestRefused(
+                    f"{url.host} sent a compressed answer of more than {limit} bytes."
+                )
+        if len(held) > limit:
+            return bytes(held[:limit]), True
+    if response.length:
+        raise RequestFailed(f"{url.host} closed the connection too early.")
+    if decoder is not None and taken and not decoder.whole:
+        raise RequestFailed(f"{url.host} sent broken {encoding}.")
+    return bytes(held), False
+
+
+class _Decoder:
+    """Bytes as they were compressed: gzip of any number of members, or deflate."""
+
+    def __init__(self, encoding: str, bits: int, url: Url) -> None:
+        self._encoding, self._bits, self._url = encoding, bits, url
+        self._stream = zlib.decompressobj(bits)
+        self._members = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether what was given so far ends where a member does."""
+        return self._stream.eof
+
+    def decompress(self, piece: bytes, room: int) -> bytes:
+        """What the piece holds, at most `room` bytes of it."""
+        made = b""
+        try:
+            while piece and len(made) < room:
+                if self._stream.eof and not self._another(piece):
+                    break
+                made += self._stream.decompress(piece, room - len(made))
+                piece = self._stream.unused_data
+        except zlib.error:
+            raise RequestFailed(
+                f"{self._url.host} sent broken {self._encoding}."
+            ) from None
+        return made
+
+    def _another(self, piece: bytes) -> bool:
+        """Whether a next member begins, and not the padding that may follow one."""
+        if self._bits <= zlib.MAX_WBITS or piece[:1] != b"\x1f":
+            return False
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise RequestRefused(
+                f"{self._url.host} sent a compressed answer of too many parts."
+            )
+        self._stream = zlib.decompressobj(self._bits)
+        return True
+
+
+def _decoder(encoding: str, url: Url) -> _Decoder | None:
+    if encoding == "identity":
+        return None
+    if encoding in ("gzip", "x-gzip"):
+        return _Decoder(encoding, 16 + zlib.MAX_WBITS, url)
+    if encoding == "deflate":
+        return _Decoder(encoding, zlib.MAX_WBITS, url)
+    raise RequestRefused(f"{url.host} sent the encoding {encoding[:40]!r} unasked.")
+
+
+def _send(wire: Wire, url: Url, accept: str) -> None:
+    lines = (
+        f"GET {url.target} HTTP/1.1",
+        f"Host: {url.authority}",
+        "User-Agent: neuraxis (+https://pypi.org/project/neuraxis)",
+        f"Accept: {accept}",
+        "Accept-Encoding: identity",
+        "Connection: close",
+    )
+    wire.send(("\r\n".join(lines) + "\r\n\r\n").encode("ascii"))
+
+
+# --- addresses and connections -------------------------------------------------
+
+
+def _reach(url: Url, way: _Way) -> socket.socket:
+    """A connection to an address of the host that was checked."""
+    addresses = _addresses(url, way)
+    for address in addresses:
+        seconds = min(way.clock.left(), way.rules.connect_seconds)
+        try:
+            return aside(
+                functools.partial(way.connect, address, url.port, seconds),
+                way.clock,
+                lambda late: late.close(),
+            )
+        except OSError:
+            continue
+    raise NotReached(f"{url.host} could not be reached on port {url.port}.")
+
+
+def _addresses(url: Url, way: _Way) -> Sequence[str]:
+    if url.address:
+        found: Sequence[str] = (url.host,)
+    else:
+        try:
+            found = aside(
+                lambda: list(dict.fromkeys(way.resolver(url.host, url.port))), way.clock
+            )
+        except (OSError, UnicodeError):
+            found = ()
+    if not found:
+        raise NotReached(f"{url.host}: there is no such host.")
+    for address in found:
+        what = None if url.named else inside(address)
+        if url.named and not url.address and is_metadata(address):
+            what = "a metadata address"
+        if what is not None:
+            raise RequestRefused(
+                f"{url.host} leads to {what}; only public hosts are fetched. A person "
+                f"can allow it with --allow-host {url.authority}."
+            )
+    return found
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+def _connect(address: str, port: int, seconds: float) -> socket.socket:
+    return socket.create_connection((address, port), timeout=seconds)

@@ -1,0 +1,204 @@
+"""One connection under a clock: a socket -> bytes, counted, until time or budget ends.
+
+`Clock` is the deadline of a whole request and the person's wish to stop; everything
+that waits here looks at it ten times a second. `Wire` is the raw stream that
+`http.client` reads from; it raises where the server sends more than its budget.
+"""
+
+from __future__ import annotations
+
+import io
+import queue
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from neuraxis.errors import NeuraxisError
+from neuraxis.later import dataclass
+from neuraxis.sandbox.http.urls import RequestRefused
+
+_TICK = 0.1
+"""Seconds between two looks at the cancel flag."""
+
+_T = TypeVar("_T")
+
+
+class RequestFailed(NeuraxisError):
+    """The server was not reached, or did not answer as HTTP; says why."""
+
+
+class NotReached(RequestFailed):
+    """No connection at all: the other scheme may still work."""
+
+
+class Flag(Protocol):
+    """What tells that the person stopped: a `threading.Event`, for one."""
+
+    def is_set(self) -> bool:
+        """Whether it is so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The deadline of the whole request, and whether the person stopped it."""
+
+    end: float
+    seconds: float
+    cancelled: Flag | None
+
+    def left(self) -> float:
+        """Seconds left; raises where there are none or the person stopped."""
+        if self.cancelled is not None and self.cancelled.is_set():
+            raise RequestFailed("The request was stopped.")
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise RequestFailed(f"No whole answer within {self.seconds:g} seconds.")
+        return left
+
+
+def aside(
+    task: Callable[[], _T], clock: Clock, drop: Callable[[_T], None] | None = None
+) -> _T:
+    """Run what cannot be interrupted in a thread, and stop waiting when time is up."""
+    answers: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = (
+        queue.SimpleQueue()
+    )
+    gone = threading.Event()
+
+    def work() -> None:
+        try:
+            value = task()
+        except Exception as error:  # noqa: BLE001  handed on to the waiting thread
+            answers.put((None, error))
+            return
+        answers.put((value, None))
+        if gone.is_set() and drop is not None:
+            drop(value)
+
+    threading.Thread(target=work, name="neuraxis-request", daemon=True).start()
+    while True:
+        try:
+            value, error = answers.get(timeout=min(_TICK, clock.left()))
+        except queue.Empty:
+            continue
+        except RequestFailed:
+            gone.set()
+            raise
+        if error is not None:
+            raise error
+        return value  # pyright: ignore[reportReturnType]  None only with an error
+
+
+def secure(
+    raw: socket.socket, host: str, port: int, clock: Clock, seconds: float
+) -> ssl.SSLSocket:
+    """TLS over a connected, non-blocking socket; the certificate must fit `host`."""
+    until = time.monotonic() + seconds
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    sock: ssl.SSLSocket | None = None
+    try:
+        sock = context.wrap_socket(
+            raw, server_hostname=host, do_handshake_on_connect=False
+        )
+        while True:
+            try:
+                sock.do_handshake()
+                return sock
+            except ssl.SSLWantReadError:
+                wait(sock, selectors.EVENT_READ, clock, until)
+            except ssl.SSLWantWriteError:
+                wait(sock, selectors.EVENT_WRITE, clock, until)
+    except (OSError, ValueError, NeuraxisError) as error:
+        if sock is not None:
+            sock.close()
+        raise _named(error, host, port) from None
+
+
+def _named(error: Exception, host: str, port: int) -> Exception:
+    """What went wrong in the handshake, in words; anything else as it is."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return NotReached(
+            f"{host}: its certificate is not valid ({error.verify_message})."
+        )
+    if isinstance(error, (OSError, ValueError)):
+        return NotReached(f"{host} does not speak TLS on port {port}.")
+    return error
+
+
+def wait(
+    sock: socket.socket, event: int, clock: Clock, until: float = float("inf")
+) -> None:
+    """Until the socket can be read or written; `TimeoutError` at `until`."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, event)
+        while not selector.select(min(_TICK, clock.left())):
+            if time.monotonic() >= until:
+                raise TimeoutError
+
+
+class File:
+    """What `HTTPResponse` asks of a socket."""
+
+    def __init__(self, reader: io.BufferedReader) -> None:
+        self.reader = reader
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """The one stream there is."""
+        return self.reader
+
+
+class Wire(io.RawIOBase):
+    """The bytes of a non-blocking socket, under the clock and a byte budget."""
+
+    def __init__(self, sock: socket.socket, clock: Clock, host: str) -> None:
+        super().__init__()
+        self.sock = sock
+        self.clock = clock
+        self.host = host
+        self.budget = 0
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: bytearray, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] always writable here
+        """Bytes the server sent; 0 at its end."""
+        if self.budget <= 0:
+            raise RequestRefused(f"{self.host} sends more than is read.")
+        self.clock.left()
+        while True:
+            try:
+                got = self.sock.recv_into(buffer, min(len(buffer), self.budget))
+                self.budget -= got
+                return got
+            except (ssl.SSLWantReadError, BlockingIOError):
+                wait(self.sock, selectors.EVENT_READ, self.clock)
+            except ssl.SSLWantWriteError:
+                wait(self.sock, selectors.EVENT_WRITE, self.clock)
+            except ssl.SSLEOFError:
+                return 0
+            except OSError as error:
+                raise RequestFailed(
+                    f"{self.host} broke the connection ({type(error).__name__})."
+                ) from None
+
+    def send(self, data: bytes) -> None:
+        """All of `data` to the server."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.sock.send(view) :]
+            except (ssl.SSLWantWriteError, BlockingIOError):
+                wait(self.sock, selectors.EVENT_WRITE, self.clock)
+            except ssl.SSLWantReadError:
+                wait(self.sock, selectors.EVENT_READ, self.clock)
+            except OSError as error:
+                raise RequestFailed(
+                    f"{self.host} broke the connection ({type(error).__name__})."
+                ) from None

@@ -1,0 +1,1 @@
+"""Scripts in a process that may do little: choose a backend, run, supervise."""

@@ -1,0 +1,69 @@
+"""Where the running Python lives: the folders and links a script's Python needs.
+
+Read only, and nothing of it may be a home folder or the root of the file system, since
+a script can read all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from neuraxis.sandbox.process.job import CannotStart
+
+SYSTEM = (Path("/usr"), Path("/lib"), Path("/lib64"), Path("/bin"), Path("/sbin"))
+
+
+def python() -> str:
+    """The interpreter by the path it was started with (a venv is found by it)."""
+    return os.path.abspath(sys.executable)
+
+
+def _inside(path: Path, folders: tuple[Path, ...] | list[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)
+
+
+def roots() -> tuple[Path, ...]:
+    """Folders of the interpreter outside the system's own, each also by its real path.
+
+    Raises:
+        CannotStart: the interpreter lies where a script must not read everything.
+    """
+    found: list[Path] = []
+    prefixes = (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)
+    # This package too: a checkout of it may be the workspace, and it starts sandboxes.
+    package = Path(__file__).parents[2]
+    for prefix in (*prefixes, package):
+        path = Path(os.path.abspath(prefix))
+        for form in (path, Path(os.path.realpath(path))):
+            if not _inside(form, [*SYSTEM, *found]):
+                found.append(form)
+    homes = {
+        Path("/"),
+        Path("/home"),
+        Path("/root"),
+        Path(os.path.expanduser("~")),
+        Path("/tmp"),
+    }
+    for form in found:
+        if form in homes:
+            raise CannotStart(
+                f"the Python interpreter's folder is {form}, which a script must not "
+                "read; use a Python, or a venv, in a folder of its own"
+            )
+    return tuple(found)
+
+
+def links() -> tuple[Path, ...]:
+    """Links on the way from the interpreter's path to its file, outside all roots."""
+    known = [*roots(), *SYSTEM]
+    found: list[Path] = []
+    path = Path(python())
+    for _ in range(20):
+        if not _inside(path, known):
+            found.append(path)
+        if not path.is_symlink():
+            break
+        path = Path(os.path.normpath(path.parent / os.readlink(path)))
+    return tuple(found)

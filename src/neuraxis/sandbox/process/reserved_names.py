@@ -1,0 +1,53 @@
+"""The names at the top of a workspace that no script may make (`limits.GUARDED`).
+
+Programs outside the sandbox obey what stands in them: git runs hooks, this package
+reads its settings. Those that are there are kept from the script by its sandbox or by
+a copy; those that are not are removed here if the script made them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from neuraxis.sandbox.process.job import GUARDED, Outcome
+
+
+def present(workspace: Path) -> tuple[str, ...]:
+    """Those that are there."""
+    return tuple(name for name in GUARDED if os.path.lexists(workspace / name))
+
+
+def absent(workspace: Path) -> tuple[str, ...]:
+    """Those that are not there."""
+    return tuple(name for name in GUARDED if not os.path.lexists(workspace / name))
+
+
+def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Remove those of the names that are there now; gives what was removed."""
+    found: list[str] = []
+    for name in names:
+        place = workspace / name
+        if os.path.lexists(place):
+            found.append(name)
+            with suppress(OSError):
+                if place.is_dir() and not place.is_symlink():
+                    shutil.rmtree(place)
+                else:
+                    place.unlink()
+    return tuple(found)
+
+
+def told(outcome: Outcome, names: Sequence[str]) -> Outcome:
+    """The outcome, which says that the names were removed."""
+    if not names:
+        return outcome
+    reason = (
+        f"It made {', '.join(names)} in the workspace, which scripts may not; "
+        "that was removed."
+    )
+    return replace(outcome, ok=False, reason=outcome.reason or reason)

@@ -1,0 +1,297 @@
+"""Starts a launch, reads what it writes, and ends it: by a limit, or by force.
+
+A launch and its job go in, an `Outcome` comes out. Nothing of the tree of processes is
+left when `follow` returns, and a process that holds an output open cannot keep it
+waiting.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import field
+
+from neuraxis.later import dataclass
+from neuraxis.sandbox.process import usage
+from neuraxis.sandbox.process.job import CannotStart, Job, Launch, Limits, Outcome
+
+_log = logging.getLogger(__name__)
+
+LINGER = 0.2
+"""Seconds that output is still read after the script's own process has ended."""
+# A look that costs much comes less often. Only its own work counts: on a busy machine
+# the time by the clock would make the watch slack just when a script is fast.
+_TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
+_COMPLAINTS = {"bubblewrap": (1, "bwrap: "), "wasi": (125, "wasi: ")}
+"""How a back end that is a program tells that it failed: exit code, and begin."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run while it lasts."""
+
+    launch: Launch
+    job: Job
+    before: usage.Disk
+    start: float = field(default_factory=time.monotonic)
+    reason: str = ""
+    taken: dict[str, bytearray] = field(
+        default_factory=lambda: {"output": bytearray(), "errors": bytearray()}
+    )
+
+
+def follow(
+    run: Run,
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> Outcome:
+    """Start the run, wait for its end, and say how it ended.
+
+    Raises:
+        CannotStart: the sandbox could not be started or set up.
+    """
+    launch = run.launch
+    process = _start(launch)
+    try:
+        _watch(run, process, cancelled, on_output)
+    finally:
+        _end(run, process)
+        failed = _told(launch.status)
+    code = process.returncode
+    if not failed and not run.reason:
+        failed = refusal(launch.kind, code, run.taken["errors"])
+    if failed:
+        raise CannotStart(f"the sandbox ({launch.kind}) could not be set up: {failed}")
+    code = 128 - code if code < 0 else code
+    if not run.reason and code != 0:
+        run.reason = _signalled(code, run.job.limits)
+    stopped = bool(run.reason)
+    if not stopped:
+        now = usage.disk(run.job.workspace)
+        run.reason = usage.outgrown(run.before, now, run.job.limits)
+    return Outcome(
+        ok=code == 0 and not run.reason,
+        exit_code=None if stopped else code,
+        stdout=run.taken["output"].decode("utf-8", "replace"),
+        stderr=run.taken["errors"].decode("utf-8", "replace"),
+        reason=run.reason,
+        sandbox=launch.kind,
+        seconds=time.monotonic() - run.start,
+    )
+
+
+def _start(launch: Launch) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            launch.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            close_fds=True,
+            pass_fds=launch.fds,
+            start_new_session=True,
+            env=dict(launch.env),
+            cwd=launch.cwd,
+        )
+    except OSError as error:
+        for fd in (launch.status, launch.info, launch.lifeline):
+            if fd is not None:
+                os.close(fd)
+        if launch.close is not None:
+            launch.close()
+        raise CannotStart(f"{launch.argv[0]} cannot be started ({error})") from error
+    finally:
+        for fd in launch.fds:
+            os.close(fd)
+
+
+def _watch(
+    run: Run,
+    process: subprocess.Popen[bytes],
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> None:
+    """Read output and look at the limits until the script ends or must be stopped."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    streams = {
+        process.stdout.fileno(): "output",
+        process.stderr.fileno(): "errors",
+    }
+    decoders = {name: decoder() for name in run.taken}
+    begun = time.monotonic()
+    tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
+    pids: tuple[int, ...] = ()
+    while streams or not ended_at:
+        now = time.monotonic()
+        if not ended_at and process.poll() is not None:
+            ended_at = now
+        if ended_at and now > ended_at + LINGER:
+            return
+        if cancelled is not None and cancelled.is_set():
+            run.reason = "It was cancelled and stopped."
+        elif now - begun > run.job.limits.seconds:
+            run.reason = (
+                f"It did not end within {run.job.limits.seconds:g} seconds "
+                "and was stopped."
+            )
+        elif not ended_at and now >= tree_at:
+            spent = time.thread_time()
+            used = usage.usage(process.pid, beyond=run.job.limits.memory)
+            pids = used.pids
+            run.reason = usage.exceeded(used, run.job.limits)
+            spent = time.thread_time() - spent
+            tree_at = now + max(_TREE_POLL, 8 * spent)
+        elif not ended_at and now >= disk_at:
+            spent = time.thread_time()
+            run.reason = _disk(run, pids)
+            spent = time.thread_time() - spent
+            disk_at = now + max(_DISK_POLL, 8 * spent)
+        if run.reason:
+            return
+        if streams:
+            ready, _, _ = select.select(list(streams), [], [], _TICK)
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_TICK)
+            ready = []
+        for fd in ready:
+            _take(run, fd, streams, decoders, on_output)
+
+
+def decoder() -> codecs.IncrementalDecoder:
+    """A character that comes in two pieces is told whole."""
+    return codecs.getincrementaldecoder("utf-8")("replace")
+
+
+def _take(
+    run: Run,
+    fd: int,
+    streams: dict[int, str],
+    decoders: dict[str, codecs.IncrementalDecoder],
+    on_output: Callable[[str], None] | None,
+) -> None:
+    data = os.read(fd, 65536)
+    taken(run, streams[fd], data, decoders, on_output)
+    if not data:
+        del streams[fd]
+
+
+def taken(
+    run: Run,
+    name: str,
+    data: bytes,
+    decoders: dict[str, codecs.IncrementalDecoder],
+    on_output: Callable[[str], None] | None,
+) -> None:
+    """Keep what came of `output` or `errors`, and stop the run where it is too much."""
+    room = run.job.limits.output - len(run.taken[name])
+    if len(data) > room:
+        run.reason = (
+            f"It wrote more than {run.job.limits.output:,} bytes of {name} "
+            "and was stopped."
+        )
+        data = data[:room]
+    run.taken[name] += data
+    if on_output is not None and (text := decoders[name].decode(data, not data)):
+        on_output(text)
+
+
+def _disk(run: Run, pids: tuple[int, ...]) -> str:
+    removed = 0
+    with suppress(OSError):
+        device = run.job.workspace.stat().st_dev
+        removed = usage.removed_but_open(pids, device)
+    if run.launch.kind == "bubblewrap":
+        made = usage.temporary_files(pids)
+        if made > run.job.limits.files:
+            return (
+                f"It made more than {run.job.limits.files:,} temporary files "
+                "and was stopped."
+            )
+    now = usage.disk(run.job.workspace)
+    return usage.outgrown(run.before, now, run.job.limits, removed)
+
+
+def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """See every process of the run dead, whatever happened before."""
+    launch = run.launch
+    if launch.lifeline is not None:
+        os.close(launch.lifeline)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(6)
+    inner = _inner(launch.info)
+    if process.poll() is None:
+        usage.kill(process.pid)
+    if inner >= 0:
+        # It is reaped only when everything in its namespace is gone.
+        select.select([inner], [], [], 5)
+        os.close(inner)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    if process.returncode is None:
+        _log.error("process %d of a script could not be ended", process.pid)
+        process.returncode = 128 + signal.SIGKILL
+        run.reason = run.reason or "It could not be ended."
+    if launch.close is not None:
+        launch.close()
+
+
+def _inner(info: int | None) -> int:
+    """A descriptor of the first process in a namespace of its own, or -1."""
+    if info is None or sys.platform != "linux":
+        return -1
+    text = _told(info)
+    try:
+        return os.pidfd_open(int(json.loads(text)["child-pid"]))
+    except (ValueError, KeyError, TypeError, OSError, AttributeError):
+        return -1
+
+
+def refusal(kind: str, code: int, errors: bytearray) -> str:
+    """The back end's own complaint; a script that writes the same mocks only itself."""
+    usual, start = _COMPLAINTS.get(kind, (0, ""))
+    first = errors.decode("utf-8", "replace").partition("\n")[0]
+    if code != usual or not start or not first.startswith(start):
+        return ""
+    return first.removeprefix(start)
+
+
+def _told(status: int | None) -> str:
+    """What the child wrote about a failed start."""
+    if status is None:
+        return ""
+    os.set_blocking(status, False)
+    try:
+        return os.read(status, 4096).decode("utf-8", "replace")
+    except BlockingIOError:
+        return ""
+    finally:
+        os.close(status)
+
+
+def _signalled(code: int, limits: Limits) -> str:
+    """Why a process that ended by a signal did, where that is ours to say."""
+    if code == 128 + signal.SIGXCPU:
+        return (
+            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
+            "and was stopped."
+        )
+    if code == 128 + signal.SIGSYS:
+        return "It made a system call that the sandbox does not allow."
+    if code == 128 + signal.SIGKILL:
+        return "It was killed (signal 9)."
+    return ""

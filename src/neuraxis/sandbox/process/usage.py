@@ -1,0 +1,302 @@
+"""What a tree of processes and a folder use right now, read from the kernel's files.
+
+`usage` sums a tree, `disk` a folder; `exceeded` turns them into one sentence or "".
+No process of the tree is trusted: entries that vanish while they are read are skipped,
+symbolic links are never followed, and depth and count are bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from neuraxis.later import dataclass
+from neuraxis.sandbox.process.job import MIB, Limits
+
+_PROC = "/proc"
+DEEPEST = 100
+"""Folders within folders that a workspace may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """A tree of processes at one moment."""
+
+    pids: tuple[int, ...]
+    tasks: int
+    memory: int
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """A folder at one moment."""
+
+    used: int
+    files: int
+    sockets: int
+    hidden: int
+    """Folders that could not be read."""
+    deep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    parent: int
+    state: str
+    ticks: int
+    threads: int
+    pages: int
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        with open(f"{_PROC}/{pid}/stat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    # The name stands in brackets and may hold anything, brackets included.
+    fields = text[text.rfind(b")") + 2 :].split()
+    if len(fields) < 22:
+        return None
+    return _Stat(
+        parent=int(fields[1]),
+        state=fields[0].decode("ascii", "replace"),
+        ticks=sum(map(int, fields[11:15])),
+        threads=int(fields[17]),
+        pages=int(fields[21]),
+    )
+
+
+def _all() -> dict[int, _Stat]:
+    found: dict[int, _Stat] = {}
+    try:
+        names = os.listdir(_PROC)
+    except OSError:
+        return _told_by_ps()
+    for name in names:
+        if name.isdigit() and (entry := _stat(int(name))) is not None:
+            found[int(name)] = entry
+    return found
+
+
+def _told_by_ps() -> dict[int, _Stat]:
+    """Where there is no /proc (macOS); times and threads are not told."""
+    found: dict[int, _Stat] = {}
+    try:
+        text = subprocess.run(
+            ["/bin/ps", "-A", "-o", "pid=,ppid=,state=,rss="],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        ).stdout.decode("ascii", "replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return found
+    kib_a_page = os.sysconf("SC_PAGESIZE") // 1024
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 4 and words[0].isdigit():
+            pages = int(words[3]) // kib_a_page
+            found[int(words[0])] = _Stat(int(words[1]), words[2][0], 0, 1, pages)
+    return found
+
+
+def _below(root: int, processes: dict[int, _Stat]) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for pid, entry in processes.items():
+        children.setdefault(entry.parent, []).append(pid)
+    found: dict[int, None] = {}
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        if pid in processes and pid not in found:
+            found[pid] = None
+            waiting += children.get(pid, [])
+    return list(found)
+
+
+def usage(root: int, *, beyond: int = 0) -> Usage:
+    """What the tree below and with `root` uses.
+
+    Args:
+        root: the process at the top.
+        beyond: memory above which pages that several processes share are told apart
+            (that is slow, and not needed below it).
+    """
+    processes = _all()
+    pids = _below(root, processes)
+    mine = [processes[pid] for pid in pids]
+    memory = sum(entry.pages for entry in mine) * os.sysconf("SC_PAGESIZE")
+    if memory > beyond > 0:
+        memory = sum(
+            _own_memory(pid, processes[pid].pages * os.sysconf("SC_PAGESIZE"))
+            for pid in pids
+        )
+    return Usage(
+        pids=tuple(pids),
+        tasks=sum(entry.threads for entry in mine if entry.state != "Z"),
+        memory=memory,
+        cpu_seconds=sum(entry.ticks for entry in mine) / os.sysconf("SC_CLK_TCK"),
+    )
+
+
+def _own_memory(pid: int, fallback: int) -> int:
+    """Proportional memory; where that is not told, all that is resident."""
+    try:
+        with open(f"{_PROC}/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return fallback
+    return fallback
+
+
+def tasks_of_user(uid: int) -> int:
+    """Processes and threads that the user has now."""
+    total = 0
+    for pid, entry in _all().items():
+        with suppress(OSError):
+            if os.stat(f"{_PROC}/{pid}").st_uid == uid:
+                total += entry.threads
+    return total
+
+
+def kill(root: int) -> None:
+    """Kill the tree below and with `root`; stopped first, so that none can fork on."""
+    stopped: set[int] = set()
+    for _ in range(20):
+        found = set(_below(root, _all())) | {root}
+        if found <= stopped:
+            break
+        _signal(found - stopped, signal.SIGSTOP)
+        stopped |= found
+    _signal(stopped, signal.SIGKILL)
+
+
+def _signal(pids: Iterable[int], sign: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, sign)
+
+
+def disk(folder: Path) -> Disk:
+    """What the folder holds; links count as themselves."""
+    total = [0, 0, 0, 0, 0]
+    try:
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return Disk(used=0, files=0, sockets=0, hidden=1, deep=False)
+    _scan(top, 0, total)
+    used, files, sockets, hidden, deep = total
+    return Disk(used=used, files=files, sockets=sockets, hidden=hidden, deep=deep > 0)
+
+
+def _scan(folder: int, depth: int, total: list[int]) -> None:
+    """Add up an open folder and close it. Descriptors, since a path may be too long."""
+    try:
+        if depth > DEEPEST:
+            total[4] += 1
+            return
+        for name in os.listdir(folder):
+            try:
+                entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                continue
+            total[0] += entry.st_blocks * 512
+            total[1] += 1
+            total[2] += stat.S_ISSOCK(entry.st_mode)
+            if stat.S_ISDIR(entry.st_mode):
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                try:
+                    below = os.open(name, flags, dir_fd=folder)
+                except PermissionError:
+                    total[3] += 1
+                except OSError:
+                    continue
+                else:
+                    _scan(below, depth + 1, total)
+    except OSError:
+        total[3] += 1
+    finally:
+        os.close(folder)
+
+
+def removed_but_open(pids: Iterable[int], device: int) -> int:
+    """Bytes of files on the device that are deleted and still held open."""
+    seen: dict[int, int] = {}
+    for pid in pids:
+        try:
+            names = os.listdir(f"{_PROC}/{pid}/fd")
+        except OSError:
+            continue
+        for name in names:
+            with suppress(OSError):
+                entry = os.stat(f"{_PROC}/{pid}/fd/{name}")
+                if entry.st_dev == device and entry.st_nlink == 0:
+                    seen[entry.st_ino] = entry.st_blocks * 512
+    return sum(seen.values())
+
+
+def temporary_files(pids: Iterable[int]) -> int:
+    """Files in a namespace's temporary folders, which bound sizes but not numbers."""
+    ours = os.stat("/").st_dev
+    for pid in pids:
+        top = f"{_PROC}/{pid}/root"
+        total = 0
+        try:
+            if os.stat(top).st_dev == ours:
+                continue
+            for place in ("/tmp", "/dev/shm"):
+                about = os.statvfs(top + place)
+                total += about.f_files - about.f_ffree
+        except OSError:
+            continue
+        return total
+    return 0
+
+
+def exceeded(now: Usage, limits: Limits) -> str:
+    """Why the tree must be stopped, or nothing."""
+    if now.memory > limits.memory:
+        return f"It used more than {_mib(limits.memory)} of memory and was stopped."
+    if now.tasks > limits.processes + 4:  # the sandbox's own processes
+        return (
+            f"It started more than {limits.processes} processes and threads "
+            "and was stopped."
+        )
+    if now.cpu_seconds > limits.cpu_seconds:
+        return (
+            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
+            "and was stopped."
+        )
+    return ""
+
+
+def outgrown(before: Disk, now: Disk, limits: Limits, removed: int = 0) -> str:
+    """Why the workspace must grow no further, or nothing."""
+    if now.used + removed - before.used > limits.disk:
+        return (
+            f"It wrote more than {_mib(limits.disk)} into the workspace "
+            "and was stopped."
+        )
+    if now.files - before.files > limits.files:
+        return (
+            f"It made more than {limits.files:,} files in the workspace "
+            "and was stopped."
+        )
+    if now.deep and not before.deep:
+        return f"It nested more than {DEEPEST} folders and was stopped."
+    if now.hidden > before.hidden:
+        return "It made a folder of the workspace unreadable and was stopped."
+    return ""
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:g} MiB"

@@ -1,0 +1,284 @@
+"""The lossless leniencies of rule D4: `"5"` for 5, JSON text for a list.
+
+A schema and a value flow in; the value as it was meant, and a note for each change,
+flow out. Nothing is guessed: where two readings are possible, or a reading would lose
+something, the value stays as it is and the check names it. The value is never mutated.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis.formatting import path_text, quote
+from neuraxis.later import pattern
+from neuraxis.messages import Path
+from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
+from neuraxis.specs import Json
+
+Fits = Callable[[Mapping[str, Json], Any], bool]
+
+_INTEGER = pattern(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
+_NUMBER = pattern(
+    r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,100})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII
+)
+_LONGEST_JSON = 1_000_000
+_DEEPEST = 100
+_STEPS = 200_000
+"""Places that are looked at: unions inside unions could take for ever."""
+_NOTHING = object()
+
+
+def has_whole_float(value: Any, depth: int = 0) -> bool:
+    """Whether a float such as 2.0 stands anywhere: an integer node takes it as 2."""
+    if isinstance(value, float):
+        return value.is_integer()
+    if depth > _DEEPEST:
+        return False
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).values()
+        return any(has_whole_float(item, depth + 1) for item in items)
+    if isinstance(value, list | tuple):
+        listed = cast("list[Any]", value)
+        return any(has_whole_float(item, depth + 1) for item in listed)
+    return False
+
+
+def coerce(
+    schema: Mapping[str, Json], value: Any, fits: Fits
+) -> tuple[Any, tuple[str, ...]]:
+    """The value as meant, and the notes; `fits` says whether a value fits a node."""
+    notes: list[str] = []
+    walker = _Coercion(schema, fits)
+    result = walker.value(schema, value, (), notes, 0)
+    return result, tuple(notes)
+
+
+class _Coercion:
+    """One walk over a value: holds the root schema and the validator."""
+
+    __slots__ = ("fits", "left", "root")
+
+    def __init__(self, root: Node, fits: Fits) -> None:
+        self.root = root
+        self.fits = fits
+        self.left = _STEPS
+
+    def value(
+        self, node: Node, value: Any, path: Path, notes: list[str], depth: int
+    ) -> Any:
+        self.left -= 1
+        if depth > _DEEPEST or self.left < 0:
+            return value
+        node = resolved(node, self.root)
+        for key in ("anyOf", "oneOf"):
+            listed: Json = node.get(key)
+            if isinstance(listed, list):
+                found = [as_node(arm) for arm in cast("list[Json]", listed)]
+                union = [arm for arm in found if arm is not None]
+                return self.union(node, union, value, path, notes, depth)
+        allowed = kinds(node)
+        if isinstance(value, str):
+            value = self.text(node, allowed, value, path, notes)
+        elif (
+            isinstance(value, float)
+            and "integer" in allowed
+            and "number" not in allowed
+            and value.is_integer()
+        ):
+            value = _noted(path, value, _whole(value), notes)
+        if isinstance(value, dict):
+            return self.object(node, cast("dict[str, Any]", value), path, notes, depth)
+        if isinstance(value, list):
+            return self.list(node, cast("list[Any]", value), path, notes, depth)
+        return value
+
+    def object(
+        self,
+        node: Node,
+        value: dict[str, Any],
+        path: Path,
+        notes: list[str],
+        depth: int,
+    ) -> dict[str, Any]:
+        required: Any = node.get("required") or ()
+        properties: Node = as_node(node.get("properties")) or {}
+        changed: dict[str, Any] = {}
+        different = False
+        for key, item in value.items():
+            below = child(node, key, self.root) if isinstance(key, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # any object may come
+            if below is None:
+                changed[key] = item
+                continue
+            optional = key in properties and key not in required
+            if item is None and optional and not self.fits(below, None):
+                notes.append(f"{path_text((*path, key))}: null -> left out")
+                different = True
+                continue
+            inner = self.value(below, item, (*path, key), notes, depth + 1)
+            different = different or inner is not item
+            changed[key] = inner
+        return changed if different else value
+
+    def list(
+        self,
+        node: Node,
+        value: list[Any],
+        path: Path,
+        notes: list[str],
+        depth: int,
+    ) -> list[Any]:
+        changed: list[Any] = []
+        different = False
+        for index, item in enumerate(value):
+            below = child(node, index, self.root)
+            inner = item
+            if below:
+                inner = self.value(below, item, (*path, index), notes, depth + 1)
+            different = different or inner is not item
+            changed.append(inner)
+        return changed if different else value
+
+    def union(
+        self,
+        node: Node,
+        union: list[Node],
+        value: Any,
+        path: Path,
+        notes: list[str],
+        depth: int,
+    ) -> Any:
+        """The one reading that an arm takes; none or several: the value stays."""
+        others = [arm for arm in union if kinds(arm) != ("null",)]
+        if len(others) == 1 and value is not None:
+            return self.value(others[0], value, path, notes, depth + 1)
+        fits = self.fits(node, value)
+        if fits and not has_whole_float(value):
+            return value
+        readings: dict[str, tuple[Any, list[str]]] = {}
+        for arm in others:
+            tried: list[str] = []
+            reading = self.value(arm, value, path, tried, depth + 1)
+            if self.fits(arm, reading) and (not fits or reading == value):
+                readings.setdefault(_key(reading), (reading, tried))
+        if fits and any(not tried for _, tried in readings.values()):
+            return value  # an arm takes it as it is: 2.0 for a number
+        if len(readings) != 1:
+            return value
+        reading, tried = next(iter(readings.values()))
+        notes += tried
+        return reading
+
+    def text(
+        self,
+        node: Node,
+        allowed: tuple[str, ...],
+        value: str,
+        path: Path,
+        notes: list[str],
+    ) -> Any:
+        """A text where something else, or another text, is expected."""
+        members: Json = node.get("enum", [node["const"]] if "const" in node else None)
+        if isinstance(members, list):
+            listed = cast("list[Json]", members)
+            if value in listed:
+                return value
+            folded = value.strip().casefold()
+            same = [m for m in listed if isinstance(m, str) and m.casefold() == folded]
+            if len(same) == 1:
+                return _noted(path, value, same[0], notes)
+            if not allowed:
+                allowed = _member_kinds(listed)
+        if "string" in allowed or not allowed:
+            return value
+        readings = [
+            reading
+            for reading in (_read(kind, value) for kind in dict.fromkeys(allowed))
+            if reading is not _NOTHING
+        ]
+        unique = {_key(reading): reading for reading in readings}
+        if len(unique) != 1:
+            return value
+        reading = next(iter(unique.values()))
+        if isinstance(members, list) and not any(
+            reading == member and type(reading) is type(member)
+            for member in cast("list[Json]", members)
+        ):
+            return value
+        return _noted(path, value, reading, notes)
+
+
+def _whole(value: float) -> int:
+    """The integer that was written: 1e23 is 10**23, not the float's nearest."""
+    return int(decimal.Decimal(repr(value)))
+
+
+def _member_kinds(members: list[Json]) -> tuple[str, ...]:
+    names: dict[Any, str] = {bool: "boolean", int: "integer", float: "number"}
+    return tuple(dict.fromkeys(names.get(type(m), "string") for m in members))
+
+
+def _read(kind: str, text: str) -> Any:
+    """The text as a value of a JSON type, or `_NOTHING`; nothing is lost by it."""
+    stripped = text.strip()
+    match kind:
+        case "integer" if _INTEGER.fullmatch(stripped) and stripped != "-0":
+            return int(stripped)
+        case "number" if _NUMBER.fullmatch(stripped):
+            return _number(stripped)
+        case "boolean" if stripped.casefold() in ("true", "false"):
+            return stripped.casefold() == "true"
+        case "array" if stripped.startswith("["):
+            return _json(stripped, list)
+        case "object" if stripped.startswith("{"):
+            return _json(stripped, dict)
+        case _:
+            return _NOTHING
+
+
+def _number(text: str) -> Any:
+    if _INTEGER.fullmatch(text) and text != "-0":
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return _NOTHING
+    exact = decimal.Decimal(repr(number)) == decimal.Decimal(text)
+    return number if exact else _NOTHING
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _json(text: str, wanted: type) -> Any:
+    """JSON text as a list or object; duplicate keys and NaN are refused (D4, D5)."""
+    if len(text) > _LONGEST_JSON:
+        return _NOTHING
+    try:
+        value: Any = json.loads(
+            text, object_pairs_hook=_pairs, parse_constant=_constant
+        )
+    except (ValueError, RecursionError):
+        return _NOTHING
+    return value if isinstance(value, wanted) else _NOTHING
+
+
+def _key(value: Any) -> str:
+    """Equal texts: the same value of the same types."""
+    return repr(value)
+
+
+def _noted(path: Path, before: Any, after: Any, notes: list[str]) -> Any:
+    where = path_text(path) or "the arguments"
+    notes.append(f"{where}: {quote(before)} -> {quote(after)}")
+    return after

@@ -1,0 +1,197 @@
+"""A validator's error in words a model can act on (rule D7).
+
+An error of `jsonschema_rs` flows in; one or more `Problem`s flow out: path, expected,
+got, the nearest names. A union that nothing fits is one line, or the problems of the
+one arm that was plainly meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from neuraxis.formatting import nearest, quote, type_name
+from neuraxis.messages import Path, Problem
+from neuraxis.schema.describe import type_text
+from neuraxis.schema.navigate import Node, as_node, pointed, resolved
+from neuraxis.specs import Json
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+_KEYS_SHOWN = 12
+_FORMAT_TEXT = {
+    "date": "a date such as 2026-01-31",
+    "date-time": "a date and time such as 2026-01-31T09:30:00Z",
+    "time": "a time such as 09:30:00Z",
+    "duration": "a duration such as PT1H30M",
+    "uuid": "a UUID",
+    "byte": "base64 text",
+    "decimal": "a decimal number as text",
+    "uri": "a URL",
+    "email": "an e-mail address",
+}
+
+
+def explain(error: ValidationError, root: Node, value: Any) -> list[Problem]:
+    """The problems that one error stands for. `value` is what was checked."""
+    return _explain(error, root, value, 0)
+
+
+def _explain(
+    error: ValidationError, root: Node, value: Any, depth: int
+) -> list[Problem]:
+    path: Path = tuple(error.instance_path)
+    keyword = error.kind.name
+    node = _parent(error, root)
+    here = _value_at(value, path)
+    match keyword:
+        case "required":
+            return [_missing(str(cast("Any", error.kind).property), path, node, root)]
+        case "additionalProperties" | "unevaluatedProperties":
+            unexpected: list[str] = cast("Any", error.kind).unexpected
+            return [_unknown_key(key, path, node, here) for key in unexpected]
+        case "anyOf" | "oneOf":
+            meant = _meant_arm(error, path) if depth < 8 else None
+            if meant is not None:
+                return [
+                    problem
+                    for inner in meant
+                    for problem in _explain(inner, root, value, depth + 1)
+                ]
+        case "falseSchema":
+            expected = "nothing here"
+            return [_problem(path, expected, here, keyword)]
+        case _:
+            pass
+    problem = _problem(path, _expected(error, keyword, node), here, keyword)
+    if keyword in ("enum", "const") and isinstance(here, str):
+        members: list[Json] = node.get("enum") or [node.get("const")]
+        texts = [member for member in members if isinstance(member, str)]
+        return [_problem(path, problem.expected, here, keyword, nearest(here, texts))]
+    return [problem]
+
+
+def _parent(error: ValidationError, root: Node) -> Node:
+    """The sub-schema whose keyword failed."""
+    return as_node(pointed(root, error.schema_path[:-1])) or {}
+
+
+def _value_at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _problem(
+    path: Path, expected: str, here: Any, keyword: str, close: tuple[str, ...] = ()
+) -> Problem:
+    got = type_name(here) if isinstance(here, dict | list) else quote(here)
+    return Problem(
+        path=path, expected=expected, got=got, candidates=close, keyword=keyword
+    )
+
+
+def _missing(name: str, path: Path, node: Node, root: Node) -> Problem:
+    properties: Node = as_node(node.get("properties")) or {}
+    field = as_node(properties.get(name)) or {}
+    text = type_text(field) if "x-type" not in resolved(field, root) else _opaque(field)
+    return Problem(
+        path=(*path, name),
+        expected=f"{text} (required)",
+        got="nothing",
+        keyword="required",
+    )
+
+
+def _unknown_key(key: str, path: Path, node: Node, here: Any) -> Problem:
+    known = list(as_node(node.get("properties")) or {})
+    given: Mapping[str, Any] = (
+        cast("dict[str, Any]", here) if isinstance(here, dict) else {}
+    )
+    free = [name for name in known if name not in given]
+    shown = ", ".join(known[:_KEYS_SHOWN]) + (", …" * (len(known) > _KEYS_SHOWN))
+    return Problem(
+        path=(*path, key),
+        expected=f"only these keys: {shown}" if known else "no keys",
+        got="an unknown key",
+        candidates=nearest(key, free),
+        keyword="additionalProperties",
+    )
+
+
+def _opaque(node: Node) -> str:
+    return f"a reference to an asset of the class {node.get('x-type')}"
+
+
+def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | None:
+    """The errors of the arm that was meant; None where that is not plain.
+
+    It is the only one whose type fits, or the one of those with the fewest errors.
+    """
+    context: Any = getattr(error.kind, "context", None)
+    listed = cast("list[list[ValidationError]]", context or [])
+    fitting = [arm for arm in listed if arm and not any(_other(e, path) for e in arm)]
+    if len(fitting) > 1:
+        # A tag such as `kind: circle` tells which arm was meant.
+        tagged = [
+            arm
+            for arm in fitting
+            if not any(
+                e.kind.name in ("const", "enum")
+                and len(e.instance_path) == len(path) + 1
+                for e in arm
+            )
+        ]
+        fitting = tagged or fitting
+    counts = sorted(len(arm) for arm in fitting)
+    if not counts or (len(counts) > 1 and counts[0] == counts[1]):
+        return None
+    return min(fitting, key=len)
+
+
+def _other(error: ValidationError, path: Path) -> bool:
+    """Whether the error says that the value is of another kind altogether."""
+    return tuple(error.instance_path) == path and error.kind.name in (
+        *("type", "not", "const", "enum", "falseSchema"),
+    )
+
+
+_LIMIT_TEXT = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minProperties": "at least {} keys",
+    "maxProperties": "at most {} keys",
+}
+
+
+def _expected(error: ValidationError, keyword: str, node: Node) -> str:
+    kind: Any = error.kind
+    if keyword in _LIMIT_TEXT:
+        return _LIMIT_TEXT[keyword].format(kind.limit)
+    match keyword:
+        case "not" if "x-type" in node:
+            return _opaque(node)
+        case "oneOf" if type(kind).__name__ == "OneOfMultipleValid":
+            return f"exactly one of the types of {type_text(node)}"
+        case "multipleOf":
+            return f"a multiple of {kind.multiple_of}"
+        case "uniqueItems":
+            return "items that all differ"
+        case "pattern":
+            return f"text that matches {kind.pattern}"
+        case "format":
+            other = f"text of the format {kind.format}"
+            return _FORMAT_TEXT.get(str(kind.format), other)
+        case "propertyNames":
+            return f"keys that are {type_text(node.get('propertyNames', {}))}"
+        case "type" | "enum" | "const" | "anyOf" | "oneOf" | "not":
+            return type_text(node)
+        case _:
+            return error.message[:200]

@@ -1,0 +1,189 @@
+"""What stands beside a type: enum, limits, default, example (rules B31, A15, A26).
+
+A node and the schema of its type flow in; the schema with what the node adds flows out.
+Values of YAML that are no JSON become text, with a warning.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+from neuraxis.formatting import type_name
+from neuraxis.messages import Path
+from neuraxis.schema.builders import kinds_of, nullable
+from neuraxis.schema.describe import LIMITS, type_text
+from neuraxis.schema.notation.types import Reading
+from neuraxis.schema.schema import Schema
+from neuraxis.specs import Json
+
+SNAKE = {
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "min_items": "minItems",
+    "max_items": "maxItems",
+    "exclusive_minimum": "exclusiveMinimum",
+    "exclusive_maximum": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+    "unique_items": "uniqueItems",
+}
+_WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("pattern", "format"), ("a text", (str,))),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems"), ("a whole number", (int,))
+    ),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        ("a number", (int, float)),
+    ),
+}
+
+
+def with_enums(
+    node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
+) -> dict[str, Json]:
+    """`enum` at the node and for the elements of a list (rule B31)."""
+    items: Json = node.get("items")
+    extra: dict[str, Json] = {}
+    if isinstance(items, Mapping):
+        extra = dict(cast("Mapping[str, Json]", items))
+    elif items is not None:
+        reading.error((*path, "items"), f"expected a mapping, got {type_name(items)}")
+    if "item_enum" in node:
+        extra["enum"] = node["item_enum"]
+    if node.get("enum") is not None:
+        members = node["enum"]
+        if _is_list(schema) and not _all_lists(members):
+            reading.warn(
+                (*path, "enum"),
+                "enum at a list is that of its elements; write items: {enum: …}",
+            )
+            extra.setdefault("enum", members)
+        else:
+            schema = _with_enum(schema, members, (*path, "enum"), reading)
+    if not extra:
+        return schema
+    if not _is_list(schema):
+        reading.error((*path, "items"), "items: the type is no list")
+        return schema
+    inner: Json = schema.get("items", {})
+    changed = dict(cast("Mapping[str, Json]", inner)) if inner else {}
+    if extra.get("enum") is not None:
+        at = (*path, "items", "enum")
+        changed = _with_enum(changed, extra["enum"], at, reading)
+    changed = with_limits(extra, changed, (*path, "items"), reading)
+    return {**schema, "items": changed}
+
+
+def _is_list(schema: Mapping[str, Json]) -> bool:
+    kinds: Json = schema.get("type")
+    return kinds == "array" or kinds == ["array", "null"]
+
+
+def _all_lists(members: Json) -> bool:
+    return isinstance(members, list) and all(
+        isinstance(member, list) for member in cast("list[Json]", members)
+    )
+
+
+def _with_enum(
+    schema: dict[str, Json], members: Json, path: Path, reading: Reading
+) -> dict[str, Json]:
+    if not isinstance(members, list) or not members:
+        reading.error(path, "enum: expected a list of the possible values")
+        return schema
+    if None in members:
+        schema = nullable(schema)
+    kinds = set(kinds_of(schema)) - {"null"}
+    checker = Schema(_bare(schema))
+    values: dict[str, Json] = {}
+    for index, member in enumerate(cast("list[Json]", members)):
+        at = (*path, index)
+        value = json_value(member, at, reading)
+        if kinds == {"string"} and value is not None and not isinstance(value, str):
+            # YAML made a number or a truth value of a word (rule A15).
+            value = str(value).lower() if isinstance(value, bool) else str(value)
+            reading.warn(at, f"enum: {member!r} is no text in YAML; put it in quotes")
+        elif not checker.valid(value):
+            coerced, _ = checker.coerce(value)
+            if not checker.valid(coerced):
+                expected = type_text(schema)
+                reading.error(at, f"enum: {member!r} is not of the type {expected}")
+                continue
+            reading.warn(at, f"enum: {member!r} is read as {coerced!r}")
+            value = coerced
+        # by its JSON: 1, 1.0 and true are three values, which Python takes for one
+        values.setdefault(json.dumps(value, sort_keys=True), value)
+    return {**schema, "enum": list(values.values())} if values else schema
+
+
+def _bare(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema without references, which need the whole file to be compiled."""
+    return {} if "$ref" in str(schema) else dict(schema)
+
+
+def with_limits(
+    node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
+) -> dict[str, Json]:
+    """Add `minimum`, `pattern` and their like to the schema (ours)."""
+    limits: dict[str, Json] = {}
+    for key in (*LIMITS, "format", *SNAKE):
+        if node.get(key) is None:
+            continue
+        value = node[key]
+        name = SNAKE.get(key, key)
+        wanted, classes = _WANTED.get(name, ("true or false", (bool,)))
+        is_right = isinstance(value, classes)
+        if isinstance(value, bool) is not (classes == (bool,)):
+            is_right = False
+        if is_right and Schema({name: value}).defect is None:
+            limits[name] = value
+        else:
+            reading.error((*path, key), f"{key}: expected {wanted}, got {value!r}")
+    return {**schema, **limits} if limits else schema
+
+
+def json_value(value: Any, path: Path, reading: Reading) -> Json:
+    """A value that YAML read, as JSON: dates become text, NaN is refused (A15)."""
+    if isinstance(value, datetime.date | datetime.time):
+        reading.warn(path, f"{value} is a date in YAML; put it in quotes")
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        reading.error(path, f"{value} is no JSON value")
+        return None
+    if isinstance(value, list | tuple):
+        return [
+            json_value(item, (*path, index), reading)
+            for index, item in enumerate(cast("list[Json]", value))
+        ]
+    if isinstance(value, Mapping):
+        return {
+            str(key): json_value(item, (*path, str(key)), reading)
+            for key, item in cast("Mapping[Any, Json]", value).items()
+        }
+    if isinstance(value, str):
+        return str(value)  # of no class of its own, which a validator refuses
+    if value is None or isinstance(value, int | float):
+        return value
+    reading.error(path, f"{type_name(value)} is no JSON value")
+    return None
+
+
+def check_value(
+    key: str, value: Json, schema: dict[str, Json], path: Path, reading: Reading
+) -> None:
+    """Does an example or default fit its own type (rule A26)? A warning if not."""
+    body = _bare(schema)
+    if not body or "x-type" in str(body):
+        return
+    checker = Schema(body)
+    if checker.defect is not None or checker.valid(value):
+        return
+    if key == "example" and checker.valid(checker.coerce(value)[0]):
+        return  # the documents write every example as text
+    got = checker.problems(value)
+    expected = got[0].expected if got else type_text(schema)
+    reading.warn(path, f"{key}: expected {expected}, got {value!r}")

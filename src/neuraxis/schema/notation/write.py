@@ -1,0 +1,243 @@
+"""A JSON Schema as a node of the v2 notation (rule D2).
+
+A schema flows in; a node flows out, and in `loss` what the notation cannot say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from neuraxis.schema.annotations import (
+    CLASS_KEY,
+    FILE_KEY,
+    FILE_WORD,
+    FLAGS,
+    KEYS_KEY,
+    RAW_KEY,
+    RAW_WORD,
+    TRUSTED_KEY,
+    TRUSTED_WORD,
+)
+from neuraxis.schema.builders import without_reference
+from neuraxis.schema.describe import (
+    FORMATS,
+    LIMITS,
+    NODE,
+    is_sayable,
+    line,
+    members_of,
+)
+from neuraxis.schema.navigate import is_deeper
+from neuraxis.schema.notation.types import DEEPEST
+from neuraxis.specs import Json
+
+_DEEPEST = 2 * DEEPEST
+"""Levels of JSON: a field of an object is two below the object."""
+
+_KEPT = frozenset(
+    {"type", "properties", "required", "additionalProperties", "items", "enum"}
+    | {"const", "anyOf", "oneOf", "prefixItems", "$ref", "$defs", "x-type", "not"}
+    | {"description", "default", "examples", "format", "x-asset-ref", "$schema"}
+    | {"title", "x-optional", *LIMITS, *FLAGS.values(), FILE_KEY}
+    | {TRUSTED_KEY, RAW_KEY, CLASS_KEY, KEYS_KEY}
+)
+
+
+def node_from_schema(
+    schema: Json, *, loss: list[str] | None = None, flag: str = "required"
+) -> dict[str, Json]:
+    """A JSON Schema as a v2 node; what the notation cannot say is named in `loss`.
+
+    `flag` is `required` for parameters and `optional` for responses (rule B39).
+    """
+    lost = [] if loss is None else loss
+    root: Mapping[str, Json] = {}
+    if isinstance(schema, Mapping):
+        root = cast("Mapping[str, Json]", schema)
+    definitions: Mapping[str, Json] = root.get("$defs") or {}
+    writer = _Writer(definitions=definitions, flag=flag, loss=lost, written=set())
+    if is_deeper(schema, _DEEPEST):
+        lost.append(f"root: what is nested deeper than {_DEEPEST} levels")
+        return {"type": "Any"}
+    return writer.node(schema, "")
+
+
+class _Writer:
+    """Writes one schema; a definition is written in full where it is first used."""
+
+    __slots__ = ("definitions", "flag", "loss", "written")
+
+    def __init__(
+        self,
+        *,
+        definitions: Mapping[str, Json],
+        flag: str,
+        loss: list[str],
+        written: set[str],
+    ) -> None:
+        self.definitions = definitions
+        self.flag = flag
+        self.loss = loss
+        self.written = written
+
+    def node(self, schema: Json, where: str) -> dict[str, Json]:
+        if not isinstance(schema, Mapping):
+            if schema is False:
+                self.loss.append(f"{where or 'root'}: the schema false")
+            return {"type": "Any"}
+        given = cast("Mapping[str, Json]", schema)
+        self.loss += [f"{where or 'root'}: {key}" for key in given if key not in _KEPT]
+        node: dict[str, Json] = {"type": None}
+        if given.get(RAW_KEY) is True:
+            given = {**without_reference(given, RAW_KEY), "x-asset-ref": True}
+            node[RAW_WORD] = False
+        inner, nullable = _without_null(given)
+        node["type"] = self.type(inner, where, node)
+        if nullable:
+            node["nullable"] = True
+        for key in ("description", "default"):
+            if key in given:
+                node[key] = given[key]
+        examples: Json = given.get("examples")
+        if isinstance(examples, list) and examples:
+            node["example"] = examples[0]
+        if given.get("x-asset-ref") is True:
+            node["asset_ref_acceptable"] = True
+        for word, mark in FLAGS.items():
+            if given.get(mark) is True:
+                node[word] = True
+        if given.get(TRUSTED_KEY) is True:
+            node[TRUSTED_WORD] = True
+        if FILE_KEY in given:
+            node[FILE_WORD] = given[FILE_KEY]
+        if given.get("x-optional") is True:
+            node["required"] = False
+        return node
+
+    def type(
+        self, given: Mapping[str, Json], where: str, node: dict[str, Json]
+    ) -> Json:
+        """The value of `type`; other keys of the same node are put in `node`."""
+        if "$ref" in given:
+            return self.reference(str(given["$ref"]), where)
+        if isinstance(given.get("properties"), Mapping):
+            return self.fields(given, where)
+        for key in ("format", *LIMITS):
+            if key in given and not (key == "format" and given[key] in FORMATS):
+                node[key] = given[key]
+        if "enum" in given or "const" in given:
+            node["enum"] = [m for m in members_of(given) if m is not None]
+            return line(
+                {"type": given.get("type", _enum_type(members_of(given)))}, NODE
+            )
+        items: Json = given.get("items")
+        if given.get("type") == "array" and isinstance(items, Mapping) and items:
+            return self.items(cast("Mapping[str, Json]", items), where, node, given)
+        if given.get("type") == "object" and given.get("additionalProperties") is False:
+            return {}
+        return self.text(given, where)
+
+    def text(self, given: Mapping[str, Json], where: str) -> str:
+        """A type that fits one line; what does not fit is lost."""
+        if is_deeper(given, DEEPEST):
+            self.loss.append(f"{where or 'root'}: what is nested deeper in the type")
+        arms: Json = given.get("anyOf") or given.get("oneOf") or ()
+        parts = [*cast("list[Json]", arms), *(given.get("prefixItems") or ())]
+        for key in ("items", "additionalProperties"):
+            if isinstance(given.get(key), Mapping):
+                parts.append(given[key])
+        for part in parts:
+            if isinstance(part, Mapping):
+                inside = cast("Mapping[str, Json]", part)
+                if "properties" in inside:
+                    self.loss.append(f"{where or 'root'}: fields of an object inside")
+                if "$ref" in inside:
+                    self.reference(str(inside["$ref"]), where)
+                if not all(map(is_sayable, inside.get("enum", ()))):
+                    self.loss.append(f"{where or 'root'}: enum inside")
+                self.loss += [
+                    f"{where or 'root'}: {key} inside"
+                    for key in (*LIMITS, "format")
+                    if key in inside
+                    and key != "uniqueItems"
+                    and inside[key] not in FORMATS
+                ]
+        return line(given, NODE)
+
+    def items(
+        self,
+        items: Mapping[str, Json],
+        where: str,
+        node: dict[str, Json],
+        given: Mapping[str, Json],
+    ) -> Json:
+        inner, nullable = _without_null(items)
+        if isinstance(inner.get("properties"), Mapping) and not nullable:
+            fields = self.fields(inner, f"{where}[]")
+            return [{"name": name, **field} for name, field in fields.items()] or "List"
+        extra = {key: inner[key] for key in ("enum", "format", *LIMITS) if key in inner}
+        if extra and "$ref" not in inner and "anyOf" not in inner:
+            node["items"] = extra
+            plain = {k: v for k, v in inner.items() if k not in extra}
+            if "enum" in extra and "type" not in plain:
+                plain["type"] = _enum_type(extra["enum"])
+            return line({**given, "items": _with_null(plain, nullable)}, NODE)
+        return self.text(given, where)
+
+    def fields(self, given: Mapping[str, Json], where: str) -> dict[str, Json]:
+        required: Any = given.get("required") or ()
+        if given.get("additionalProperties") is not False:
+            self.loss.append(f"{where or 'root'}: additionalProperties")
+        written: dict[str, Json] = {}
+        for name, field in given["properties"].items():
+            node = self.node(field, f"{where}.{name}" if where else name)
+            if name not in required:
+                node[self.flag] = self.flag == "optional"
+            written[name] = node
+        return written
+
+    def reference(self, target: str, where: str) -> Json:
+        name = target.rsplit("/", 1)[-1]
+        body: Json = self.definitions.get(name)
+        if name in self.written or not isinstance(body, Mapping):
+            return name
+        self.written.add(name)
+        given = cast("Mapping[str, Json]", body)
+        if isinstance(given.get("properties"), Mapping):
+            return {"_type_ref": name, **self.fields(given, name)}
+        items: Json = given.get("items")
+        if isinstance(items, Mapping) and "properties" in items:
+            fields = self.fields(cast("Mapping[str, Json]", items), name)
+            listed = [{"name": key, **field} for key, field in fields.items()]
+            return [{"_type_ref": name}, *listed]
+        self.loss.append(f"{where or 'root'}: the definition {name}")
+        return self.text(given, where)
+
+
+def _enum_type(members: list[Json]) -> list[str]:
+    names = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    return list(dict.fromkeys(names[type(m)] for m in members if type(m) in names))
+
+
+def _without_null(given: Mapping[str, Json]) -> tuple[Mapping[str, Json], bool]:
+    """The schema without its null arm, and whether there was one."""
+    kinds: Json = given.get("type")
+    if (
+        isinstance(kinds, list)
+        and "null" in kinds
+        and len(cast("list[str]", kinds)) > 1
+    ):
+        rest = [kind for kind in cast("list[str]", kinds) if kind != "null"]
+        return {**given, "type": rest[0] if len(rest) == 1 else rest}, True
+    arms: Json = given.get("anyOf")
+    if isinstance(arms, list) and {"type": "null"} in arms:
+        others = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
+        if len(others) == 1 and isinstance(others[0], Mapping):
+            outer = {key: value for key, value in given.items() if key != "anyOf"}
+            return {**cast("Mapping[str, Json]", others[0]), **outer}, True
+    return given, False
+
+
+def _with_null(plain: Mapping[str, Json], nullable: bool) -> Json:
+    return {"anyOf": [plain, {"type": "null"}]} if nullable else plain

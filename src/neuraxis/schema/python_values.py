@@ -1,0 +1,149 @@
+"""Checking native Python objects behind asset references (rules B41, B42).
+
+A schema node and an object flow in; the first problem, or None, flows out. A class is
+known by its qualified name; no module is ever imported because a file names it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from neuraxis.formatting import type_name
+from neuraxis.messages import Path, Problem
+from neuraxis.schema.annotations import (
+    CLASS_KEY,
+    FILE_KEY,
+    FLAGS,
+    KEYS_KEY,
+    TRUSTED_KEY,
+)
+from neuraxis.schema.describe import LIMITS, type_text
+from neuraxis.schema.navigate import Node, arms, as_node, child, kinds, resolved
+from neuraxis.specs import Json
+
+_FORMAT_CLASSES = {
+    "date": ("datetime.date",),
+    "date-time": ("datetime.datetime",),
+    "time": ("datetime.time",),
+    "duration": ("datetime.timedelta",),
+    "uuid": ("uuid.UUID",),
+    "byte": ("builtins.bytes", "builtins.bytearray"),
+    "path": ("pathlib.PurePath",),
+    "decimal": ("decimal.Decimal",),
+}
+_DEEPEST = 100
+
+
+def is_instance(value: Any, name: str) -> bool:
+    """Whether the object is of the class of that name, imported or by name only."""
+    mro: tuple[type, ...] = type(value).__mro__
+    if any(f"{cls.__module__}.{cls.__qualname__}" == name for cls in mro):
+        return True
+    found = _imported(name)
+    return found is not None and isinstance(value, found)
+
+
+def _imported(name: str) -> type | None:
+    """The class, if its module is imported already. Nothing is imported or called."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:cut]))
+        if module is None:
+            continue
+        here: Any = module
+        for part in parts[cut:]:
+            inside: dict[str, Any] = getattr(here, "__dict__", {})
+            here = inside.get(part)
+        return here if isinstance(here, type) else None
+    return None
+
+
+def native_problem(
+    node: Node,
+    root: Node,
+    value: Any,
+    path: Path,
+    fits: Callable[[Node, Any], bool],
+    depth: int = 0,
+) -> Problem | None:
+    """The first thing wrong with an object at a node; `fits` checks JSON values."""
+    node = resolved(node, root)
+    wrong = Problem(
+        path=path, expected=type_text(node), got=type_name(value), keyword="type"
+    )
+    if depth > _DEEPEST:
+        return wrong
+    if "x-type" in node:
+        return None if is_instance(value, str(node["x-type"])) else wrong
+    if CLASS_KEY in node and is_instance(value, str(node[CLASS_KEY])):
+        return None  # what a call would make of JSON
+    if "anyOf" in node or "oneOf" in node:
+        for arm in arms(node, root):
+            if native_problem(arm, root, value, path, fits, depth + 1) is None:
+                return None
+        return wrong
+    if _takes_all(node) or fits(node, value):
+        return None
+    allowed = kinds(node)
+    if (
+        isinstance(value, float)
+        and "number" in allowed
+        and node.keys().isdisjoint(LIMITS)
+    ):
+        return None  # NaN: no JSON, but a number
+    classes = _FORMAT_CLASSES.get(str(node.get("format", "")), ())
+    if "string" in allowed and any(is_instance(value, name) for name in classes):
+        return None
+    if isinstance(value, list | tuple) and (not allowed or "array" in allowed):
+        parts: Any = enumerate(cast("list[Any]", value))
+        count = {key: node[key] for key in ("minItems", "maxItems") if key in node}
+        if count and not fits(count, [None] * len(cast("list[Any]", value))):
+            return wrong
+    elif isinstance(value, Mapping) and (not allowed or "object" in allowed):
+        given = cast("Mapping[Any, Any]", value)
+        if (problem := _keys_problem(node, root, given, path)) is not None:
+            return problem
+        parts = given.items()
+    else:
+        return wrong
+    return _parts_problem(node, root, parts, path, fits, depth)
+
+
+def _keys_problem(
+    node: Node, root: Node, given: Mapping[Any, Any], path: Path
+) -> Problem | None:
+    for key in node.get("required", ()):
+        if key not in given:
+            expected = f"{type_text(child(node, key, root) or {})} (required)"
+            return Problem(path=(*path, key), expected=expected, got="nothing")
+    if KEYS_KEY not in node and not all(isinstance(key, str) for key in given):
+        return Problem(path=path, expected="keys that are text", got="other keys")
+    return None
+
+
+def _parts_problem(
+    node: Node,
+    root: Node,
+    parts: Iterable[tuple[str | int, Any]],
+    path: Path,
+    fits: Callable[[Node, Any], bool],
+    depth: int,
+) -> Problem | None:
+    for part, inner in parts:
+        at = (*path, part)
+        below = child(node, str(part) if KEYS_KEY in node else part, root)
+        if below is None:
+            return Problem(path=at, expected="nothing here", got=type_name(inner))
+        problem = native_problem(below, root, inner, at, fits, depth + 1)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _takes_all(node: Node) -> bool:
+    """Whether the node says nothing of the value, so that any object will do."""
+    silent = {"description", "title", "examples", "default", "x-asset-ref", "$defs"}
+    silent |= {*FLAGS.values(), FILE_KEY, TRUSTED_KEY}
+    return as_node(cast("Json", node)) is not None and set(node) <= silent

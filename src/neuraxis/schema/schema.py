@@ -1,0 +1,302 @@
+"""One JSON Schema, compiled once, and every question the runtime asks of it.
+
+A value flows in; a verdict, every problem at once (rule D7), or a leniently changed
+copy (rule D4) flows out. Nothing here raises for a value, whatever it is. A valid value
+costs one compiled call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+from neuraxis.formatting import quote, type_name
+from neuraxis.messages import Path, Problem
+from neuraxis.schema import coerce
+from neuraxis.schema.describe import type_text
+from neuraxis.schema.explain import explain
+from neuraxis.schema.formats import FORMATS
+from neuraxis.schema.navigate import (
+    Node,
+    all_kinds,
+    arms,
+    child,
+    is_json,
+    is_open,
+    kinds,
+    leaves,
+    not_json,
+    refers_to_itself,
+    resolved,
+)
+from neuraxis.schema.python_values import native_problem
+from neuraxis.specs import Json
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError, Validator
+
+MOST = 50
+"""Problems of one value that are told."""
+
+_LOOKS_INSIDE = frozenset(
+    {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
+    | {"dependentSchemas", "dependentRequired", "if", "then", "else", "maxContains"}
+)
+
+
+class Schema:
+    """A schema that values are checked against; compiled at its first use.
+
+    Formats (`date`, `uuid`, …) are checked, as the types of the notation mean them; a
+    foreign schema, where 2020-12 makes them remarks only, says so at its root with
+    `"x-formats": "annotation"`.
+    """
+
+    __slots__ = ("_compiled", "_defect", "_open", "json")
+
+    def __init__(self, json: Mapping[str, Json]) -> None:
+        self.json = json
+        self._compiled: Validator | None = None
+        self._defect: str | None = None
+        self._open = True
+
+    @property
+    def defect(self) -> str | None:
+        """Why the schema itself cannot be used (an author's mistake), or None."""
+        self._validator()
+        return self._defect
+
+    def valid(self, value: Any) -> bool:
+        """Whether the value fits. False for what is no JSON, NaN among others."""
+        validator = self._compiled or self._validator()
+        if validator is None:
+            return False
+        try:
+            fits = validator.is_valid(value)
+        except (ValueError, RecursionError, OverflowError):
+            return False  # a key that is no text, a foreign object, a lone surrogate
+        return fits and not (self._open and not is_json(value))
+
+    def valid_json(self, value: Any) -> bool:
+        """As `valid`, for a value that is known to be JSON with finite numbers."""
+        validator = self._compiled or self._validator()
+        if validator is None:
+            return False
+        try:
+            return validator.is_valid(value)
+        except (ValueError, RecursionError, OverflowError):
+            return False
+
+    def problems(
+        self, value: Any, *, holes: Collection[Path] = (), strict: bool = False
+    ) -> tuple[Problem, ...]:
+        """Everything that is wrong, in the order of the schema; `()`: it fits.
+
+        `holes` are places where an unresolved reference stands: what depends on the
+        value there is left out, to be checked when it is known. `strict` refuses
+        3.0 for an integer, which JSON Schema takes (rule D4).
+        """
+        found: list[Problem] = []
+        if strict and coerce.has_whole_float(value):
+            found += self._whole_floats(value)
+        if self.valid(value):
+            return tuple(found)
+        validator = self._validator()
+        if validator is None:
+            return (self._broken(),)
+        foreign = not_json(value)
+        blind = [*holes]
+        for path, expected, what in foreign:
+            blind.append(path)
+            if not any(_under(path, hole) for hole in holes):
+                got = quote(what) if isinstance(what, str) else type_name(what)
+                got = repr(what) if isinstance(what, float) else got
+                found.append(
+                    Problem(path=path, expected=expected, got=got, keyword="json")
+                )
+        checked = _without(value, {path for path, _, _ in foreign}, ())
+        try:
+            errors = list(islice(validator.iter_errors(checked), MOST * 4))
+        except (ValueError, RecursionError, OverflowError) as error:
+            text = f"a value that can be checked ({str(error).splitlines()[0][:80]})"
+            found.append(Problem(expected=text, got=type_name(value), keyword="json"))
+            return tuple(found)
+        for error in errors:
+            if not _in_hole(error, blind):
+                found += explain(error, self.json, checked)
+        return tuple(dict.fromkeys(found))[:MOST]
+
+    def _whole_floats(self, value: Any) -> list[Problem]:
+        return [
+            Problem(path=path, expected="integer", got=quote(part), keyword="type")
+            for path, part in leaves(value)
+            if isinstance(part, float)
+            and part.is_integer()
+            and (node := self._node(path)) is not None
+            and {"integer"} <= (allowed := all_kinds(node, self.json))
+            and "number" not in allowed
+        ]
+
+    def coerce(self, value: Any) -> tuple[Any, tuple[str, ...]]:
+        """The value with every lossless leniency of rule D4, and a note for each.
+
+        What cannot be changed without a guess stays, for `problems` to name. The
+        value given is never changed.
+        """
+        if self.valid(value) and not coerce.has_whole_float(value):
+            return value, ()
+        if self._validator() is None:
+            return value, ()  # nothing can be said of a schema that is broken
+        return coerce.coerce(self.json, value, _Fits(self.json))
+
+    def at(self, path: Path) -> dict[str, Json] | None:
+        """The sub-schema at a path of a value; None: nothing can be there.
+
+        The answer can be used alone: it holds the definitions it refers to.
+        """
+        node = self._node(path)
+        if node is None:
+            return None
+        if path and "$defs" in self.json and "$ref" in repr(node):
+            return {**node, "$defs": self.json["$defs"]}
+        return dict(node)
+
+    def _node(self, path: Path) -> Node | None:
+        if self._compiled is None and self._validator() is None:
+            return None
+        node: Node | None = resolved(self.json, self.json)
+        for part in path:
+            if node is None:
+                return None
+            node = child(node, part, self.json)
+        return node
+
+    def takes_reference(self, path: Path) -> bool:
+        """Whether an asset reference may stand there (rules B42, B45, B46)."""
+        if self._marked(path):
+            return True
+        return bool(path) and isinstance(path[-1], int) and self._marked(path[:-1])
+
+    def _marked(self, path: Path) -> bool:
+        node = self._node(path)
+        if node is None:
+            return False
+        return node.get("x-asset-ref") is True or any(
+            arm.get("x-asset-ref") is True for arm in arms(node, self.json)
+        )
+
+    def accepts_native(self, path: Path, value: Any) -> Problem | None:
+        """What is wrong with a native object at a path (rules B41, B42), or None."""
+        if self._validator() is None:
+            return self._broken()
+        node = self._node(path)
+        if node is None:
+            return Problem(path=path, expected="nothing here", got=type_name(value))
+        return native_problem(node, self.json, value, path, _Fits(self.json))
+
+    def wants_text(self, path: Path) -> bool:
+        """Whether the node takes text only."""
+        node = self._node(path)
+        return node is not None and _is_text(node, self.json)
+
+    def _broken(self) -> Problem:
+        text = f"a schema that can be used ({self._defect})"
+        return Problem(expected=text, got="a broken schema", keyword="schema")
+
+    def _validator(self) -> Validator | None:
+        if self._compiled is None and self._defect is None:
+            import jsonschema_rs
+
+            written = repr(self.json)
+            # Checks of our own cost a quarter of every look at a value, used or not.
+            formats = FORMATS if "'format'" in written else None
+            try:
+                if "$ref" in written and refers_to_itself(self.json):
+                    raise ValueError("a type refers to itself with nothing between")
+                self._compiled = jsonschema_rs.validator_for(
+                    dict(self.json),
+                    validate_formats=self.json.get("x-formats") != "annotation",
+                    offline=True,
+                    formats=formats,
+                )
+            except (ValueError, RecursionError) as error:
+                lines = str(error).splitlines()
+                self._defect = lines[0][:200] if lines else type(error).__name__
+            else:
+                self._open = is_open(self.json, self.json)
+        return self._compiled
+
+    def __repr__(self) -> str:
+        return f"Schema({type_text(self.json)})"
+
+
+class _Fits:
+    """Whether values fit sub-schemas of one root; each is compiled once."""
+
+    __slots__ = ("known", "root")
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        # The node is kept with its schema, so that its id is not used again.
+        self.known: dict[int, tuple[Node, Schema]] = {}
+
+    def __call__(self, node: Node, value: Any) -> bool:
+        entry = self.known.get(id(node))
+        if entry is None:
+            alone = node
+            if "$defs" in self.root and "$defs" not in node and "$ref" in repr(node):
+                alone = {**node, "$defs": self.root["$defs"]}
+            entry = self.known[id(node)] = (node, Schema(alone))
+        return entry[1].valid(value)
+
+
+def _is_text(node: Node, root: Node) -> bool:
+    names = set(kinds(node)) - {"null"}
+    if names:
+        return names == {"string"}
+    members: Json = node.get("enum")
+    if isinstance(members, list):
+        listed = [
+            member for member in cast("list[Json]", members) if member is not None
+        ]
+        return bool(listed) and all(isinstance(member, str) for member in listed)
+    parts = arms(node, root)
+    if parts == [node]:
+        return False
+    others = [part for part in parts if kinds(part) != ("null",)]
+    return bool(others) and all(_is_text(part, root) for part in others)
+
+
+def _under(path: Sequence[str | int], hole: Path) -> bool:
+    return tuple(path[: len(hole)]) == hole
+
+
+def _in_hole(error: ValidationError, holes: Collection[Path]) -> bool:
+    """Whether an error says nothing as long as the holes are not filled."""
+    if not holes:
+        return False
+    path = tuple(error.instance_path)
+    if any(_under(path, hole) for hole in holes):
+        return True
+    looks = error.kind.name in _LOOKS_INSIDE or any(
+        part in ("then", "else", "dependentSchemas") for part in error.evaluation_path
+    )
+    return looks and any(_under(hole, path) for hole in holes)
+
+
+def _without(value: Any, bad: set[Path], path: Path) -> Any:
+    """A copy with null where the value is no JSON; the value itself if it is all."""
+    if not bad:
+        return value
+    if path in bad:
+        return None
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        return [_without(item, bad, (*path, i)) for i, item in enumerate(items)]
+    if isinstance(value, dict):
+        return {
+            str(key): _without(item, bad, (*path, str(key)))
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+    return value

@@ -1,0 +1,107 @@
+"""What a run of a session is made of, and what it is run with.
+
+A session's own parts flow in; the `Runtime` of one run's plans flows out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.dialects import Dialect
+from neuraxis.engines import Engine
+from neuraxis.events import Event
+from neuraxis.execution.budget import Budget
+from neuraxis.execution.runtime import Runtime
+from neuraxis.later import dataclass
+from neuraxis.messages import NOTHING_USED, Message, Prompt, Result, Usage
+from neuraxis.models import Model
+from neuraxis.planning.plan import OnError
+from neuraxis.plugins.registry import Registry
+from neuraxis.policy.approvals import Approvals
+from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.rules import Policy
+from neuraxis.policy.secrets import Secrets
+from neuraxis.session.visible_results import Tell
+from neuraxis.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a run is made of; the session's own, unchanged from run to run."""
+
+    model: Model
+    dialect: Dialect
+    registry: Registry
+    assets: AssetStore
+    engine: Engine
+    policy: Policy
+    budget: Budget
+    settings: Settings
+    workspace: Path
+    next_id: Callable[[], str]
+    prompt: Callable[[Sequence[Message]], Prompt]
+    allow_hosts: tuple[str, ...] = ()
+    approve: Approve | None = None
+    origins: Origins = field(default_factory=Origins)
+    approvals: Approvals = field(default_factory=Approvals)
+    secrets: Secrets = field(default_factory=Secrets)
+    strict: bool = False
+    on_error: OnError = "fail_fast"
+    raise_failures: bool = False
+    early_start: bool = True
+    """What only looks may start while the model is still writing (decision 7)."""
+    tell: Tell = "all"
+    depth: int = 0
+
+
+@dataclass(slots=True)
+class State:
+    """What changes during a run."""
+
+    results: list[Result] = field(default_factory=list[Result])
+    texts: list[str] = field(default_factory=list[str])
+    files: list[str] = field(default_factory=list[str])
+    usage: Usage = NOTHING_USED
+    misread: int = 0
+    """Replies in a row that could not be read or planned."""
+    started: float = field(default_factory=time.perf_counter)
+
+
+def runtime_of(
+    parts: Parts,
+    state: State,
+    emit: Callable[[Event], None],
+    cancelled: threading.Event,
+) -> Runtime:
+    """What the plans of one run are run with."""
+    gate = Gate(
+        policy=parts.policy,
+        assets=parts.assets,
+        emit=emit,
+        workspace=parts.workspace,
+        approve=parts.approve,
+        origins=parts.origins,
+        approvals=parts.approvals,
+    )
+    return Runtime(
+        assets=parts.assets,
+        engine=parts.engine,
+        gate=gate,
+        emit=emit,
+        workspace=parts.workspace,
+        settings=parts.settings,
+        budget=parts.budget,
+        cancelled=cancelled,
+        allowed_hosts=parts.allow_hosts,
+        wrote=state.files.append,
+        secrets=parts.secrets,
+        strict=parts.strict,
+        on_error=parts.on_error,
+        depth=parts.depth,
+    )

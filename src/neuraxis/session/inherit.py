@@ -1,0 +1,107 @@
+"""What a session inside of a command takes over from the run around it (rule D12).
+
+The `Context` of the command flows in; policy, approvals, settings, secrets and what is
+known of origins flow out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from pathlib import Path
+
+from neuraxis.errors import ConfigError
+from neuraxis.execution.nested import Outer, moved, moved_all, way
+from neuraxis.later import dataclass
+from neuraxis.plugins.context import Context
+from neuraxis.policy.gate import Approve
+from neuraxis.policy.provenance.labels import to_tell
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.rules import DEFAULT, Policy
+from neuraxis.policy.secrets import Secrets
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+MOST_DEPTH = 4
+"""Sessions inside of sessions; a deeper one is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a session takes over, unless it is told otherwise."""
+
+    policy: Policy = DEFAULT
+    approve: Approve | None = None
+    settings: Settings | None = None
+    workspace: Path | None = None
+    allow_hosts: tuple[str, ...] = ()
+    yes_to: Sequence[str] = ()
+    secrets: Secrets = field(default_factory=Secrets)
+    outer: Outer | None = None
+    depth: int = 0
+
+    def origins(self, workspace: Path) -> Origins:
+        """What is known at the start: the files, and what the request is made of.
+
+        A request that strangers had a part in is not the word of a person.
+        """
+        if self.outer is None:
+            return Origins()
+        known, label = self.outer.runtime.gate.origins, self.outer.label
+        by = way(self.outer.runtime.workspace, workspace)
+        files = ((moved(name, by), label) for name, label in known.files.items())
+        made = Origins(
+            files={name: label for name, label in files if name is not None},
+            own_files=set(moved_all(known.own_files, by)),
+            words=list(known.words),
+            # the model around it may have written what it read into its request
+            read_private=known.read_private,
+            given=label,
+        )
+        made.reads(label)
+        return made
+
+
+def around(within: Context | None) -> Around:
+    """What a session that is made `within` a command takes over.
+
+    Raises:
+        ConfigError: the context is none that a command was given, or sessions stand
+            too deep in each other.
+    """
+    if within is None:
+        return Around()
+    outer = within.outer
+    if not isinstance(outer, Outer):
+        raise ConfigError(
+            "within: expected the Context that a running command was given; write "
+            "`context: Context` among its parameters and within=context"
+        )
+    outer.check()
+    runtime = outer.runtime
+    if runtime.depth >= MOST_DEPTH:
+        raise ConfigError(
+            f"within: sessions stand {MOST_DEPTH} deep in each other already; an agent "
+            "that asks itself would go on for ever"
+        )
+    if runtime.too_early is not None:
+        runtime.too_early()
+        raise ConfigError("within: this call is run once the whole reply is there")
+    return Around(
+        policy=runtime.gate.policy,
+        approve=None if runtime.gate.approve is None else outer.ask,
+        settings=runtime.settings,
+        workspace=runtime.workspace,
+        allow_hosts=runtime.allowed_hosts,
+        yes_to=runtime.gate.approvals.yes_to,
+        secrets=runtime.secrets,
+        outer=outer,
+        depth=runtime.depth + 1,
+    )
+
+
+def made_of(outer: Outer | None, origins: Origins) -> tuple[Json, ...]:
+    """What the requests of a session, and all it remembers, are made of, as JSON."""
+    if outer is None:
+        return ()
+    return to_tell(outer.label.union(origins.read, *origins.results.values()))

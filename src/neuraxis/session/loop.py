@@ -1,0 +1,389 @@
+"""One run of a session: a request flows in, events and an answer flow out.
+
+A turn is: prompt, model, decode, plan, run, encode. The run ends when the model
+writes no call, when a limit is reached, or when it keeps writing what cannot be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from neuraxis import call_errors
+from neuraxis.engines import TimeLimitReached
+from neuraxis.engines.timeout import within
+from neuraxis.errors import ModelError
+from neuraxis.events import (
+    BudgetReached,
+    Event,
+    MessageSent,
+    ModelChunk,
+    ModelFinished,
+    ModelStarted,
+    PlanChecked,
+    SessionFinished,
+)
+from neuraxis.execution.cancellation import Stopped
+from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.runtime import Runtime
+from neuraxis.execution.scheduler import run_plan
+from neuraxis.messages import (
+    NOTHING_USED,
+    Call,
+    CallError,
+    Chunk,
+    Completion,
+    Message,
+    NativeCall,
+    Prompt,
+    Reply,
+    Result,
+)
+from neuraxis.models import Model, complete
+from neuraxis.planning.build import build
+from neuraxis.planning.plan import Plan, Step
+from neuraxis.session.answer import Answer
+from neuraxis.session.config import Parts, State, runtime_of
+from neuraxis.session.prompt import left_of, with_standing
+from neuraxis.session.visible_results import told_of
+from neuraxis.specs import Json
+
+MISREAD = 3
+"""So many replies in a row that cannot be read or planned end a run."""
+
+
+class _Stop(Exception):
+    """The run ends without an answer of the model's."""
+
+    def __init__(self, outcome: str, error: str) -> None:
+        super().__init__(error)
+        self.outcome = outcome
+        self.error = error
+
+
+async def converse(
+    text: str,
+    parts: Parts,
+    history: list[Message],
+    emit: Callable[[Event], None],
+    *,
+    live: bool = True,
+) -> Answer:
+    """Answer one request. `history` grows by what was said, also when it fails.
+
+    Args:
+        text: what the person says.
+        parts: the session's own.
+        history: what was said so far.
+        emit: sees every event as it happens.
+        live: whether anybody watches: else the pieces of a reply are not told.
+
+    Raises:
+        StorageError: the journal could not be written.
+        asyncio.CancelledError: the run was cancelled; running commands were told.
+    """
+    started = time.perf_counter()
+    state = State()
+    cancelled = Stopped()
+    outcome, error = "answered", ""
+    emit(MessageSent(sender="user", receiver="model", content=text))
+    parts.origins.said(text)
+    history.append(Message(role="user", content=parts.dialect.request(text)))
+    runtime = runtime_of(parts, state, emit, cancelled)
+    early = EarlyStarts(
+        on=parts.early_start,
+        dialect=parts.dialect,
+        runtime=runtime,
+        plan=lambda calls: plan_of(calls, parts),
+        next_id=parts.next_id,
+    )
+    turns = _turns(parts, history, state, runtime, early, emit, live)
+    try:
+        try:
+            await within(parts.budget.seconds, turns)
+        finally:
+            early.stop()
+            if early.busy:
+                await early.throw_away()
+    except _Stop as stop:
+        outcome, error = stop.outcome, stop.error
+    except ModelError as failed:
+        outcome, error = "failed", str(failed)
+    except TimeLimitReached:
+        cancelled.set()
+        seconds = parts.budget.seconds
+        emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
+        outcome, error = "budget", f"the run took longer than {seconds:g} seconds"
+    except asyncio.CancelledError:
+        cancelled.set()
+        emit(_end("cancelled", state, "", "the run was cancelled", started))
+        raise
+    answer = Answer(
+        text="\n\n".join(state.texts),
+        outcome=outcome,
+        calls=tuple(state.results),
+        assets=tuple(result.call.id for result in state.results if result.stored),
+        files=tuple(dict.fromkeys(state.files)),
+        usage=state.usage + runtime.usage.tokens,
+        error=error,
+    )
+    emit(_end(outcome, state, answer.text, error, started))
+    return answer
+
+
+def plan_of(
+    calls: Sequence[Call], parts: Parts, params: Mapping[str, Json] | None = None
+) -> Plan:
+    """The checked plan of these calls, or all that is wrong with them."""
+    return build(
+        calls,
+        parts.registry.find,
+        known_assets=parts.assets.known,
+        asset_ids=parts.assets.ids,
+        lenient=not parts.strict,
+        params=params,
+    )
+
+
+async def run_calls(
+    calls: Sequence[Call],
+    parts: Parts,
+    emit: Callable[[Event], None],
+    params: Mapping[str, Json] | None = None,
+) -> list[Result]:
+    """Run calls that no model wrote: checked, decided and kept like any other.
+
+    Where the plan has problems nothing runs, and each call's result is the first.
+    """
+    plan = plan_of(calls, parts, params)
+    emit(_checked(plan, Reply()))
+    if plan.problems:
+        error = plan.problems[0]
+        return [Result(call=call, status="failed", error=error) for call in calls]
+    runtime = runtime_of(parts, State(), emit, Stopped())
+    return await run_plan(plan, runtime)
+
+
+def _end(
+    outcome: str, state: State, text: str, error: str, started: float
+) -> SessionFinished:
+    return SessionFinished(
+        outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
+        text=text,
+        error=error,
+        seconds=time.perf_counter() - started,
+        files=tuple(dict.fromkeys(state.files)),
+    )
+
+
+async def _turns(
+    parts: Parts,
+    history: list[Message],
+    state: State,
+    runtime: Runtime,
+    early: EarlyStarts,
+    emit: Callable[[Event], None],
+    live: bool,
+) -> None:
+    limit = parts.budget.model_calls
+    for turn in range(1, limit + 1):
+        if early.busy:
+            await early.throw_away()
+        early.begin()
+        seconds = time.perf_counter() - state.started
+        if seconds > parts.budget.seconds:
+            raise TimeLimitReached  # nothing waited, so that no timer was heard
+        left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
+        prompt = parts.prompt(with_standing(history, parts.assets, left))
+        completion = await _ask(parts.model, prompt, turn, early, emit, live)
+        if completion.usage is not NOTHING_USED:
+            state.usage += completion.usage
+        reply = parts.dialect.decode(completion, next_id=early.next_id)
+        history.append(
+            Message(
+                role="assistant",
+                content=completion.text,
+                calls=reply.calls,
+                tool_calls=completion.tool_calls,
+                carried=completion.carried,
+            )
+        )
+        texts = [_readable(said, parts, state) for said in reply.texts]
+        for said in texts:
+            emit(MessageSent(sender="model", receiver="user", content=said))
+        if not reply.calls and not reply.errors:
+            state.texts = texts
+            return
+        if reply.errors:
+            emit(_unread(reply))
+            _tell_errors(parts, history, state, reply.errors, emit)
+            continue
+        plan = early.handed(plan_of(reply.calls, parts))
+        emit(_checked(plan, reply))
+        problems = plan.problems or _cut_short(plan, reply)
+        if problems:
+            if len(reply.calls) > 1 and state.misread:
+                problems = (*problems, call_errors.one_at_a_time())
+            _tell_errors(parts, history, state, problems, emit)
+            continue
+        state.misread = 0
+        ended = runtime.usage.ended
+        ended.clear()
+        try:
+            results = await run_plan(plan, runtime)
+        except asyncio.CancelledError:
+            ids = [step.call.id for step in plan.steps]
+            state.results += [ended[own] for own in ids if own in ended]
+            raise
+        state.results += results
+        if parts.raise_failures:
+            _raise_first(results)
+        _tell(parts, history, plan, results, emit)
+    emit(BudgetReached(what="model calls", limit=limit, used=limit))
+    raise _Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+async def _ask(
+    model: Model,
+    prompt: Prompt,
+    turn: int,
+    early: EarlyStarts,
+    emit: Callable[[Event], None],
+    live: bool,
+) -> Completion:
+    emit(ModelStarted(turn=turn, model=model.name))
+    started = time.perf_counter()
+    notes: list[str] = []
+
+    def on_chunk(chunk: Chunk) -> None:
+        if live and (chunk.text or chunk.reasoning):
+            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if chunk.note:
+            notes.append(chunk.note)
+        early.see(chunk)
+
+    completion = await complete(model, prompt, on_chunk)
+    early.stop()
+    usage, calls = completion.usage, completion.tool_calls
+    emit(
+        ModelFinished(
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            seconds=time.perf_counter() - started,
+            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
+            notes=tuple(notes),
+            carried=completion.carried,
+        )
+    )
+    return completion
+
+
+def _native(call: NativeCall) -> Json:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _readable(text: str, parts: Parts, state: State) -> str:
+    """What is said to a person, with the objects it refers to put in (rule B62)."""
+    if "<|" not in text:
+        return text
+    # few answers hold objects, and a first run should not wait for this
+    from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.sandbox.files.paths import FileRefused
+    from neuraxis.sandbox.files.workspace import write_bytes
+
+    def save(name: str, data: bytes) -> str:
+        try:
+            written = write_bytes(parts.workspace, name, data)
+        except FileRefused as error:
+            raise CannotBeShown(str(error)) from error
+        state.files.append(written)
+        return written
+
+    return embed(text, parts.assets, save)
+
+
+def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
+    """A reply without its closing brackets may have lost a step (rule D9).
+
+    Reading is fine; an effect is not worth the risk.
+    """
+    completed = any(note.startswith("completed") for note in reply.notes)
+    if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
+        return (call_errors.truncated_reply("Its closing brackets are missing."),)
+    return ()
+
+
+def _unread(reply: Reply) -> PlanChecked:
+    return PlanChecked(
+        steps=(),
+        problems=tuple(call_errors.error_json(error) for error in reply.errors),
+        notes=reply.notes,
+    )
+
+
+def _checked(plan: Plan, reply: Reply) -> PlanChecked:
+    return PlanChecked(
+        steps=tuple([_told(step) for step in plan.steps]),
+        problems=tuple([call_errors.error_json(error) for error in plan.problems]),
+        notes=(*reply.notes, *plan.notes),
+    )
+
+
+def _told(step: Step) -> Json:
+    call = step.call
+    told: dict[str, Json] = {
+        "id": call.id,
+        "tool": call.target,
+        "arguments": call.arguments,
+        "name": call.name,
+        "depends": list[Json](sorted(step.depends)) if step.depends else [],
+    }
+    if call.for_each is not None:
+        told["for_each"] = call.for_each
+    return told
+
+
+def _tell(
+    parts: Parts,
+    history: list[Message],
+    plan: Plan,
+    results: Sequence[Result],
+    emit: Callable[[Event], None],
+) -> None:
+    """Put the results where the model reads them, in one message (rule C25)."""
+    parts.origins.told([result.call.id for result in results])
+    for message in parts.dialect.answer(told_of(plan, results, parts.tell)):
+        history.append(message)
+        emit(MessageSent(sender="system", receiver="model", content=message.content))
+
+
+def _tell_errors(
+    parts: Parts,
+    history: list[Message],
+    state: State,
+    errors: Sequence[CallError],
+    emit: Callable[[Event], None],
+) -> None:
+    """Let the model mend what it wrote, a few times (rule D9)."""
+    state.misread += 1
+    message = parts.dialect.correction(errors, history[-1])
+    for part in message:
+        history.append(part)
+        emit(MessageSent(sender="system", receiver="model", content=part.content))
+    if state.misread >= MISREAD:
+        last = errors[0].message
+        raise _Stop(
+            "failed",
+            f"the model wrote {state.misread} replies in a row that could not be "
+            f"run; the last one: {last}",
+        )
+
+
+def _raise_first(results: Sequence[Result]) -> None:
+    for result in results:
+        if result.exception is not None:
+            raise result.exception

@@ -1,0 +1,222 @@
+"""An earlier session's events flow in, its conversation flows out, to go on with it.
+
+What became of calls that the model was never told of (the run was cut off in the middle
+of a plan) is told now: a call that ended as it ended, one that was started and never
+finished as unknown (decision 8, rule D14), the others as not begun. None of them is run
+again, and the model is asked to look before it repeats what is unknown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import field
+from typing import cast
+
+from neuraxis import call_errors
+from neuraxis.dialects import Dialect
+from neuraxis.events import (
+    AssetStored,
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    ModelFinished,
+    PlanChecked,
+    SessionFinished,
+    SessionStarted,
+    Unknown,
+)
+from neuraxis.later import dataclass
+from neuraxis.messages import Call, CallError, Message, NativeCall, Result
+from neuraxis.specs import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What is left of an earlier session."""
+
+    messages: tuple[Message, ...] = ()
+    untold: tuple[Message, ...] = ()
+    """The last of them: what the model was not told when the last run was cut off."""
+    calls: int = 0
+    """How many calls it numbered."""
+    values: tuple[tuple[str, str, Json], ...] = ()
+    """(call id, command, answer) of what was said inline: can be referred to again."""
+    assets: tuple[AssetStored, ...] = ()
+
+
+def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
+    """The conversation that these events recorded."""
+    said = _Said(dialect=dialect)
+    values: dict[str, tuple[str, str, Json]] = {}
+    assets: list[AssetStored] = []
+    highest = 0
+    for event in events:
+        said.hear(event)
+        match event:
+            case CallStarted() if not event.part_of:
+                highest = max(highest, _number(event.id))
+            case CallFinished():
+                highest = max(highest, _number(event.id))
+                values.pop(event.id, None)  # the last one counts
+                if event.status == "skipped":
+                    assets = [asset for asset in assets if asset.id != event.id]
+                elif event.status == "failed" and event.value is None:
+                    pass  # it has no answer that could be referred to
+                elif event.asset is None and not event.part_of:
+                    values[event.id] = (event.id, event.command, event.value)
+            case AssetStored(meta=dict(), bytes=int()):
+                assets.append(event)
+                highest = max(highest, _number(event.id))  # what a person attached
+            case _:
+                pass
+    before = len(said.messages)
+    said.tell_the_rest()
+    return Past(
+        messages=tuple(said.messages),
+        untold=tuple(said.messages[before:]),
+        calls=highest,
+        values=tuple(values.values()),
+        assets=tuple(assets),
+    )
+
+
+def _number(call_id: str) -> int:
+    digits = call_id[1:]
+    return int(digits) if digits.isdecimal() else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Said:
+    """The conversation so far, and what the model is still to be told."""
+
+    dialect: Dialect
+    messages: list[Message] = field(default_factory=list[Message])
+    _by_model: bool = False
+    """Whether the next plan is one that the model wrote, and not the program."""
+    _steps: dict[str, str] = field(default_factory=dict[str, str])
+    """By call id, the tools of the model's plan that it was not told of yet."""
+    _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    _ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+    _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
+    """Tool calls that have no answer yet; a server wants one for each."""
+
+    def hear(self, event: Event | Unknown) -> None:
+        """Take up one event."""
+        match event:
+            case MessageSent(sender="user"):
+                self.tell_the_rest()
+                text = self.dialect.request(event.content)
+                self.messages.append(Message(role="user", content=text))
+            case MessageSent(sender="system", receiver="model"):
+                self._steps.clear()
+                self._ended.clear()
+                self._answer(event.content)
+            case ModelFinished():
+                self._by_model = True
+                calls = _native_calls(event.tool_calls)
+                self._native = deque(calls)
+                self.messages.append(
+                    Message(
+                        role="assistant",
+                        content=event.text,
+                        tool_calls=calls,
+                        carried=event.carried,
+                    )
+                )
+            case PlanChecked() if self._by_model:
+                self._by_model = False
+                steps = () if event.problems else event.steps
+                self._steps = dict(_tool(step) for step in steps)
+            case CallStarted() if not event.part_of:
+                self._running[event.id] = event
+            case CallFinished() if not event.part_of:
+                self._running.pop(event.id, None)
+                if event.id in self._steps:
+                    self._ended[event.id] = event
+            case SessionStarted() | SessionFinished():
+                self._by_model = False
+            case _:
+                pass
+
+    def _answer(self, content: str) -> None:
+        if self._native:
+            own = self._native.popleft().id
+            self.messages.append(
+                Message(role="tool", content=content, tool_call_id=own)
+            )
+        else:
+            self.messages.append(Message(role="user", content=content))
+
+    def tell_the_rest(self) -> None:
+        """Tell what became of the calls that the model does not know about."""
+        tools = self._steps | {
+            event.id: event.tool
+            for event in self._running.values()
+            if event.id not in self._steps
+        }
+        results = [self._result(call_id, tool) for call_id, tool in tools.items()]
+        self._steps.clear()
+        self._running.clear()
+        self._ended.clear()
+        while self._native:
+            native = self._native[0].name
+            result = results.pop(0) if results else self._result("", native)
+            for message in self.dialect.answer([result]):
+                self._answer(message.content)
+        if results:
+            for message in self.dialect.answer(results):
+                self._answer(message.content)
+
+    def _result(self, call_id: str, tool: str) -> Result:
+        call = Call(id=call_id, plugin=None, command=tool)
+        if event := self._ended.get(call_id):
+            return Result(
+                call=call,
+                status=event.status,
+                plugin=event.plugin or None,
+                command=event.command,
+                value=event.value,
+                stored=event.asset is not None,
+                error=_error(event.error),
+                warnings=event.warnings,
+            )
+        if begun := self._running.get(call_id):
+            return Result(
+                call=call,
+                status="failed",
+                plugin=begun.plugin,
+                command=begun.command,
+                error=call_errors.outcome_unknown(tool),
+            )
+        return Result(call=call, status="skipped", error=call_errors.not_begun(tool))
+
+
+def _tool(step: Json) -> tuple[str, str]:
+    told = cast("dict[str, Json]", step) if isinstance(step, dict) else {}
+    return str(told.get("id")), str(told.get("tool"))
+
+
+def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
+    return tuple(
+        NativeCall(
+            id=str(call.get("id")),
+            name=str(call.get("name")),
+            arguments=str(call.get("arguments")),
+        )
+        for item in told
+        if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
+    )
+
+
+def _error(told: Json) -> CallError | None:
+    if not isinstance(told, dict):
+        return None
+    error = cast("dict[str, Json]", told)
+    return CallError(
+        code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
+        message=str(error.get("message")),
+        where=str(error.get("where", "")),
+        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
+    )

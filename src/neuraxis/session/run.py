@@ -1,0 +1,229 @@
+"""One run of a session, in the hands of who started it: awaited, or watched live.
+
+A request flows in; events flow out while it is answered, and one answer. A `Run` is
+begun once, however often it is asked for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
+
+from neuraxis.errors import ConfigError, StorageError
+from neuraxis.events import Event
+from neuraxis.session.answer import Answer
+from neuraxis.session.watch import Watch, heard
+
+Drive = Callable[[str, Watch | None], Awaitable[Answer]]
+"""`Session.drive`."""
+Left = set[asyncio.Task[Any]]
+"""The tasks of a session's runs that were left early and are ending."""
+
+
+class Turn:
+    """Whose turn it is: a session answers one request at a time."""
+
+    def __init__(self) -> None:
+        self._taken = threading.Lock()
+        self._then: Callable[[], None] | None = None
+        self.watch: Watch | None = None
+        self.unwritten = ""
+        """Why the end of the request is not in the journal."""
+        self.left: Left = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self._taken.locked()
+
+    def begin(self, session: str, watch: Watch | None) -> None:
+        """Take the turn, until `end`.
+
+        Raises:
+            ConfigError: another request has it.
+        """
+        if not self._taken.acquire(blocking=False):
+            raise ConfigError(
+                f"session {session} is already answering a request; wait for it, or "
+                "make another session"
+            )
+        self.watch, self.unwritten = heard(watch), ""
+
+    def end(self) -> None:
+        """Give it back, and do what was put off."""
+        self.watch, then, self._then = None, self._then, None
+        self._taken.release()
+        if then is not None:
+            with contextlib.suppress(StorageError):  # it is told in the answer
+                then()
+
+    def puts_off(self, work: Callable[[], None]) -> bool:
+        """Whether that is done later, since a request is being answered."""
+        if self.busy:
+            self._then = work
+        return self.busy
+
+
+class Run:
+    """One run: `await` it for the answer, or `async for` its events.
+
+    Both may be done: the answer of a run whose events were watched is that of the same
+    run. Whoever leaves the `async for` early ends the run.
+
+    Args:
+        drive: answers the request.
+        text: the request.
+        left: the session's.
+    """
+
+    def __init__(self, drive: Drive, text: str, left: Left) -> None:
+        self._drive_with = drive
+        self._text = text
+        self._left = left
+        self._begun = False
+        self._is_known = False
+        """Whether whoever made it was told that it must be awaited."""
+        self._task: asyncio.Task[Answer] | None = None
+        self.answer: Answer | None = None
+        """The answer, once the run has ended."""
+
+    def __repr__(self) -> str:
+        # also what `asyncio.run` says of it, which takes a coroutine only
+        self._is_known = True
+        return (
+            f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
+            "its events; elsewhere use session.run_sync>"
+        )
+
+    def __del__(self) -> None:
+        if not (self._begun or self._is_known):  # as a coroutine says it
+            text = f"the run of {self._text!r:.40} was never awaited: nothing was done"
+            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
+
+    if not TYPE_CHECKING:  # for people without one, who take a run for its answer
+
+        def __getattr__(self, name: str) -> Any:
+            if name in Answer.__slots__:
+                raise AttributeError(f"{name!r} is the answer's; this is {self!r}")
+            raise AttributeError(f"a Run has no {name!r}")
+
+        def __iter__(self) -> Any:
+            raise TypeError(f"this is {self!r}")
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        return self._ended().__await__()
+
+    async def _ended(self) -> Answer:
+        if self.answer is not None:
+            return self.answer
+        if self._task is not None:
+            # who stops waiting here stops nothing: the run is another's
+            await asyncio.wait([self._task])
+            if not self._task.cancelled():
+                return self._task.result()
+        return await self._drive(None)
+
+    async def _drive(self, watch: Watch | None) -> Answer:
+        self._begin()
+        return await self._answered(watch)
+
+    def _begin(self) -> None:
+        if self._begun:
+            raise RuntimeError(
+                f"the run of {self._text!r:.40} was begun already, and is not run "
+                "twice; session.run(...) makes another"
+            )
+        self._begun = True
+
+    async def _answered(self, watch: Watch | None) -> Answer:
+        here = asyncio.get_running_loop()
+        # a run that was left a moment ago still ends, and one runs at a time
+        ending = [task for task in self._left if task.get_loop() is here]
+        if ending:
+            await asyncio.wait(ending)
+        self.answer = await self._drive_with(self._text, watch)
+        return self.answer
+
+    def __aiter__(self) -> Watched:
+        self._begin()
+        watched = Watched(self._answered, self._left)
+        self._task = watched.task
+        return watched
+
+
+class Watched:
+    """The events of a run, which it begins; left early, it ends the run.
+
+    Not an async generator: that of a left `async for` ends when the loop comes to it,
+    and the next line may begin another run.
+    """
+
+    def __init__(
+        self,
+        answered: Callable[[Watch], Coroutine[Any, Any, Answer]],
+        left: Left,
+    ) -> None:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        loop, here = asyncio.get_running_loop(), threading.get_ident()
+
+        def watch(event: Event) -> None:
+            if threading.get_ident() == here:
+                queue.put_nowait(event)
+                return
+            # a command tells its progress in its own thread, which wakes nobody here
+            with contextlib.suppress(RuntimeError):  # closed loop: nobody watches
+                loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        self._queue, self._loop, self._here, self._left = queue, loop, here, left
+        self._is_over = False
+        self.task = asyncio.create_task(answered(watch))
+        self.task.add_done_callback(lambda _: queue.put_nowait(None))
+
+    def __aiter__(self) -> Watched:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._is_over:
+            raise StopAsyncIteration
+        try:
+            event = await self._queue.get()
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        if event is not None:
+            return event
+        self._is_over = True
+        await self.task
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Leave it: the run is ended, if it has not, and this waits for that."""
+        self._is_over = True
+        if not self.task.done():
+            _cancel(self.task, self._left)
+            await asyncio.wait([self.task])
+
+    def __del__(self) -> None:
+        if self._is_over or self.task.done():
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            if threading.get_ident() == self._here:
+                _cancel(self.task, self._left)
+            else:
+                self._loop.call_soon_threadsafe(_cancel, self.task, self._left)
+
+
+def _cancel(task: asyncio.Task[Any], left: Left) -> None:
+    left.add(task)
+    task.add_done_callback(_look_at)
+    task.add_done_callback(left.discard)
+    task.cancel()
+
+
+def _look_at(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # nobody is there any more to be told

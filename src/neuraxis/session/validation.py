@@ -1,0 +1,232 @@
+"""What a person gives a session or writes as settings flows in; what is wrong, out.
+
+A wrong kind of thing would else be told much later, by code that knows nothing of it,
+or not at all: a text is a list of letters, and nobody reads a misspelt setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, cast, get_args
+
+from neuraxis.errors import ConfigError
+from neuraxis.execution.budget import Budget
+from neuraxis.formatting import shown
+from neuraxis.messages import Call
+from neuraxis.planning.plan import OnError
+from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
+from neuraxis.session.visible_results import Tell
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+_PATH = (str, PathLike, type(None))
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "workspace": (_PATH, "a path"),
+    "asset_folder": (_PATH, "a path"),
+    "template": (_PATH, "the path of a file"),
+    "lock": (_PATH, "the path of a file"),
+    "session": ((str, type(None)), "the id of a session, a text"),
+    "settings": (
+        (Settings, type(None)),
+        "a Settings, such as Settings().override({...}, 'program')",
+    ),
+    "budget": ((Budget, type(None)), "a Budget, such as Budget(steps=10)"),
+    "policy": ((Policy, type(None)), "a neuraxis.Policy"),
+}
+_SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
+    "model": ((str,), "stream", "a model's name, such as 'local:', or a Model"),
+    "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
+    "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
+    "approve": (
+        (type(None),),
+        "__call__",
+        "a function that gives True for a yes, or None",
+    ),
+}
+"""The types that are taken, and the method that anything else must have."""
+_WORDS = {
+    "on_error": get_args(OnError),
+    "tell": get_args(Tell),
+    "on_failure": ("tell", "raise"),
+}
+
+
+def check_arguments(given: Mapping[str, Any]) -> None:
+    """Say what of a session's arguments cannot be meant so.
+
+    Raises:
+        ConfigError: one is of a wrong kind.
+    """
+    _check_plugins(given["plugins"])
+    for name in ("yes_to", "allow_hosts"):
+        value = given[name]
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            refuse(name, "a list of texts", value)
+    for name, (types, phrase) in _KINDS.items():
+        if not isinstance(given[name], types):
+            refuse(name, phrase, given[name])
+    for name, (types, method, phrase) in _SHAPES.items():
+        value = given[name]
+        if not isinstance(value, types) and not (
+            callable(getattr(value, method, None))
+            # of a class that was not made into an object
+            and (name == "approve" or not isinstance(value, type))
+        ):
+            refuse(name, phrase, value)
+    for name, words in _WORDS.items():
+        if given[name] not in words:
+            refuse(name, f"one of {', '.join(words)}", given[name])
+    _check_policy(given["policy"])
+    _check_budget(given["budget"])
+    if given["session"] is not None and given["journal"] in (None, "memory"):
+        raise ConfigError(
+            f"session: to go on with {given['session']!r}, name the journal that holds "
+            "it: journal=PATH (`neuraxis doctor` says where the command line's is)"
+        )
+    if given["lock"] is not None and not Path(given["lock"]).is_file():
+        raise ConfigError(
+            f"lock: {given['lock']}: there is no such file; "
+            f"`neuraxis plugins lock --file {given['lock']}` writes it"
+        )
+
+
+def _check_plugins(value: Any) -> None:
+    is_text = isinstance(value, str | Path)
+    is_one = callable(value)  # a function, a class
+    if isinstance(value, Iterable) and not (
+        is_text or is_one or isinstance(value, Mapping)
+    ):
+        return
+    hint = ""
+    if is_text:
+        hint = f"; write plugins=[{str(value)!r}]"
+    elif is_one:
+        hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
+    raise ConfigError(f"plugins: expected a list, got {shown(value)}{hint}")
+
+
+def _check_policy(policy: Policy | None) -> None:
+    """A word that is none of ours would allow what it was meant to stop."""
+    if policy is None or policy is DEFAULT:
+        return
+    rules: Any = policy.rules
+    if not isinstance(rules, Sequence):
+        refuse("policy.rules", "a list of rules", rules)
+    listed: list[dict[str, Json]] = []
+    for rule in cast("Sequence[Any]", rules):
+        if not isinstance(rule, Rule):
+            refuse("policy.rules", "a list of Rule", rule)
+        kinds: Any = rule.effects
+        if not isinstance(kinds, Set | Sequence) or isinstance(kinds, str):
+            refuse("policy.rules: effects", 'a set, such as {"once"}', kinds)
+        if not isinstance(cast("Any", rule.arguments), Mapping):
+            refuse("policy.rules: arguments", "a pattern by name", rule.arguments)
+        listed.append({"verdict": rule.verdict, "effects": [*cast("Set[str]", kinds)]})
+    policy_from(
+        {
+            "default": policy.default,
+            "undeclared": policy.undeclared,
+            "rules": listed,
+        }
+    )
+
+
+def _check_budget(budget: Budget | None) -> None:
+    if budget is None:
+        return
+    for name in budget.__slots__:
+        value: Any = getattr(budget, name)
+        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+            refuse(f"budget.{name}", "a number", value)
+
+
+def refuse(name: str, expected: str, value: Any) -> NoReturn:
+    """Raise the `ConfigError` of an argument of a wrong kind."""
+    raise ConfigError(f"{name}: expected {expected}, got {shown(value)}")
+
+
+_ON_ERROR = get_args(OnError)
+_FIELDS = (
+    ("id", str, "a text"),
+    ("command", str, "a text"),
+    ("plugin", str | None, "a text, or None"),
+    ("name", str | None, "a text, or None"),
+    ("max_items", int | None, "a whole number, or None"),
+)
+"""What else a call may have is a model's to write, and checked with its arguments."""
+
+
+def check_request(text: Any, watch: Any = None) -> None:
+    """Say that a request is no text, or cannot be watched so.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not isinstance(text, str):
+        refuse("the request", "a text", text)
+    _check_watch(watch)
+
+
+def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
+    """Say that something is no list of calls; what they call is checked later.
+
+    Raises:
+        ConfigError: one is no `Call`, or has a name of a wrong kind.
+    """
+    if calls.__class__ is list:  # mostly all is right, and this is on every call's way
+        for one in calls:
+            if one.__class__ is not Call or not (
+                one.command.__class__ is one.id.__class__ is str
+                and (one.plugin is None or one.plugin.__class__ is str)
+                and one.name is one.max_items is None
+            ):
+                break
+        else:
+            if watch is None and on_error is None:
+                return
+    _check_watch(watch)
+    if on_error is not None and on_error not in _ON_ERROR:
+        refuse("on_error", f"one of {', '.join(_ON_ERROR)}", on_error)
+    if not isinstance(calls, Sequence) or isinstance(calls, str):
+        hint = "; write call_all([...]) for several, call(...) for one"
+        raise ConfigError(f"calls: expected a list of Call, got {shown(calls)}{hint}")
+    for one in cast("Sequence[Any]", calls):
+        if not isinstance(one, Call):
+            raise ConfigError(f"call: expected a Call, got {shown(one)}; {_call(one)}")
+        for name, kinds, phrase in _FIELDS:
+            if not isinstance(value := getattr(one, name), kinds):
+                refuse(f"Call.{name}", phrase, value)
+
+
+def check_description(text: Any) -> None:
+    """Say that the description of what is attached is no text.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not isinstance(text, str):
+        refuse("description", "a text", text)
+
+
+def _check_watch(watch: Any) -> None:
+    if watch is not None and not callable(watch):
+        refuse("watch", "a function that takes an event, or None", watch)
+
+
+def _call(given: Any) -> str:
+    """What to write instead of something that is no `Call`."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return "for several calls write session.call_all([...])"
+    name, arguments = "TOOL", "..."
+    if isinstance(given, str):
+        name = given
+    elif isinstance(given, Mapping):
+        fields = dict(cast("Mapping[str, Any]", given))
+        name = fields.pop("tool", None) or fields.pop("command", "TOOL")
+        arguments = f"{fields.get('arguments', fields)!r:.60}"
+    return (
+        "write Call(id='a1', plugin=None, "
+        f"command={str(name)!r:.40}, arguments={arguments}), from neuraxis import Call"
+    )

@@ -1,0 +1,217 @@
+"""What a person sees on a terminal while a run goes on."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from neuraxis.cli.progress import Live, said
+from neuraxis.cli.terminal import inert, seconds, short
+from neuraxis.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallFinished,
+    CallStarted,
+    Inside,
+    ModelChunk,
+    ModelStarted,
+    PlanChecked,
+    SessionFinished,
+)
+
+
+def _on_a_terminal(arguments: list[str], cwd: Path) -> str:
+    """The screen's bytes of a process that has a terminal."""
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neuraxis", *arguments],
+        cwd=cwd, stdin=side, stdout=side, stderr=side, close_fds=True,
+    )  # fmt: skip
+    os.close(side)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:  # the other end is closed: Linux' way of saying the end
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(main)
+    assert process.wait(20) == 0
+    return seen.decode()
+
+
+def test_prose_is_shown_as_it_comes_and_once(tmp_path: Path) -> None:
+    """The answer is not said a second time at the end."""
+    (tmp_path / "m.yaml").write_text(
+        '- chunks: ["Once upon ", "a time."]\n  delay: 0.05\n', encoding="utf-8"
+    )
+    screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "tell"], tmp_path)
+    assert screen.count("Once upon a time.") == 1
+
+
+def test_B62_a_reference_is_never_seen_while_prose_comes(tmp_path: Path) -> None:
+    """However the pieces cut it; what it stands for comes at the end, once."""
+    (tmp_path / "note.txt").write_text("4 < 5 of us", encoding="utf-8")
+    (tmp_path / "m.yaml").write_text(
+        '- chunks: ["The note, 1 ", "<", " 2: <", "|asset:", "//a1/content|", "> End."]'
+        "\n  delay: 0.02\n",
+        encoding="utf-8",
+    )
+    arguments = ["run", "-m", "scripted:m.yaml", "--attach", "note.txt", "tell"]
+    screen = _on_a_terminal(arguments, tmp_path)
+    assert screen.count("The note, 1 < 2: 4 < 5 of us End.") == 1
+    assert "asset:" not in screen
+
+
+def test_prose_before_calls_stays_and_the_block_is_not_seen(tmp_path: Path) -> None:
+    """What is said stands on lines of its own, which no spinner erases."""
+    (tmp_path / "m.yaml").write_text(
+        '- chunks: ["I will ", "look.\\n\\n<!-- RESP", "ONSE_START -->\\n[{", '
+        '"\\"tool\\": \\"list_files\\"}]\\n<!-- RESPONSE_END -->\\n"]\n  delay: 0.02\n'
+        '- chunks: ["There is", " nothing.\\n"]\n',
+        encoding="utf-8",
+    )
+    screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "look"], tmp_path)
+    assert "I will look.\r\n" in screen
+    assert "✓ 1. list_files" in screen
+    assert "RESPONSE" not in screen
+    assert "tool" not in screen
+    assert screen.count("There is nothing.") == 1  # its line end is no other answer
+
+
+def test_an_error_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A stream that breaks off leaves the line that was being said."""
+    live = Live(aloud=True)
+    live(ModelStarted(turn=1, model="m"))
+    live(ModelChunk(text="Once upon", reasoning=""))
+    live(SessionFinished(outcome="failed", text="", error="broke off", seconds=1))
+    live.close()
+    assert capsys.readouterr().out == "Once upon\n"
+
+
+def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:
+    """A plan's steps stay on the screen as lines; the block's text does not."""
+    (tmp_path / "m.yaml").write_text(
+        '- \'[{"tool": "list_files"}]\'\n- There is nothing.\n', encoding="utf-8"
+    )
+    screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "look"], tmp_path)
+    assert "✓ 1. list_files" in screen
+    assert "is thinking" in screen
+    assert screen.rstrip().endswith("There is nothing.")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "\x1b]0;title\x07",
+        "\x1b[2J\x1b[31m",
+        "\x1b]52;c;ZXZpbA==\x07",
+        "\x1b]8;;http://evil.example\x1b\\",
+        "\x9b31m",
+        "\u202egnp.exe",
+        "\x00\x08\x7f",
+        "\x1bP1$q\x1b\\",
+    ],
+)
+def test_foreign_text_is_inert(hostile: str) -> None:
+    """No escape code, control character or direction mark is left."""
+    shown = inert(f"a{hostile}b\n\tc")
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
+    assert not any(0x7F <= ord(char) <= 0x9F for char in shown)
+    assert "\u202e" not in shown
+    assert shown.startswith("a")
+    assert shown.endswith("b\n\tc")
+
+
+def test_steps_are_told_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal: one plain line for each finished step, with its reason."""
+    live = Live()
+    live(PlanChecked(steps=({"id": "a1"}, {"id": "a2"})))
+    live(
+        CallStarted(
+            id="a1", plugin="p", command="c", tool="T", arguments={"x": "\x1b[2J"}
+        )
+    )
+    live(
+        CallFinished(
+            id="a1", plugin="p", command="c", tool="T", status="done", value="ok"
+        )
+    )
+    live(
+        CallFinished(
+            id="a2", plugin="p", command="c", tool="U", status="skipped",
+            error={"code": "skipped", "message": "no"},
+        )
+    )  # fmt: skip
+    live.close()
+    told = capsys.readouterr().err
+    assert "a plan of 2 steps, checked" in told
+    assert '✓ 1. T x="\\u001b[2J"' in told
+    assert "– 2. U" in told
+    assert "\x1b" not in told
+
+
+def test_small_texts() -> None:
+    """Times, short values, and what is read of an answer."""
+    assert [seconds(x) for x in (0.0123, 1.44, 125)] == ["12 ms", "1.4 s", "2 min 5 s"]
+    assert short("x" * 100, 10) == '"xxxxxxxx…'
+    assert said({"success": True, "output": "hi"}) == "hi"
+    assert said({"success": True}) == ""
+    assert said([1, 2]) == "[1, 2]"
+
+
+def test_nothing_is_said_while_a_question_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What another agent does meanwhile comes when the last one is answered."""
+    live = Live()
+
+    def inside(session: str, **event: Any) -> None:
+        told = {"v": 1, "id": "a2", "tool": "send"} | event
+        live(Inside(id="a1", session=session, event=told))
+
+    def seen() -> list[str]:
+        return capsys.readouterr().err.split()
+
+    live(ApprovalAsked(id="a1", call={}, reason="sure?"))
+    for session in ("s", "t"):
+        inside(session, type="approval_asked")
+    inside("s", type="call_finished", status="done")
+    live(ApprovalAnswered(id="a1", allowed=True))
+    inside("s", type="approval_answered", allowed=True)
+    assert seen() == []
+    inside("t", type="session_finished", outcome="cancelled")
+    assert seen() == ["✓", "send"]
+    inside("t", type="approval_asked")
+    inside("t", type="call_finished", status="failed")
+    live(SessionFinished(outcome="answered"))
+    assert seen() == ["✗", "send"]
+
+
+def test_a_read_that_ran_early_and_is_given_up_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Else the same step would be done, and then skipped for no reason."""
+    live = Live()
+
+    def finished(status: Literal["done", "skipped"]) -> CallFinished:
+        return CallFinished(
+            id="a2", plugin="p", command="look", tool="look", status=status, seconds=1
+        )
+
+    live(finished("skipped"))
+    live(finished("done"))
+    live(finished("skipped"))
+    live.close()
+    told = [line for line in capsys.readouterr().err.splitlines() if "look" in line]
+    assert told == [
+        "  – 1. look",
+        "  ✓ 1. look  1.0 s",
+        "  – 1. look  given up, since a step before it did not work",
+    ]

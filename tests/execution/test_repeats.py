@@ -1,0 +1,94 @@
+"""The same call, written in any way, is run so often and then answered as before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from neuraxis import Answer, Budget, Session, command
+from neuraxis.models.scripted import ScriptedModel
+
+
+@dataclass
+class Part:
+    """A class of the author's own."""
+
+    n: int
+
+
+def _block(*intents: dict[str, Any]) -> str:
+    return f"<!-- RESPONSE_START -->\n{json.dumps(intents)}\n<!-- RESPONSE_END -->"
+
+
+def _run(plugins: list[Any], *replies: str, repeats: int = 2) -> Answer:
+    session = Session(
+        model=ScriptedModel([*replies, "done"]),
+        plugins=plugins,
+        budget=Budget(repeats=repeats),
+    )
+    return session.run_sync("go")
+
+
+def test_calls_of_an_earlier_reply_count_where_some_may_overlap() -> None:
+    """Once before and twice now: the second one now waits and is not run."""
+    seen: list[str] = []
+
+    @command(effects="read")
+    def look(word: str) -> str:
+        """Look."""
+        seen.append(word)
+        return word
+
+    one = {"tool": "look", "word": "a"}
+    answer = _run([look], _block(one), _block(one, one))
+    assert seen == ["a", "a"]
+    assert [bool(result.warnings) for result in answer.calls] == [False, False, True]
+
+
+def test_a_call_by_reference_is_the_same_as_one_written_out() -> None:
+    """What counts is what the command would get; on the loop: threads may overlap."""
+    seen: list[int] = []
+
+    @command(effects="none", blocking=False)
+    def two() -> int:
+        """Two."""
+        return 2
+
+    @command(effects="none", blocking=False)
+    def twice(n: int) -> int:
+        """Twice."""
+        seen.append(n)
+        return 2 * n
+
+    calls = [{"tool": "two"}, {"tool": "twice", "n": 2}]
+    answer = _run(
+        [two, twice],
+        _block(*calls, {"tool": "twice", "n": "{{ results[0] }}"}),
+        repeats=1,
+    )
+    assert seen == [2]
+    assert [result.value for result in answer.calls] == [2, 4, 4]
+
+
+def test_B42_a_repeated_answer_is_the_object_too() -> None:
+    """A step may refer to the call that was not run."""
+    seen: list[Any] = []
+
+    @command(effects="none")
+    def give() -> Part:
+        """Give."""
+        return Part(7)
+
+    @command(effects="none")
+    def take(it: Any) -> None:
+        """Take."""
+        seen.append(it)
+
+    calls = [{"tool": "give"}, {"tool": "give"}]
+    _run(
+        [give, take],
+        _block(*calls, {"tool": "take", "it": "{{ results[1] }}"}),
+        repeats=1,
+    )
+    assert seen == [Part(7)]

@@ -1,0 +1,226 @@
+"""JSON of a call in, a value of the hinted type out; `test_function` has each hint."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import pathlib
+import uuid
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuraxis.assets.json_view import sayable
+from neuraxis.errors import CommandError
+from neuraxis.plugins.functions.convert import converter, is_plain
+from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
+from neuraxis.schema import Schema
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Shape(enum.Enum):
+    ROUND = (1,)
+    FLAT = (2,)
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = "r"
+
+
+@dataclasses.dataclass
+class Leaf:
+    day: dt.date
+    cost: decimal.Decimal
+    size: float = 0.0
+
+
+@dataclasses.dataclass
+class Tree:
+    name: str
+    leaf: Leaf | None = None
+    below: list[Tree] = dataclasses.field(default_factory=list["Tree"])
+
+
+@dataclasses.dataclass
+class Counted:
+    name: str
+    letters: int = dataclasses.field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.letters = len(self.name)
+
+
+Row = TypedDict("Row", {"n": int, "day": NotRequired[dt.date]})  # noqa: UP013
+"""As a class, its hints would stand in quotes: see the import above."""
+
+
+LEAVES = st.builds(
+    Leaf,
+    day=st.dates(),
+    cost=st.decimals(allow_nan=False, allow_infinity=False),
+    size=st.floats(allow_nan=False, allow_infinity=False),
+)
+TREES = st.recursive(
+    st.builds(Tree, name=st.text(max_size=3), leaf=st.none() | LEAVES),
+    lambda inner: st.builds(
+        Tree, name=st.text(max_size=3), below=st.lists(inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+ROWS = st.builds(
+    lambda n, day: Row(n=n, day=day) if day else Row(n=n),
+    st.integers(),
+    st.none() | st.dates(),
+)
+ZONES = st.none() | st.integers(-23, 23).map(
+    lambda h: dt.timezone(dt.timedelta(hours=h))
+)
+VALUES: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (dt.datetime, st.datetimes(timezones=ZONES)),
+    (dt.date, st.dates()),
+    (dt.time, st.times()),
+    (dt.timedelta, st.timedeltas(dt.timedelta(-30_000), dt.timedelta(30_000))),
+    (decimal.Decimal, st.decimals(allow_nan=False, allow_infinity=False)),
+    (uuid.UUID, st.uuids()),
+    (pathlib.Path, st.text("ab/. é", min_size=1, max_size=6).map(pathlib.Path)),
+    (Colour, st.sampled_from(Colour)),
+    (Shape, st.sampled_from(Shape)),
+    (Literal[Colour.RED], st.just(Colour.RED)),
+    (set[int], st.sets(st.integers(), max_size=4)),
+    (frozenset[dt.date], st.frozensets(st.dates(), max_size=3)),
+    (tuple[int, dt.date], st.tuples(st.integers(), st.dates())),
+    (tuple[dt.date, ...], st.lists(st.dates(), max_size=3).map(tuple)),
+    (list[uuid.UUID], st.lists(st.uuids(), max_size=3)),
+    (dict[str, dt.date], st.dictionaries(st.text(max_size=3), st.dates(), max_size=3)),
+    (Pair, st.builds(Pair, left=st.integers(), right=st.text(max_size=3))),
+    (Leaf, LEAVES),
+    (Tree, TREES),
+    (Counted, st.builds(Counted, name=st.text(max_size=3))),
+    (Row, ROWS),
+    (list[Row], st.lists(ROWS, max_size=3)),
+    (dt.date | None, st.none() | st.dates()),
+    (dt.date | int, st.dates() | st.integers()),
+    (uuid.UUID | dt.date | None, st.none() | st.uuids() | st.dates()),
+]
+
+
+def _made(hint: Any, value: Any) -> Any:
+    change = converter(hint)
+    return value if change is None else change(value)
+
+
+@pytest.mark.parametrize(
+    ("hint", "values"), VALUES, ids=[str(hint) for hint, _ in VALUES]
+)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_what_a_command_answers_another_can_be_given(
+    hint: Any, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    """Said as JSON it fits the schema of its type, and is the same value again."""
+    value = data.draw(values)
+    can_be_said, said = sayable(value)
+    assert can_be_said
+    defs = Defs()
+    schema = Schema(inlined(schema_of(hint, defs), defs))
+    assert schema.problems(json.loads(json.dumps(said))) == ()
+    made = _made(hint, said)
+    assert made == value
+    assert type(made) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("hint", "values"), VALUES, ids=[str(hint) for hint, _ in VALUES]
+)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_value_of_the_type_is_passed_as_it_is(
+    hint: Any, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    """It came by reference."""
+    value = data.draw(values)
+    made = _made(hint, value)
+    assert made == value
+    assert type(made) is type(value)
+    if dataclasses.is_dataclass(value) or isinstance(value, enum.Enum):
+        assert made is value
+
+
+@pytest.mark.parametrize("hint", [str, bool, None, Any, object, list, dict])
+def test_what_json_gives_needs_nothing(hint: Any) -> None:
+    """Also in a list, a mapping or a union."""
+    assert is_plain(hint)
+    assert converter(hint) is None
+    for around in (list[hint], dict[str, hint]):
+        assert converter(around) is None
+
+
+def test_numbers_are_of_the_hinted_kind() -> None:
+    """JSON has one kind; what is no whole number is not made one."""
+    assert type(_made(float, 1)) is float
+    assert type(_made(int, 1.0)) is int
+    assert _made(int, 1.5) == 1.5
+    assert _made(int, True) is True
+    assert [type(it) for it in _made(list[float], [1, 2.5])] == [float, float]
+    assert type(_made(int | float, 1)) is int
+    assert type(_made(int | float, 1.0)) is float
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "expected"),
+    [
+        (float, 10**400, "a number below 1.8e308"),
+        (bytes, "é", "base64"),
+        (dt.date, "2026-02-30", "a date like 2026-01-31"),
+        (dt.time, "25:00", "a time like 13:45"),
+        (dt.datetime, "now", "a date and time"),
+        (dt.timedelta, 1e300, "a number of seconds"),
+        (decimal.Decimal, "1,5", "a decimal number"),
+        (uuid.UUID, "x", "a UUID"),
+        (list[dt.date], ["x"], "a date like"),
+        (dict[str, Leaf], {"a": {"day": "x", "cost": "1"}}, "a date like"),
+        (dt.date | None, "x", "a date like"),
+    ],
+)
+def test_a_text_that_is_none_is_told(hint: Any, value: Any, expected: str) -> None:
+    """Where a call did not go through its schema: what is expected, no traceback."""
+    with pytest.raises(CommandError, match=f"expected {expected}"):
+        _made(hint, value)
+
+
+def test_mappings_have_the_keys_that_are_hinted() -> None:
+    """Keys of JSON are texts."""
+    assert _made(dict[int, str], {"1": "a"}) == {1: "a"}
+    assert _made(dict[Colour, int], {"red": 1}) == {Colour.RED: 1}
+    assert _made(dict[Shape, int], {"FLAT": 1}) == {Shape.FLAT: 1}
+    counter = _made(collections.Counter[str], {"a": 2})
+    assert (type(counter), counter["b"]) == (collections.Counter, 0)
+
+
+def test_a_field_that_is_not_given_keeps_its_default() -> None:
+    """Nothing is filled in."""
+    assert _made(Tree, {"name": "a"}) == Tree("a")
+    assert _made(Row, {"n": 1.0}) == {"n": 1}
+    assert _made(list[Row], [{"n": 1, "day": "2026-01-02"}, {"n": 2}]) == [
+        {"n": 1, "day": dt.date(2026, 1, 2)},
+        {"n": 2},
+    ]
+
+
+def test_what_is_given_is_not_changed() -> None:
+    """The journal has it."""
+    value = {"name": "a", "below": [{"name": "b", "leaf": None}]}
+    before = json.dumps(value)
+    _made(Tree, value)
+    assert json.dumps(value) == before

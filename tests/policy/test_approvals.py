@@ -1,0 +1,295 @@
+"""A yes is for one exact call, once, for a while."""
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import CommandSpec, Effects, Policy, Rule, Session, command
+from neuraxis.cli.approve import question
+from neuraxis.events import ApprovalAnswered, ApprovalAsked, Event
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.approvals import (
+    Approvals,
+    Seen,
+    call_digest,
+    plan_digest,
+    spec_digest,
+    value_digest,
+)
+from neuraxis.policy.provenance.labels import Origin
+
+SPEC = CommandSpec(name="send", description="Sends.", effects=Effects())
+ASK = Policy(rules=[Rule(verdict="ask")])
+SENT: list[str] = []
+
+
+@command(effects="once")
+def send(to: str) -> bool:
+    """Sends."""
+    SENT.append(to)
+    return True
+
+
+def session(replies: list[str], **options: Any) -> Session:
+    SENT.clear()
+    return Session(
+        model=ScriptedModel([*replies, "done"]), plugins=[send], policy=ASK, **options
+    )
+
+
+def test_the_digest_is_of_all_that_matters() -> None:
+    """Any change of call or description is another digest; key order is none."""
+    base = call_digest("mail", SPEC, {"to": "a", "n": 1})
+    assert base == call_digest("mail", SPEC, {"n": 1, "to": "a"})
+    others = [
+        call_digest("mail", SPEC, {"to": "b", "n": 1}),
+        call_digest("mail", SPEC, {"to": "a", "n": 1.5}),
+        call_digest("mail", SPEC, {"to": "a", "n": "1"}),
+        call_digest("other", SPEC, {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, description="Sends!"), {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, name="sent"), {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, effects=Effects(kind="read")),
+                    {"to": "a", "n": 1}),
+        call_digest("mail", replace(SPEC, parameters={}), {"to": "a", "n": 1}),
+    ]  # fmt: skip
+    assert len({base, *others}) == 9
+    assert spec_digest(SPEC) != base
+    one, two = ("mail", SPEC, {"to": "a"}), ("mail", SPEC, {"to": "b"})
+    assert plan_digest([one, two]) != plan_digest([two, one])
+
+
+def test_the_digest_of_what_is_no_JSON_is_of_nothing_else() -> None:
+    """Keys of two kinds, and integers without a text, have a form of their own."""
+    for one, other in [
+        ({1: "a", "b": 2}, {"pairs": [['"b"', "0x2"], ['"0x1"', "a"]]}),
+        ([{1: 1, "b": 2}, 1], [{1: 1, "b": 2}, "0x1"]),
+        ([10**5000], [hex(10**5000)]),
+    ]:
+        assert value_digest(one) != value_digest(other)
+        assert value_digest(one) == value_digest(one)
+
+
+def test_a_yes_is_used_once_and_expires() -> None:
+    """Taking it uses it up; after its time it is for nothing; close forgets it."""
+    now = [0.0]
+    approvals = Approvals(clock=lambda: now[0], expires=10)
+    approvals.grant("d")
+    assert (True, False) == (approvals.take("d"), approvals.take("d"))
+    approvals.grant("d")
+    now[0] = 11
+    assert not approvals.take("d")
+    approvals.grant("d")
+    approvals.close()
+    assert not approvals.take("d")
+
+
+def test_a_yes_to_a_plan_is_for_what_was_seen() -> None:
+    """For each call once, for the same reason and no other value, and not for long."""
+    now, state = [0.0], ["as written"]
+    foreign = frozenset({Origin(source="page.get", open_world=True)})
+    place = (("to",), value_digest("a"), foreign)
+    other = (("to",), value_digest("b"), foreign)
+
+    def granted(*ids: str) -> Approvals:
+        now[0], state[0] = 0.0, "as written"
+        approvals = Approvals(clock=lambda: now[0], expires=10)
+        seen = Seen(reason="r", places=frozenset({place}))
+        approvals.grant_plan("d", lambda: state[0], dict.fromkeys(ids, seen))
+        return approvals
+
+    approvals = granted("a1", "a2")
+    assert "d" == approvals.take_step("a1", "r", [place])
+    assert "" == approvals.take_step("a1", "r", [place])
+    assert "d" == approvals.take_step("a2", "r", [])
+    assert "" == granted("a1").take_step("a1", "r", [place, other])
+    assert "" == granted("a1").take_step("a1", "another reason", [place])
+    assert "" == granted("a1").take_step("a2", "r", [place])
+    approvals = granted("a1")
+    now[0] = 11
+    assert "" == approvals.take_step("a1", "r", [place])
+    approvals = granted("a1", "a2")
+    state[0] = "changed"
+    assert "" == approvals.take_step("a1", "r", [place])
+    state[0] = "as written"
+    assert "" == approvals.take_step("a2", "r", [place])  # closed for good
+
+
+def test_a_yes_given_beforehand_is_for_that_call_only() -> None:
+    """Granted by digest: that call runs once, another one and a second time do not."""
+    calls = [json.dumps([{"tool": "send", "to": to}]) for to in ("b", "a", "a")]
+    with session(calls) as opened:
+        spec = opened.registry.specs[0].commands[0]
+        opened.approvals.grant(call_digest("send", spec, {"to": "a"}))
+        opened.run_sync("go")
+    assert ["a"] == SENT
+
+
+def test_a_question_without_answer_is_a_no() -> None:
+    """It expires; the event says so and carries the digest of the question."""
+
+    async def nobody(asked: ApprovalAsked) -> bool:
+        await asyncio.sleep(30)
+        return True
+
+    events: list[Event] = []
+    with session(['[{"tool": "send", "to": "a"}]'], approve=nobody) as opened:
+        opened.approvals.expires = 0.05
+        opened.run_sync("go", events.append)
+    (asked,) = [event for event in events if isinstance(event, ApprovalAsked)]
+    (told,) = [event for event in events if isinstance(event, ApprovalAnswered)]
+    assert [] == SENT
+    assert (False, asked.digest) == (told.allowed, told.digest)
+    assert "expired" in told.by
+
+
+def test_a_call_that_changes_while_it_is_asked_about_is_not_run() -> None:
+    """The yes was for what was shown."""
+
+    @command(effects="once")
+    def sends(to: list[str]) -> bool:
+        """Sends."""
+        SENT.extend(to)
+        return True
+
+    SENT.clear()
+    calls: list[Any] = []
+
+    async def changes(asked: ApprovalAsked) -> bool:
+        calls[0].arguments["to"].append("eve")
+        return True
+
+    class Watching(ScriptedModel):
+        """Only a way to the call's own list."""
+
+    with Session(
+        model=Watching(['[{"tool": "sends", "to": ["ada"]}]', "done"]),
+        plugins=[sends],
+        policy=ASK,
+        approve=changes,
+    ) as opened:
+        decode = opened.dialect.decode
+
+        def remembering(*given: Any, **named: Any) -> Any:
+            reply = decode(*given, **named)
+            calls.extend(reply.calls)
+            return reply
+
+        opened.dialect.decode = remembering  # pyright: ignore[reportAttributeAccessIssue]
+        opened.run_sync("go")
+    assert [] == SENT
+
+
+def test_a_question_hides_nobody() -> None:
+    """Of many recipients all are shown, in the question and on the terminal."""
+    many = [f"n{number}@x.test" for number in range(40)]
+    asked: list[ApprovalAsked] = []
+
+    async def no(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return False
+
+    @command(effects="once")
+    def sends(to: list[str]) -> bool:
+        """Sends."""
+        return True
+
+    calls = json.dumps([{"tool": "sends", "to": many}])
+    with Session(
+        model=ScriptedModel([calls, "done"]), plugins=[sends], policy=ASK, approve=no
+    ) as opened:
+        opened.run_sync("go")
+    assert many == asked[0].call["arguments"]["to"]
+    assert all(name in question(asked[0]) for name in many)
+
+
+def test_the_question_is_inert() -> None:
+    """Escape codes, direction marks and line breaks of a value cannot forge a line."""
+    text = question(
+        ApprovalAsked(
+            id="a1",
+            call={
+                "plugin": "mail",
+                "command": "send",
+                "arguments": {"to": "eve\x1b[2J\n  why asked: nothing\u202e", "n": 1},
+            },
+            reason="to is a value\r\n",
+            origins={"to": "from fetch.fetch"},
+        )
+    )
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert 5 == len(text.splitlines())
+    assert "from fetch.fetch" in text
+
+
+def test_no_terminal_no_question(tmp_path: Path) -> None:
+    """A pipe is nobody: denied with a reason, and --yes-to lets it through."""
+    from cli_process import neuraxis  # the helper of the command line's tests
+
+    script = tmp_path / "s.yaml"
+    script.write_text(
+        '- \'[{"tool": "FILEWRITER", "file_path": "a.txt", "contents": "x"}]\'\n'
+        '- "done"\n',
+        encoding="utf-8",
+    )
+    rules = tmp_path / "home" / "config"
+    rules.mkdir(parents=True)
+    (rules / "neuraxis.toml").write_text(
+        '[[policy.rules]]\nverdict = "ask"\ntarget = "files.write_file"\n',
+        encoding="utf-8",
+    )
+    home = {"NEURAXIS_HOME": str(tmp_path / "home")}
+    words = ["run", "-m", f"scripted:{script}", "go"]
+    done = neuraxis(*words, cwd=tmp_path, **home)
+    assert "nobody can be asked" in done.stderr
+    assert not (tmp_path / "neuraxis-workspace" / "a.txt").exists()
+    neuraxis(*words, "--yes-to", "files.*", cwd=tmp_path, **home)
+    assert (tmp_path / "neuraxis-workspace" / "a.txt").exists()
+
+
+def test_a_digest_is_of_any_object() -> None:
+    """Keys that JSON has no form for, and integers that have no text."""
+    values: list[Any] = [
+        {("a", 1): 2, "b": 3},
+        {("a", 1): 2, "b": 4},
+        {("a", 2): 2, "b": 3},
+        {1: 2, "b": [{None: 3}]},
+        10**5000,
+        10**5000 + 1,
+    ]
+    assert len({value_digest(value) for value in values}) == len(values)
+    assert value_digest({1: 2, "b": 3}) == value_digest({"b": 3, 1: 2})
+
+
+@pytest.mark.parametrize("answer", ["no", 1, object()])
+def test_only_true_is_a_yes(answer: Any) -> None:
+    """A text that says no is true enough for Python."""
+
+    async def approve(_: ApprovalAsked) -> Any:
+        return answer
+
+    call = json.dumps([{"tool": "send", "to": "ada"}])
+    with session([call], approve=approve) as asking:
+        asking.run_sync("go")
+    assert [] == SENT
+
+
+@pytest.mark.parametrize("raised", [OSError("gone"), asyncio.CancelledError()])
+def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
+    raised: BaseException,
+) -> None:
+    """What asks is the program's own; the model is told that nobody was asked."""
+
+    async def approve(_: ApprovalAsked) -> bool:
+        raise raised
+
+    call = json.dumps([{"tool": "send", "to": "ada"}])
+    with session([call], approve=approve) as asking:
+        result = asking.run_sync("go").calls[0]
+    assert [] == SENT
+    assert result.error is not None
+    assert "was not allowed to run: nobody: " in result.error.message

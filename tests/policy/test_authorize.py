@@ -1,0 +1,66 @@
+"""What the default decides at a glance is what it decides when it looks closely."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from neuraxis import Effects, Policy, Session, command
+from neuraxis.events import CallStarted, Event
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import DEFAULT
+
+KINDS = (
+    Effects(kind="none"),
+    Effects(kind="read", declared=True),
+    Effects(kind="read", declared=True, open_world=True),
+    Effects(kind="once", declared=True, open_world=True),
+    Effects(kind="once", declared=True, destructive=True),
+    Effects(kind="idempotent"),
+)
+
+
+def _events(policy: Policy, first: Effects, second: Effects, link: str) -> list[Any]:
+    """What became of a chain of two commands with these effects, and its origins."""
+
+    @command(effects=first, blocking=False)
+    def look(place: str) -> dict[str, str]:
+        """Looks."""
+        return {"text": f"at {place}", "id": "n1"}
+
+    @command(effects=second, blocking=False)
+    def use(text: str) -> str:
+        """Uses a text."""
+        return f"used {text}"
+
+    block = (
+        '<!-- RESPONSE_START -->\n[{"tool": "look", "place": "home"}, '
+        f'{{"tool": "use", "text": "{link}"}}, '
+        '{"tool": "use", "text": "{{ previous_result }}"}]\n<!-- RESPONSE_END -->'
+    )
+    seen: list[Event] = []
+    model = ScriptedModel([block, "done"])
+    with Session(model=model, plugins=[look, use], policy=policy) as session:
+        answer = asyncio.run(session.drive("look at home", seen.append))
+        origins = session.origins
+        return [
+            [(call.status, call.value, call.error) for call in answer.calls],
+            [event.origins for event in seen if isinstance(event, CallStarted)],
+            (origins.results, origins.inputs, origins.fields, origins.givers),
+            (origins.read, origins.read_private, origins.quiet),
+        ]
+
+
+@pytest.mark.parametrize("link", ["{{ previous_result.text }}", "of {{ results[0] }}"])
+@pytest.mark.parametrize("second", KINDS, ids=str)
+@pytest.mark.parametrize("first", KINDS, ids=str)
+def test_a_glance_decides_as_the_whole_look(
+    first: Effects, second: Effects, link: str
+) -> None:
+    """`Policy()` says the same as `DEFAULT`, and is asked the long way."""
+    assert Policy() == DEFAULT
+    assert Policy() is not DEFAULT
+    quick = _events(DEFAULT, first, second, link)
+    assert quick == _events(Policy(), first, second, link)

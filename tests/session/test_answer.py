@@ -1,0 +1,85 @@
+"""How a run ended, as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from neuraxis.messages import Call, CallError, Problem, Result, Usage
+from neuraxis.session.answer import Answer, as_json, result_json
+
+CALL = Call(id="a1", plugin="maps", command="find", arguments={"city": "Bern"})
+
+
+def test_an_answer_is_told_whole() -> None:
+    """Every field, as JSON that has no classes in it."""
+    answer = Answer(
+        text="Here.",
+        outcome="answered",
+        calls=(Result(call=CALL, status="done", value={"x": 1}),),
+        assets=("a1", "a2"),
+        files=("out/plot.png",),
+        usage=Usage(input_tokens=7, output_tokens=3, cached_tokens=5),
+        error="not stored",
+    )
+    told = as_json(answer)
+    assert json.loads(json.dumps(told)) == told
+    assert told == {
+        "text": "Here.",
+        "outcome": "answered",
+        "calls": [
+            {
+                "id": "a1",
+                "tool": "maps.find",
+                "status": "done",
+                "value": {"x": 1},
+                "asset": None,
+                "error": None,
+                "warnings": [],
+                "seconds": 0.0,
+            }
+        ],
+        "assets": ["a1", "a2"],
+        "files": ["out/plot.png"],
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+        "error": "not stored",
+    }
+
+
+def test_the_keys_are_there_where_nothing_was_done() -> None:
+    """Whoever reads the JSON need not ask whether a key is there."""
+    full = as_json(Answer(text="x", outcome="failed", files=("a",), error="why"))
+    empty = as_json(Answer(text="", outcome="cancelled"))
+    assert list(empty) == list(full)
+    assert empty["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    assert (empty["calls"], empty["assets"], empty["error"]) == ([], [], "")
+
+
+def test_an_object_is_told_by_its_id() -> None:
+    """It has no JSON; its asset has the id of its call."""
+    told = result_json(Result(call=CALL, status="done", value=object(), stored=True))
+    assert (told["value"], told["asset"]) == (None, "a1")
+    assert json.dumps(told)
+
+
+def test_a_failure_is_told_as_the_model_is_told() -> None:
+    """Code, text and problems; no exception, no value."""
+    error = CallError(
+        code="invalid_param",
+        message="maps.find.city: expected string, got 5.",
+        problems=(Problem(path=("city",), expected="string", got="5"),),
+    )
+    result = Result(
+        call=CALL,
+        status="failed",
+        error=error,
+        exception=ValueError("secret"),
+        warnings=("slow",),
+        seconds=0.12345678,
+    )
+    told: dict[str, Any] = result_json(result)
+    assert told["error"]["code"] == "invalid_param"
+    assert told["error"]["problems"][0]["path"] == ["city"]
+    assert (told["status"], told["value"], told["asset"]) == ("failed", None, None)
+    assert (told["warnings"], told["seconds"]) == (["slow"], 0.123457)
+    assert "secret" not in json.dumps(told)

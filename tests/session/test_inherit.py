@@ -1,0 +1,56 @@
+"""What a session inside of a command begins with (rule D12); see `test_nesting`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import ConfigError, Context, Session, command
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.rules import DEFAULT
+from neuraxis.session.inherit import Around, around, made_of
+from neuraxis.settings import Settings
+
+
+def test_without_a_command_around_everything_is_the_default() -> None:
+    """And nothing is known of files or words."""
+    over = around(None)
+    assert over == Around(secrets=over.secrets)
+    assert (over.policy, over.outer, over.depth) == (DEFAULT, None, 0)
+    assert over.origins(Path()) == Origins()
+    assert made_of(None, Origins()) == ()
+
+
+@pytest.mark.parametrize("outer", [None, "x", object()])
+def test_D12_only_the_context_of_a_running_command_will_do(outer: Any) -> None:
+    """It says what to write."""
+    with pytest.raises(ConfigError, match="`context: Context` among its parameters"):
+        around(Context(workspace=Path(), outer=outer))
+
+
+def test_D12_what_is_taken_over_is_that_of_the_run(tmp_path: Path) -> None:
+    """Settings, workspace, hosts, yes and secrets, one level deeper."""
+    seen: list[Around] = []
+
+    @command(effects="none")
+    def look(context: Context) -> str:
+        """Look."""
+        seen.append(around(context))
+        return "ok"
+
+    model = ScriptedModel(['[{"tool": "look"}]', "ok"])
+    given = Settings().override({"search.url": "http://a"}, "test")
+    with Session(
+        model=model, plugins=[look], settings=given, workspace=tmp_path,
+        allow_hosts=["localhost:1"], yes_to=["a.*"],
+    ) as session:  # fmt: skip
+        session.run_sync("go")
+    (over,) = seen
+    assert over.settings is given
+    assert (over.workspace, over.depth) == (tmp_path, 1)
+    assert (over.allow_hosts, over.yes_to) == (("localhost:1",), ("a.*",))
+    assert over.approve is None  # nobody can be asked around it
+    assert over.origins(tmp_path).words == ["go"]

@@ -1,0 +1,272 @@
+"""A run in the hands of who started it: its events come when they happen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import Context, Session, command
+from neuraxis.errors import ConfigError
+from neuraxis.events import CallFinished, CallProgress, CallStarted, Event, Inside
+from neuraxis.journal import open_journal
+from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import EVERYTHING
+
+ACT = '[{"tool": "act"}]'
+
+
+def _acting(*replies: str, **named: Any) -> tuple[Session, list[str]]:
+    """A session whose command says when it began, and when it has acted."""
+    done: list[str] = []
+
+    @command(effects="once")
+    async def act() -> bool:
+        """Acts."""
+        done.append("begun")
+        await asyncio.sleep(0.05)
+        done.append("acted")
+        return True
+
+    model = ScriptedModel(list(replies))
+    session = Session(model=model, plugins=[act], policy=EVERYTHING, **named)
+    return session, done
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_progress_of_a_thread_is_heard_while_it_runs(debug: bool) -> None:
+    """The command goes on only after its progress was seen."""
+    seen = threading.Event()
+
+    @command(effects="read")
+    def works(context: Context) -> bool:
+        """Tells that it works."""
+        context.progress("half of it", 0.5)
+        return seen.wait(5)
+
+    model = ScriptedModel(['[{"tool": "works"}]', "done"])
+    session = Session(model=model, plugins=[works], policy=EVERYTHING)
+
+    async def watch() -> list[Event]:
+        events: list[Event] = []
+        async for event in session.run("go"):
+            events.append(event)
+            if isinstance(event, CallProgress):
+                seen.set()
+        return events
+
+    events = asyncio.run(asyncio.wait_for(watch(), 20), debug=debug)
+    kinds = CallProgress | CallFinished
+    told = [event for event in events if isinstance(event, kinds)]
+    assert [type(event) for event in told] == [CallProgress, CallFinished]
+    assert isinstance(told[1], CallFinished)
+    assert told[1].value is True
+
+
+async def test_the_answer_of_a_watched_run_is_that_of_the_same_run() -> None:
+    """Nothing is done twice; each further `await` gives it again."""
+    session, done = _acting(ACT, "done", "another")
+    run = session.run("go")
+    async for _ in run:
+        pass
+    assert (await run).text == "done"
+    assert await run is run.answer
+    assert done == ["begun", "acted"]
+
+
+async def test_a_run_can_be_awaited_while_another_task_watches_it() -> None:
+    """Who stops waiting ends nothing."""
+    session, done = _acting(ACT, "done")
+    run, events = session.run("go"), 0
+
+    async def watch() -> None:
+        nonlocal events
+        async for _ in run:
+            events += 1
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(run, 0.01)
+    assert (await run).text == "done"
+    await watching
+    assert events > 3
+    assert done == ["begun", "acted"]
+
+
+async def test_a_run_is_begun_once() -> None:
+    """Also where it has no answer: it says so, and what to do."""
+    session, done = _acting(ACT, "done")
+    run = session.run("go")
+    task = asyncio.ensure_future(run)
+    await asyncio.sleep(0.02)
+    with pytest.raises(RuntimeError, match="begun already"):
+        await run
+    with pytest.raises(RuntimeError, match=r"session\.run\(\.\.\.\) makes another"):
+        run.__aiter__()
+    assert (await task).text == "done"
+    assert (await run).text == "done"
+    assert done == ["begun", "acted"]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_leaving_the_events_ends_the_run_and_the_next_begins(kept: bool) -> None:
+    """Without a word in between: what was left is waited for."""
+    session, done = _acting(ACT, "never", "again")
+    run = session.run("go")
+    events = aiter(run) if kept else run
+    async for event in events:
+        if isinstance(event, CallStarted):
+            break
+    if kept:
+        await events.aclose()  # type: ignore[union-attr]
+    del events
+    answer = await session.run("and now?")
+    assert answer.text == "never"
+    assert done in (["begun"], [])
+    with pytest.raises(RuntimeError, match="begun already"):
+        await run
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_request_that_is_cancelled_while_it_watches_leaves_nothing() -> None:
+    """The run has ended when its watcher has."""
+    session, done = _acting(ACT, "never")
+
+    async def request() -> None:
+        async for _ in session.run("go"):
+            pass
+
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(request(), 0.03)
+    assert len(asyncio.all_tasks()) == 1
+    assert "acted" not in done
+
+
+def test_a_run_that_nobody_awaits_is_told() -> None:
+    """As a coroutine is; not where it was told already."""
+    session, _ = _acting("done")
+    with pytest.warns(RuntimeWarning, match="the run of 'go' was never awaited"):
+        session.run("go")
+    with pytest.raises(AttributeError, match="is the answer's"):
+        print(session.run("go").text)  # type: ignore[attr-defined]
+    gc.collect()
+
+
+@pytest.mark.parametrize("kind", [CallStarted, CallFinished])
+def test_what_a_watcher_raises_is_not_the_commands(kind: type) -> None:
+    """It ends the run and comes out as it is; nothing is done behind it."""
+    session, done = _acting(ACT, "fine")
+
+    def watch(event: Event) -> None:
+        if isinstance(event, kind):
+            raise ValueError("the socket is gone")
+
+    with pytest.raises(ValueError, match="the socket is gone"):
+        session.run_sync("go", watch)
+    assert done == ([] if kind is CallStarted else ["begun", "acted"])
+    assert session.run_sync("and now?").text == "fine"
+
+
+async def test_what_a_watcher_of_calls_raises_comes_out() -> None:
+    """Also out of a plan that no model wrote, and of one that overlaps."""
+    session, done = _acting()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, CallStarted):
+            raise ValueError("the socket is gone")
+
+    calls = [
+        Call(id=own, plugin=None, command="act", arguments={}) for own in ("x", "y")
+    ]
+    with pytest.raises(ValueError, match="the socket is gone"):
+        await session.call_all(calls, watch)
+    assert done == []
+
+
+async def test_what_a_watcher_raises_of_a_session_inside_ends_the_one_around() -> None:
+    """It is not taken for a failure of the command that made the session."""
+
+    @command(effects="once")
+    async def ask(context: Context) -> str:
+        """Ask another."""
+        inner = Session(model=ScriptedModel(["inside"]), within=context)
+        return (await inner.run("go")).text
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Inside):
+            raise ValueError("the socket is gone")
+
+    model = ScriptedModel(['[{"tool": "ask"}]', "done"])
+    session = Session(model=model, plugins=[ask], policy=EVERYTHING)
+    with pytest.raises(ValueError, match="the socket is gone"):
+        await session.drive("go", watch=watch)
+
+
+async def test_closing_is_put_off_while_a_request_is_answered(tmp_path: Path) -> None:
+    """Its results are kept; then the file is let go of."""
+    path = tmp_path / "journal.db"
+    session, done = _acting(ACT, "done", journal=path)
+    task = asyncio.ensure_future(session.run("go"))
+    await asyncio.sleep(0.02)
+    assert done == ["begun"]
+    session.close()
+    answer = await task
+    assert (answer.text, answer.error) == ("done", "")
+    again = open_journal(path)
+    kinds = [type(entry.event) for entry in again.read(session.id)]
+    assert CallFinished in kinds
+    with pytest.raises(Exception, match="was closed"):
+        await session.run("more")
+
+
+async def test_a_journal_that_is_handed_in_stays_open(tmp_path: Path) -> None:
+    """It is that of many sessions; what one held back is written when it closes."""
+    journal = open_journal(tmp_path / "journal.db")
+    first, _ = _acting("one", journal=journal)
+    second, _ = _acting("two", journal=journal)
+    first.attach("words")
+    first.close()
+    other = open_journal(tmp_path / "journal.db")
+    assert len(other.read(first.id)) == 2
+    assert (await second.run("go")).text == "two"
+    journal.close()
+
+
+async def test_calls_are_written_when_they_have_ended(tmp_path: Path) -> None:
+    """Nothing comes behind them that would write them."""
+    session, _ = _acting(journal=tmp_path / "journal.db")
+    await session.call(Call(id="x", plugin=None, command="act", arguments={}))
+    entries = open_journal(tmp_path / "journal.db").read(session.id)
+    assert isinstance(entries[-1].event, CallFinished)
+
+
+def test_of_two_requests_at_once_one_is_refused() -> None:
+    """Also where they come from two threads at the same moment."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    @command(effects="read")
+    def look() -> bool:
+        """Looks."""
+        begun.set()
+        return go_on.wait(5)
+
+    model = ScriptedModel(['[{"tool": "look"}]', "done"])
+    session = Session(model=model, plugins=[look], policy=EVERYTHING)
+    answers: list[str] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(session.run_sync("go").text)
+    )
+    thread.start()
+    assert begun.wait(5)
+    with pytest.raises(ConfigError, match="already answering"):
+        session.run_sync("me, too")
+    go_on.set()
+    thread.join()
+    assert answers == ["done"]

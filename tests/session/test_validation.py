@@ -1,0 +1,301 @@
+"""What a beginner gives a session or writes as settings: told where, what, and how."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from neuraxis import Session, command
+from neuraxis.errors import ConfigError
+from neuraxis.events import ApprovalAsked
+from neuraxis.execution.budget import Budget
+from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import Policy, Rule
+from neuraxis.settings import Settings, check_settings, faults_of, load
+
+
+@command(effects="read")
+def one() -> int:
+    """One."""
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        (
+            "plugins",
+            "hello",
+            r"expected a list, got 'hello'; write plugins=\['hello'\]",
+        ),
+        ("plugins", Path("hello"), r"write plugins=\['hello'\]"),
+        ("plugins", one, r"got a function; write plugins=\[one\]"),
+        ("plugins", {"one": one}, "expected a list, got a dict"),
+        ("plugins", None, "expected a list, got None"),
+        ("model", None, "expected a model's name, such as 'local:', or a Model"),
+        ("model", ScriptedModel, "got the class ScriptedModel"),
+        ("dialect", 2, "expected a dialect's name, such as 'intents'"),
+        ("workspace", 3, "expected a path, got 3"),
+        ("journal", 3, 'a path, "memory", None or a Journal'),
+        ("session", 3, "expected the id of a session"),
+        ("settings", {"model": "local:"}, "expected a Settings"),
+        ("budget", 5, "expected a Budget"),
+        ("policy", "allow", r"expected a neuraxis\.Policy"),
+        ("approve", True, "expected a function that gives True for a yes"),
+        ("yes_to", "files.*", "expected a list of texts"),
+        ("allow_hosts", "localhost:80", "expected a list of texts"),
+        ("on_error", "skip", "expected one of fail_fast, continue, retry"),
+        ("on_failure", "rais", "expected one of tell, raise, got 'rais'"),
+        ("session", "ab12", r"name the journal that holds it: journal=PATH"),
+        ("lock", "none.json", "none.json: there is no such file"),
+    ],
+)
+def test_a_wrong_kind_of_argument_is_told(name: str, value: Any, words: str) -> None:
+    """By its name, before anything is loaded; a text is no list of letters."""
+    given: dict[str, Any] = {"model": ScriptedModel([]), name: value}
+    with pytest.raises(ConfigError, match=f"{name}: .*{words}"):
+        Session(**given)
+
+
+@pytest.mark.parametrize("text", [None, b"hi", ["hi"], 3])
+def test_a_request_is_a_text(text: Any) -> None:
+    """Told at once, and the session can still be asked."""
+    with Session(model=ScriptedModel(["done"])) as session:
+        with pytest.raises(ConfigError, match="the request: expected a text, got "):
+            session.run_sync(text)
+        assert session.run_sync("hi").text == "done"
+
+
+def test_a_run_that_nobody_awaited_says_how_it_is_used() -> None:
+    """`asyncio.run` takes a coroutine only, and shows what it was given."""
+    run = Session(model=ScriptedModel([])).run("hi")
+    with pytest.raises(ValueError, match=r"`await` it, .* use session\.run_sync"):
+        asyncio.run(run)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('modl = "local:"', "modl: there is no such setting. Did you mean model?"),
+        ('[openai]\nbase_ulr = "x"', r"openai\.base_ulr: .* mean openai\.base_url\?"),
+        ('[search]\nprovidr = "x"', "search.providr: there is no such setting"),
+        ('openai = "x"', r"openai: expected a table, written \[openai\]"),
+        ('[model]\nname = "x"', "model.name: expected no table of that name"),
+        ("model = 3", "model: expected a text in quotes, got 3"),
+        ('dialect = ["intents"]', "dialect: expected a text in quotes, got a list"),
+        ("journal = true", "journal: expected a text in quotes, got True"),
+        ("plugins = 3", "plugins: expected a list of texts in quotes, got 3"),
+        ('plugins = ["a", 4]', "plugins: expected a list of texts in quotes, got 4"),
+        ('plugins = {a = "x"}', "plugins.a: expected no table of that name"),
+    ],
+)
+def test_what_a_file_of_settings_cannot_mean(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    """A misspelt key or a wrong value is told with its file, never left unread."""
+    (tmp_path / "neuraxis.toml").write_text(text, encoding="utf-8")
+    settings = load(tmp_path, {"HOME": "/nowhere"})
+    with pytest.raises(ConfigError, match=rf"neuraxis\.toml: {words}"):
+        check_settings(settings)
+    with pytest.raises(ConfigError, match=words):
+        Session(model=ScriptedModel([]), settings=settings)
+
+
+def test_settings_that_are_right_and_those_of_plugins(tmp_path: Path) -> None:
+    """A section that is none of ours is a plugin's, which knows what stands in it."""
+    (tmp_path / "neuraxis.toml").write_text(
+        'model = "local:"\nplugins = ["a"]\n[openai]\nbase_url = "http://x/v1"\n'
+        "[models.x]\ntemperature = 1\n[tables]\nrows = 5\n[weather]\nunit = 'C'\n",
+        encoding="utf-8",
+    )
+    check_settings(load(tmp_path, {"HOME": "/nowhere"}))
+
+
+def test_variables_of_others_end_no_run(tmp_path: Path) -> None:
+    """One that looks like a slip is told by `doctor` only."""
+    settings = load(tmp_path, {"NEURAXIS_MODLE": "x", "NEURAXIS_UPDATE_GOLDEN": "1"})
+    check_settings(settings)
+    (fault,) = faults_of(settings, variables=True)
+    assert "NEURAXIS_MODLE" in fault
+    assert "Did you mean model?" in fault
+
+
+def test_the_documented_settings_are_known() -> None:
+    """What docs/settings.md lists is never called unknown."""
+    page = Path(__file__).parents[2] / "docs" / "settings.md"
+    rows = [
+        line for line in page.read_text("utf-8").splitlines() if line.startswith("| `")
+    ]
+    keys = [
+        key
+        for row in rows
+        if not row.startswith("| `models.")
+        for key in re.findall(r"`([a-z_.]+)`", row.split("|")[1])
+    ]
+    assert "search.provider" in keys
+    settings = Settings().override(dict.fromkeys(keys, "x"), "neuraxis.toml")
+    assert faults_of(settings) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (Policy(default=cast("Any", "alow")), "expected by_origin, allow, ask or deny"),
+        (Policy(undeclared=cast("Any", "no")), "expected trusted or foreign"),
+        (Policy(rules=cast("Any", Rule(verdict="deny"))), "expected a list of rules"),
+        (Policy(rules=cast("Any", ["deny"])), "expected a list of Rule, got 'deny'"),
+        (Policy(rules=[Rule(verdict=cast("Any", "no"))]), "allow, ask or deny"),
+        (
+            Policy(rules=[Rule(verdict="deny", effects=cast("Any", "once"))]),
+            "expected a set",
+        ),
+        (
+            Policy(rules=[Rule(verdict="deny", effects=frozenset(cast("Any", ["x"])))]),
+            "'x' is not known",
+        ),
+    ],
+)
+def test_a_policy_with_a_word_that_is_none_of_ours(policy: Policy, words: str) -> None:
+    """It would allow what it was meant to stop; told before anything is loaded."""
+    with pytest.raises(ConfigError, match=words):
+        Session(model=ScriptedModel([]), policy=policy)
+
+
+def test_a_right_policy_and_a_budget_that_is_none() -> None:
+    """Each verdict and effect passes; a limit that is no number is named."""
+    rules = [Rule(verdict="ask", effects=frozenset({"once", "read"}), target="a.*")]
+    Session(model=ScriptedModel([]), policy=Policy(rules=rules, default="deny"))
+    budget = Budget(steps=cast("Any", "10"))
+    with pytest.raises(ConfigError, match=r"budget\.steps: expected a number"):
+        Session(model=ScriptedModel([]), budget=budget)
+
+
+def test_a_plain_function_may_answer_a_question() -> None:
+    """It is run in a thread, so that it may wait for a person."""
+    asked: list[str] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(threading.current_thread().name)
+        return True
+
+    @command(effects="once")
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    session = Session(
+        model=ScriptedModel([]),
+        plugins=[pay],
+        policy=Policy(default="ask"),
+        approve=approve,
+    )
+    call = Call(id="c1", plugin=None, command="pay")
+    assert asyncio.run(session.call(call)).value == "paid"
+    assert len(asked) == 1
+    assert asked != [threading.main_thread().name]
+
+
+def test_a_question_that_expired_holds_nothing_up() -> None:
+    """Who was asked may never answer; the session and the process end all the same."""
+    answer = threading.Event()
+
+    def approve(_: ApprovalAsked) -> bool:
+        return answer.wait(30)
+
+    session = Session(
+        model=ScriptedModel(['[{"tool": "one"}]', "ok"]),
+        plugins=[one],
+        policy=Policy(default="ask"),
+        approve=approve,
+    )
+    session.approvals.expires = 0.05
+    started = time.perf_counter()
+    with session:
+        (result,) = session.run_sync("go").calls
+    assert time.perf_counter() - started < 10
+    answer.set()
+    assert result.status == "failed"
+
+
+_CALL = Call(id="a1", plugin=None, command="one")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"tool": "one", "x": 2},
+            r"call: expected a Call, got a dict; write Call\(id='a1', plugin=None, "
+            r"command='one', arguments={'x': 2}\), from neuraxis import Call",
+        ),
+        ("one", r"got 'one'; write Call\(id='a1', .* command='one', arguments=\.\.\."),
+        (None, r"got None; write Call\(id='a1'.* command='TOOL'"),
+        ([_CALL], r"got a list; for several calls write session\.call_all"),
+        (Call(id=cast("str", 1), plugin=None, command="one"), r"Call\.id: expected a"),
+        (Call(id="a1", plugin=cast("str", ["x"]), command="one"), r"Call\.plugin: exp"),
+        (Call(id="a1", plugin=None, command="one", name=cast("str", 1)), r"Call\.name"),
+        (
+            Call(id="a1", plugin=None, command="one", max_items=cast("int", "3")),
+            r"Call\.max_items: expected a whole number, or None, got '3'",
+        ),
+        (
+            Call(id="a1", plugin=None, command=cast("str", one)),
+            r"Call\.command: expected a text, got a function",
+        ),
+    ],
+)
+def test_a_call_of_a_wrong_kind(given: Any, words: str) -> None:
+    """What to write instead, in `call`, `call_all` and `check`; nothing was begun."""
+    session = Session(model=ScriptedModel([]), plugins=[one])
+    with pytest.raises(ConfigError, match=words):
+        asyncio.run(session.call(given))
+    with pytest.raises(ConfigError, match=words):
+        asyncio.run(session.call_all([_CALL, given]))
+    with pytest.raises(ConfigError, match=words):
+        session.check([_CALL, given])
+    assert not session.journal.read(session.id)
+
+
+@pytest.mark.parametrize(
+    "given", [_CALL, {"tool": "one"}, "one", None, (item for item in [_CALL])]
+)
+def test_no_list_of_calls(given: Any) -> None:
+    """One call, a generator, a mapping: a list is asked for."""
+    session = Session(model=ScriptedModel([]), plugins=[one])
+    for run in (session.check, lambda calls: asyncio.run(session.call_all(calls))):
+        with pytest.raises(ConfigError, match="calls: expected a list of Call, got"):
+            run(given)
+
+
+def test_how_a_call_is_watched_and_goes_on() -> None:
+    """The other arguments of what a session runs."""
+    session = Session(model=ScriptedModel(["hi"]), plugins=[one])
+    wrong: Any = 5
+    with pytest.raises(ConfigError, match="watch: expected a function that takes an"):
+        asyncio.run(session.call(_CALL, wrong))
+    with pytest.raises(ConfigError, match="watch: expected a function that takes an"):
+        session.run_sync("go", wrong)
+    with pytest.raises(ConfigError, match="on_error: expected one of fail_fast, cont"):
+        asyncio.run(session.call_all([_CALL], on_error=cast("Any", "skip")))
+    with pytest.raises(ConfigError, match="description: expected a text, got 5"):
+        session.attach("a note", wrong)
+
+
+def test_a_run_taken_for_its_answer() -> None:
+    """`session.run(...).text`, and a plain `for`: what to write."""
+    session = Session(model=ScriptedModel(["hi"]))
+    run: Any = session.run("go")
+    for word in ("text", "calls"):
+        with pytest.raises(AttributeError, match=rf"'{word}' .* session\.run_sync"):
+            getattr(run, word)
+    with pytest.raises(AttributeError, match="a Run has no 'txt'"):
+        _ = run.txt
+    with pytest.raises(TypeError, match="`async for` its events; elsewhere use"):
+        list(run)

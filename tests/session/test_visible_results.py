@@ -1,0 +1,124 @@
+"""Which results of a plan the model is shown (rule C25)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.kit import DIALECTS, reply_in
+from neuraxis import ConfigError, Session, command
+from neuraxis.messages import Call, Result
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.planning.plan import Plan, Step
+from neuraxis.plugins import Command
+from neuraxis.session.visible_results import told_of
+from neuraxis.settings import Settings
+
+PAGE = "A page of the web, with many words. " * 40
+TOOLS = {("page", "page"): "page", ("size", "size"): "size"}
+
+
+@command(effects="read")
+def page(url: str) -> str:
+    """A page of the web."""
+    return PAGE
+
+
+@command(effects="none", asset_refs=["text"])
+def size(text: str) -> int:
+    """How long a text is."""
+    return len(text)
+
+
+def _calls(text: str = "asset://a1/content/response") -> list[Call]:
+    return [
+        Call(id="a1", plugin="page", command="page", arguments={"url": "x"}),
+        Call(id="a2", plugin="size", command="size", arguments={"text": text}),
+    ]
+
+
+def _session(replies: list[Any], dialect: str = "intents", **more: Any) -> Session:
+    given: dict[str, Any] = {
+        "model": ScriptedModel(replies),
+        "plugins": [page, size],
+        "dialect": dialect,
+        "settings": Settings(),
+    }
+    return Session(**(given | more))
+
+
+def _read(session: Session) -> str:
+    """What stands in the history of the session."""
+    return "".join(message.content for message in session.history)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("tell", ["all", "ends"])
+def test_C25_what_a_later_step_takes_is_told_by_its_address(
+    dialect: str, tell: Any
+) -> None:
+    """The person and the next step have it all the same."""
+    with _session([reply_in(dialect, _calls(), TOOLS), "ok"], dialect, tell=tell) as it:
+        answer = it.run_sync("How long is the page?")
+    assert [result.value for result in answer.calls] == [PAGE, len(PAGE)]
+    assert (PAGE[:60] in _read(it)) == (tell == "all")
+    assert str(len(PAGE)) in _read(it)
+    assert "a1" in _read(it)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_C25_what_was_not_shown_can_be_used_later(dialect: str, tmp_path: Path) -> None:
+    """In the next request, and after a resume."""
+    later = [Call(id="a3", plugin="size", command="size",
+                  arguments=_calls()[1].arguments)]  # fmt: skip
+    first = [reply_in(dialect, _calls(), TOOLS), "ok"]
+    again = [reply_in(dialect, later, TOOLS), "ok"]
+    journal = tmp_path / "journal.db"
+    with _session([*first, *again], dialect, tell="ends", journal=journal) as it:
+        it.run_sync("How long?")
+        assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
+        told = _read(it)
+    with _session(again, dialect, tell="ends", journal=journal, session=it.id) as it:
+        assert _read(it) == told
+        assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
+
+
+def _result(call_id: str, value: Any = "x" * 999, **more: Any) -> Result:
+    call = Call(id=call_id, plugin="p", command="c")
+    return Result(**({"call": call, "status": "done", "value": value} | more))
+
+
+def _step(call_id: str, *depends: str) -> Step:
+    found: Any = Command
+    call = Call(id=call_id, plugin="p", command="c")
+    return Step(call=call, command=found, arguments={}, depends=frozenset(depends))
+
+
+def test_only_what_was_taken_is_left_out() -> None:
+    """Not what is little, went wrong, has a warning, or whose taker did not run."""
+    steps = (
+        _step("a1"), _step("a2"), _step("a3"), _step("a4"), _step("a5"),
+        _step("b1", "a1"), _step("b2", "a2", "a3", "a4"), _step("b3", "a5"),
+    )  # fmt: skip
+    results = [
+        _result("a1"),
+        _result("a2", {"number": 7}),
+        _result("a3", warnings=("look",)),
+        _result("a4", stored=True),
+        _result("a5"),
+        _result("b1"),
+        _result("b2"),
+        _result("b3", None, status="skipped"),
+    ]
+    told = told_of(Plan(steps=steps), results, "ends")
+    assert [one.call.id for one in told if one.stored] == ["a1", "a4"]
+    assert [one.value for one in told] == [one.value for one in results]
+    assert told_of(Plan(steps=steps), results, "all") is results
+
+
+def test_an_unknown_word_is_refused() -> None:
+    """It says which there are."""
+    with pytest.raises(ConfigError, match="tell: expected one of all, ends"):
+        _session([], tell="last")
