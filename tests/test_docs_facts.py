@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from msgspec import structs
 
 from neuraxis import Answer, Budget, Context, events
 from neuraxis import settings as settings_module
@@ -194,7 +195,7 @@ def test_the_limits_and_their_defaults() -> None:
     rows = {_code(row[0])[0]: row[1] for row in listed}
     usual = Budget()
     assert rows == {name: f"{getattr(usual, name):g}" for name in Budget.__slots__}
-    limit = Runtime.__dataclass_fields__["time_limit"].default
+    limit = {item.name: item.default for item in structs.fields(Runtime)}["time_limit"]
     told = " ".join(_text("docs/sessions.md").split())
     assert f"{limit:g} seconds, unless it says" in told
 

@@ -6,11 +6,11 @@ Any value flows in, the words for it flow out; `sentences` makes the messages of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 
 QUOTED = 60
@@ -19,7 +19,7 @@ QUOTED = 60
 MOST_NAME = 120
 """Characters of a name that are quoted, and compared with those there are."""
 
-_OTHER_BREAKS = pattern("[\x85\u2028\u2029]")
+_OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks that JSON may write as they are."""
 
 

@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import neuraxis
 from neuraxis.sandbox.process import usage

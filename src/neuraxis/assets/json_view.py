@@ -19,6 +19,8 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
+from msgspec import Struct
+
 from neuraxis.schema.builders import uses_names
 from neuraxis.specs import STREAM_ITEMS, Json
 
@@ -146,6 +148,12 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
             return {
                 item.name: _said(getattr(value, item.name), depth + 1, left)
                 for item in members
+            }
+        case Struct():
+            names = value.__struct_fields__
+            _count(len(names), left)
+            return {
+                name: _said(getattr(value, name), depth + 1, left) for name in names
             }
         case _ if hasattr(value, "model_dump"):
             # by the names that a call gives its fields, not those of the code

@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
 from neuraxis.assets.copying import apart
 from neuraxis.assets.describe import (
@@ -35,9 +37,7 @@ from neuraxis.assets.describe import (
 from neuraxis.assets.json_view import consumed, holds_objects, sayable
 from neuraxis.errors import StorageError
 from neuraxis.formatting import is_short
-from neuraxis.later import dataclass
 from neuraxis.messages import CallError
-from neuraxis.record import record
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import WalkError, walk
 from neuraxis.specs import Json
@@ -51,8 +51,7 @@ SAID_KEPT = 1000
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """What became of a value: `value` is its JSON form, or the object `stored`."""
 
     stored: bool
@@ -69,8 +68,7 @@ class ReferenceLost(Exception):
         self.error = error
 
 
-@dataclass(slots=True)
-class _Asset:
+class _Asset(Struct):
     root: Mapping[str, Any] | None
     """None: saved and not in memory, or lost."""
     meta: dict[str, Json]

@@ -9,16 +9,15 @@ import sys
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from neuraxis import __version__
 from neuraxis.cli.options import Choices, journal_path, plugin_sources
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass
 from neuraxis.settings import FILE_NAME, Settings, load
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One line: `ok`, `missing` or `broken`, and what to do."""
 
     what: str

@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.call_errors import budget_exhausted
 from neuraxis.errors import CommandError, ConfigError, StorageError
@@ -28,9 +30,8 @@ from neuraxis.events import (
     to_json,
 )
 from neuraxis.execution.budget import Budget
-from neuraxis.execution.cancellation import Linked
+from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.provenance.labels import OWN, Label, from_told
 from neuraxis.specs import Json
@@ -46,8 +47,7 @@ _OVER = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outer:
+class Outer(Struct, frozen=True, kw_only=True):
     """The run around a command, for a session that the command makes."""
 
     runtime: Runtime
@@ -55,7 +55,7 @@ class Outer:
     tool: str
     label: Label
     """What the command's arguments are made of."""
-    cancelled: Linked
+    cancelled: CallCancellation
     loop: asyncio.AbstractEventLoop
     thread: int
     """That of the loop."""

@@ -7,7 +7,7 @@ import asyncio
 from neuraxis import call_errors
 from neuraxis.engines.slots import PLACE, Places
 from neuraxis.errors import MissingExtra
-from neuraxis.execution.report import finished
+from neuraxis.execution.report import report_finished
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
@@ -42,7 +42,7 @@ async def _in_its_place(step: Step, runtime: Runtime) -> Result:
     place = await places.take(spec.time_limit or runtime.time_limit)
     if place is None:
         result = failed(step, call_errors.still_busy(step.call.target))
-        finished(result, runtime, step)
+        report_finished(result, runtime, step)
         return result
     before = PLACE.set(place)
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
@@ -15,12 +16,10 @@ from neuraxis.execution.budget import Budget, Usage
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.secrets import Secrets
-from neuraxis.record import record
 from neuraxis.settings import Settings
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(Struct, frozen=True, kw_only=True):
     """Everything a plan is run with."""
 
     assets: AssetStore

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from math import inf
-from typing import Any, Literal, cast
+from typing import Literal
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
 from neuraxis.parsing.json_reader import DEPTH, Reader
 from neuraxis.specs import Json
@@ -55,8 +56,7 @@ _MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(Struct, frozen=True, kw_only=True):
     """A JSON value and where it stood. `completed`: closing brackets were added."""
 
     value: Json
@@ -66,8 +66,7 @@ class Value:
     completed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """One stretch of a model's text, in order and without gaps.
 
     `marker` is the name of the group of `markers` that matched; `broken` looks like
@@ -82,8 +81,7 @@ class Piece:
     marker: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """Every JSON value of a text, or the first fault."""
 
     values: tuple[Value, ...] = ()
@@ -113,20 +111,6 @@ def _no_constant(name: str) -> Json:
 read_quickly = json.JSONDecoder(
     object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
 ).raw_decode
-
-
-def _fraction(digits: str) -> float:
-    value = float(digits)
-    if value.is_integer() or value - value != 0.0:
-        raise ValueError  # 3.0 may be meant as 3; 1e999 is no number
-    return value
-
-
-_plainly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_fraction, parse_constant=_no_constant
-)
-read_plainly: Callable[[str, int], tuple[Any, int]] = cast("Any", _plainly).scan_once
-"""As `read_quickly`, for text without whole numbers that are written as fractions."""
 
 
 def loads(text: str) -> Value | Fault:

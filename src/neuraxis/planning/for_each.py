@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Path, Problem
 from neuraxis.planning.references import ITEM, Reading
 from neuraxis.references.asset_ref import AssetRef
@@ -36,8 +37,7 @@ _ANYTHING = Schema(
 _LIST = Schema({"type": "array"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One item of a loop and its place in the list, from 0."""
 
     index: int
@@ -46,8 +46,7 @@ class Item:
     """The id of the step's call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(Struct, frozen=True, kw_only=True):
     """What a step goes over: `value` with references at the paths of the rest."""
 
     value: Json

@@ -21,14 +21,15 @@ names of steps stand for results. `plan_saving.py` writes such a file.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import cast, get_args
+
+from msgspec import Struct, field
 
 from neuraxis.call_errors import problem_text
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.formatting import did_you_mean, nearest, path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Path
 from neuraxis.parsing.yaml import Tree, read_yaml
 from neuraxis.planning.for_each import HARD_MOST
@@ -47,13 +48,12 @@ DATA_KEYS = ("arguments", "for_each")
 _KEYS = ("version", "description", "parameters", "on_error", "steps")
 _STEP_KEYS = ("tool", "arguments", "as", "for_each", "max_items", "literal", "id")
 _PARAMETER_KEYS = ("type", "default", "description", "enum")
-_JSON = pattern(r'\s*\{\s*["}]')
+_JSON = re.compile(r'\s*\{\s*["}]')
 """How a document in JSON begins; `{version: 1}` is YAML."""
-_BARE_BRACES = pattern(r"[:\-,\[{]\s+\{\{")
+_BARE_BRACES = re.compile(r"[:\-,\[{]\s+\{\{")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(Struct, frozen=True, kw_only=True):
     """One parameter of a saved plan; without a default it must be given."""
 
     name: str
@@ -61,8 +61,7 @@ class Parameter:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPlan:
+class SavedPlan(Struct, frozen=True, kw_only=True):
     """A plan as its file says it: not yet checked against any plugin."""
 
     calls: tuple[Call, ...]
@@ -113,8 +112,7 @@ class SavedPlan:
         return found
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Reading(Struct, kw_only=True):
     """The document, and all that is wrong with it so far."""
 
     tree: Tree

@@ -8,13 +8,11 @@ is asked: about this call (`questions.py`), or about all of the plan that need a
 from __future__ import annotations
 
 import asyncio
-from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
-from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import put, shown_whole, told_origins
 from neuraxis.policy.by_origin import weighed
@@ -37,13 +35,13 @@ class Refused(Exception):
         self.error = error
 
 
-async def decide(step: Step, arguments: Json, gate: Gate) -> Label:
+async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     """Let a step run with these resolved arguments; gives the label of its answer.
 
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    command, origins = cast("Command", step.command), gate.origins
+    command, origins = step.command, gate.origins
     target = f"{command.plugin.name}.{command.spec.name}"
     if gate.policy is DEFAULT and origins.quiet:
         # The default stops only what strangers had a part in, and the model read
@@ -84,7 +82,7 @@ def _inputs(step: Step, origins: Origins) -> Label:
 async def _ask(
     step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
 ) -> None:
-    command, approvals = cast("Command", step.command), gate.approvals
+    command, approvals = step.command, gate.approvals
     plugin, spec, target = command.plugin.name, command.spec, step.call.target
     if approvals.always(f"{plugin}.{spec.name}") or approvals.always(target):
         return

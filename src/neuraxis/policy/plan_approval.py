@@ -10,16 +10,16 @@ stranger's value arrives that could not be shown, that call is asked about by it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
-from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Item, Loop
 from neuraxis.planning.plan import Step
-from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import Seen, call_digest, plan_digest
 from neuraxis.policy.ask import put, shown_whole, told_origins
 from neuraxis.policy.by_origin import weighed
@@ -36,8 +36,7 @@ SEVERAL = 2
 _UNKNOWN = "not known yet: another call of this plan will answer it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Foreseen:
+class _Foreseen(Struct, frozen=True, kw_only=True):
     """One step as it looks before it has run."""
 
     step: Step
@@ -189,7 +188,7 @@ def _known_arguments(step: Step, gate: Gate) -> tuple[Json, frozenset[Path]]:
     """The arguments with what was answered by now, and the places that are open."""
     found: dict[Path, Any] = {}
     unknown: set[Path] = set()
-    schema = cast("Command", step.command).parameters
+    schema = step.command.parameters
 
     def is_open(refs: Sequence[AssetRef]) -> bool:
         return not all(gate.assets.known(ref.asset_id) for ref in refs)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -46,8 +47,7 @@ _DEEPEST = 12
 _NODES = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class Marks(Struct, frozen=True, kw_only=True):
     """Places of a command's arguments that are special; a place covers all below."""
 
     trusted_only: tuple[Path, ...] = ()

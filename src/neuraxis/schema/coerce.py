@@ -15,15 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
 Fits = Callable[[Mapping[str, Json], Any], bool]
 
-_INTEGER = pattern(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
-_NUMBER = pattern(
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
+_NUMBER = re.compile(
     r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,100})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII
 )
 _LONGEST_JSON = 1_000_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Result, Usage
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """How one run of a session ended."""
 
     text: str

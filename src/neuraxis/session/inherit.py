@@ -7,12 +7,12 @@ known of origins flow out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.nested import Outer, moved, moved_all, way
-from neuraxis.later import dataclass
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
@@ -26,8 +26,7 @@ MOST_DEPTH = 4
 """Sessions inside of sessions; a deeper one is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(Struct, frozen=True, kw_only=True):
     """What a session takes over, unless it is told otherwise."""
 
     policy: Policy = DEFAULT

@@ -7,12 +7,13 @@ writes no call, when a limit is reached, or when it keeps writing what cannot be
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.engines.timeout import within
 from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
@@ -24,7 +25,6 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
 )
-from neuraxis.execution.cancellation import Stopped
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
@@ -45,7 +45,7 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import Parts, State, runtime_of
-from neuraxis.session.prompt import left_of, with_standing
+from neuraxis.session.prompt import remaining_budget, with_status
 from neuraxis.session.visible_results import told_of
 from neuraxis.specs import Json
 
@@ -85,7 +85,7 @@ async def converse(
     """
     started = time.perf_counter()
     state = State()
-    cancelled = Stopped()
+    cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
     parts.origins.said(text)
@@ -101,7 +101,7 @@ async def converse(
     turns = _turns(parts, history, state, runtime, early, emit, live)
     try:
         try:
-            await within(parts.budget.seconds, turns)
+            await _within(parts.budget.seconds, turns)
         finally:
             early.stop()
             if early.busy:
@@ -130,6 +130,22 @@ async def converse(
     )
     emit(_end(outcome, state, answer.text, error, started))
     return answer
+
+
+async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
+    """Await the turns of a run.
+
+    Raises:
+        TimeLimitReached: they took longer; they were cancelled and have ended.
+    """
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            await turns
+    except TimeoutError:
+        if limit.expired():
+            raise TimeLimitReached from None
+        raise  # not ours
 
 
 def plan_of(
@@ -161,7 +177,7 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, State(), emit, Stopped())
+    runtime = runtime_of(parts, State(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
@@ -194,8 +210,8 @@ async def _turns(
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
             raise TimeLimitReached  # nothing waited, so that no timer was heard
-        left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
-        prompt = parts.prompt(with_standing(history, parts.assets, left))
+        left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
+        prompt = parts.prompt(with_status(history, parts.assets, left))
         completion = await _ask(parts.model, prompt, turn, early, emit, live)
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage

@@ -107,7 +107,7 @@ class Run:
     if not TYPE_CHECKING:  # for people without one, who take a run for its answer
 
         def __getattr__(self, name: str) -> Any:
-            if name in Answer.__slots__:
+            if name in Answer.__struct_fields__:
                 raise AttributeError(f"{name!r} is the answer's; this is {self!r}")
             raise AttributeError(f"a Run has no {name!r}")
 

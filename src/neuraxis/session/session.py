@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
@@ -28,7 +29,7 @@ from neuraxis.events import (
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.nested import begins_effect
-from neuraxis.execution.repeats import tell_stored
+from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model
@@ -40,7 +41,7 @@ from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import Parts
-from neuraxis.session.event_loop import OwnLoop
+from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.inherit import around, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -167,7 +168,7 @@ class Session:
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
         self._constant: Prompt | None = None
-        self._loop = OwnLoop()
+        self._loop = SyncLoop()
         self._turn = Turn()
         self._parts = Parts(
             model=self.model,
@@ -296,7 +297,7 @@ class Session:
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
-        tell_stored(asset_id, kept, self._emit)
+        report_stored(asset_id, kept, self._emit)
         return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:

@@ -136,7 +136,7 @@ def _check_policy(policy: Policy | None) -> None:
 def _check_budget(budget: Budget | None) -> None:
     if budget is None:
         return
-    for name in budget.__slots__:
+    for name in budget.__struct_fields__:
         value: Any = getattr(budget, name)
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             refuse(f"budget.{name}", "a number", value)

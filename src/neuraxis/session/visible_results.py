@@ -8,8 +8,9 @@ that show a part of it, but neither its words nor their price reach the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from neuraxis.assets.describe import size_of
 from neuraxis.messages import Result

@@ -19,7 +19,7 @@ from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import load_message_template
-from neuraxis.dialects.well_formed import quick_answer, quick_calls
+from neuraxis.dialects.well_formed import read_answer, read_calls
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.specs import Json, PluginSpec
 
@@ -94,10 +94,10 @@ class Intents:
         text = completion.text
         if completion.finish_reason not in WHOLE:
             return cut_reply(text)
-        calls = quick_calls(text, START, END, next_id)
+        calls = read_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        said = quick_answer(text)
+        said = read_answer(text)
         if said is not None:
             return Reply(texts=said)
         read = read_strictly if self._strict else read_reply

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from pathlib import Path as File
+
+from msgspec import Struct, field
 
 from neuraxis.events import (
     AssetStored,
@@ -24,7 +25,6 @@ from neuraxis.events import (
     Unknown,
     innermost,
 )
-from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Loop
 from neuraxis.planning.plan import Step
@@ -50,8 +50,7 @@ IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
 
 
-@dataclass(slots=True)
-class Origins:
+class Origins(Struct):
     """What one session knows of where its values came from."""
 
     results: dict[str, Label] = field(default_factory=dict[str, Label])

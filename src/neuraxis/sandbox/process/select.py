@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from neuraxis.sandbox.process import interpreter, staging, supervise, usage
 from neuraxis.sandbox.process.backends import bubblewrap, docker, landlock, seatbelt

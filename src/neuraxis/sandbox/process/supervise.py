@@ -19,9 +19,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.sandbox.process import usage
 from neuraxis.sandbox.process.job import CannotStart, Job, Launch, Limits, Outcome
 
@@ -36,8 +36,7 @@ _COMPLAINTS = {"bubblewrap": (1, "bwrap: "), "wasi": (125, "wasi: ")}
 """How a back end that is a program tells that it failed: exit code, and begin."""
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One run while it lasts."""
 
     launch: Launch

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.sandbox.process.job import MIB, Limits
 
 _PROC = "/proc"
@@ -23,8 +24,7 @@ DEEPEST = 100
 """Folders within folders that a workspace may have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """A tree of processes at one moment."""
 
     pids: tuple[int, ...]
@@ -33,8 +33,7 @@ class Usage:
     cpu_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disk:
+class Disk(Struct, frozen=True, kw_only=True):
     """A folder at one moment."""
 
     used: int
@@ -45,8 +44,7 @@ class Disk:
     deep: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
+class _Stat(Struct, frozen=True):
     parent: int
     state: str
     ticks: int

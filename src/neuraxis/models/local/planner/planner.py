@@ -8,9 +8,10 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from neuraxis.models.local.llm.llama import Writer
 from neuraxis.models.local.planner import (
     chains,
@@ -37,8 +38,7 @@ CERTAIN = 0.02
 """A lead over the next tool from which the model is not asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class Drafted(Struct, frozen=True, kw_only=True):
     """What became of a request."""
 
     steps: tuple[Step, ...] = ()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.language import Language
 
 _QUOTES = (
@@ -67,8 +68,7 @@ TIME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """A piece of the text that is one value."""
 
     start: int

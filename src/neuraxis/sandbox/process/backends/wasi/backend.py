@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from neuraxis.sandbox.process import interpreter
 from neuraxis.sandbox.process.backends import landlock

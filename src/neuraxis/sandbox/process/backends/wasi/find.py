@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.sandbox.process.job import CannotStart
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ INSTALL = (
 """The same on Linux, macOS and Windows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What a launch needs, found and checked, and nothing of it imported."""
 
     site: Path
