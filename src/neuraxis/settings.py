@@ -211,7 +211,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
         "provider", "key_env", "engine", "google_url", "url", "folder", "results",
     ),
     "sandbox": (
-        "mode", "wasm", "seconds", "memory", "network", "uid", "allow_none",
+        "mode", "seconds", "memory", "network", "uid", "allow_none",
     ),
     "policy": (),
     "models": (),

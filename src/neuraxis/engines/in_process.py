@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import CoroutineType
-from typing import Any
+from typing import Any, cast
 
 from neuraxis.engines import TimeLimitReached
 from neuraxis.engines.threads import THREADS
@@ -40,7 +40,9 @@ class InProcess:
                 else:
                     value = function(*positional, **arguments)
                 # a `def` may return what an `async def` gave it
-                return await value if type(value) is CoroutineType else value
+                if type(value) is CoroutineType:
+                    return await cast("Awaitable[Any]", value)
+                return value
         except TimeoutError:
             if not limit.expired():
                 raise  # the command's own

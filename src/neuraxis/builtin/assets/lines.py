@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import sayable
@@ -26,16 +27,14 @@ PARTS = 10_000
 TABLES = ("polars", "pandas", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line; `position` is where it begins in its text, -1: it is made of JSON."""
 
     text: str
     position: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """The lines of a value."""
 
     total: int

@@ -57,9 +57,7 @@ class Defs(Struct):
     schemas: dict[str, dict[str, Json]] = field(
         default_factory=dict[str, dict[str, Json]]
     )
-    names: dict[type[Any], str] = field(
-        default_factory=dict[type[Any], str]
-    )
+    names: dict[type[Any], str] = field(default_factory=dict[type[Any], str])
     foreign: bool = False
     """Whether some were made by pydantic, in an order of its own."""
 

@@ -1,6 +1,6 @@
 """What goes into a sandbox and comes out: limits, the outcome, what a probe found.
 
-Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`, `wasi`) turn
+Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) turn
 a `Job` into a `Launch`; `process` starts the launch and answers with an `Outcome`.
 """
 
@@ -77,8 +77,6 @@ class Job(Struct, frozen=True, kw_only=True):
     """Whether UNIX sockets may be made (never where the host could be at the end)."""
     uid: int | None = None
     """The user to become first, where the runtime is root."""
-    wasm: str = ""
-    """For `wasi`: the file of a Python for WASI; empty for the one that is known."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
