@@ -16,7 +16,7 @@ from typing import cast
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, shown
+from neuraxis.formatting import describe_given, did_you_mean, nearest
 from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
@@ -290,10 +290,10 @@ def section_meant(key: str) -> str:
 
 def _wrong_value(key: str, value: Json) -> str:
     if key in _TEXTS and not isinstance(value, str):
-        return f"{key}: expected a text in quotes, got {shown(value)}"
+        return f"{key}: expected a text in quotes, got {describe_given(value)}"
     if key == "plugins" and not isinstance(value, str):
         items = cast("list[Json]", value) if isinstance(value, list) else [value]
         if wrong := [item for item in items if not isinstance(item, str)]:
-            got = shown(wrong[0])
+            got = describe_given(wrong[0])
             return f"plugins: expected a list of texts in quotes, got {got}"
     return ""

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.call_errors import error_json
-from neuraxis.formatting import is_short, type_name
+from neuraxis.call_errors import to_json
+from neuraxis.formatting import is_short_json, type_name
 from neuraxis.messages import Path, Result
 from neuraxis.references.asset_ref import AssetRef, format_object, format_url
 from neuraxis.specs import Json
@@ -134,12 +134,12 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     said["id"] = result.call.id
     said["status"] = result.status
     if result.error is not None:
-        said["error"] = error_json(result.error)
+        said["error"] = to_json(result.error)
     if result.stored:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        said["response"] = value if is_short(value) else sayable(value, call.id)
+        said["response"] = value if is_short_json(value) else sayable(value, call.id)
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said

@@ -175,7 +175,7 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
     if result.status == "done":
         entry["response"] = result.value
     elif result.error is not None:
-        entry["error"] = call_errors.error_json(result.error)
+        entry["error"] = call_errors.to_json(result.error)
     return entry
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from neuraxis.assets.copying import apart
-from neuraxis.assets.json_view import consumed, sayable
+from neuraxis.assets.copying import copy_value
+from neuraxis.assets.json_view import drain, to_json_value
 from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
 from neuraxis.execution.cancellation import CallCancellation
-from neuraxis.execution.nested import Outer
+from neuraxis.execution.nested import ParentRun
 from neuraxis.execution.runtime import Runtime
 from neuraxis.planning.build import is_left_out
 from neuraxis.planning.plan import Step
@@ -94,7 +94,7 @@ def _own_copy(step: Step, arguments: Json, runtime: Runtime) -> Json:
         or step.item is not None
         or runtime.on_error == "retry"
     )
-    return apart(arguments) if is_shared else arguments
+    return copy_value(arguments) if is_shared else arguments
 
 
 def _context(
@@ -126,7 +126,7 @@ def _context(
         wrote=wrote,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         assets=runtime.assets.listing,
-        outer=Outer(
+        outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
             tool=call.target,
@@ -140,7 +140,7 @@ def _context(
 
 def _run_out(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
     """Run a generator to its end where it may block: in its thread and its time."""
-    return consumed(code(*given, **named))
+    return drain(code(*given, **named))
 
 
 def _no_code(*_: Any, **__: Any) -> Any:
@@ -149,7 +149,7 @@ def _no_code(*_: Any, **__: Any) -> Any:
 
 def _scrubbed(value: Any, runtime: Runtime) -> Any:
     """The answer without secrets, those in what an object says of itself among them."""
-    value = runtime.secrets.scrub(consumed(value))
-    can_be_said, said = sayable(value)
+    value = runtime.secrets.scrub(drain(value))
+    can_be_said, said = to_json_value(value)
     clean = runtime.secrets.scrub(said)
     return clean if can_be_said and clean != said else value

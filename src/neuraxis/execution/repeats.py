@@ -13,7 +13,7 @@ from neuraxis.assets.describe import size_of
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
-from neuraxis.formatting import is_short
+from neuraxis.formatting import is_short_json
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.specs import Json
@@ -30,7 +30,7 @@ def call_key(step: Step, arguments: Json) -> str:
 
 
 def _arguments_key(step: Step, arguments: Json) -> str:
-    if not (step.bindings or step.asset_refs) or is_short(arguments):
+    if not (step.bindings or step.asset_refs) or is_short_json(arguments):
         return repr(arguments)
     if size_of(arguments, _LARGE) > _LARGE:
         # what is stored never changes, so the same references mean the same values

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from neuraxis import call_errors
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import Kept
 from neuraxis.events import AssetStored, CallFinished, CallStarted, Event
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
-from neuraxis.policy.ask import shown
+from neuraxis.policy.ask import preview
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import Json
 
@@ -27,7 +27,7 @@ def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) 
             tool=call.target,
             arguments=call.arguments,
             effects=spec.effects.kind,
-            shown=None if arguments is call.arguments else shown(arguments),
+            shown=None if arguments is call.arguments else preview(arguments),
             part_of=step.part_of,
             origins=runtime.gate.origins.told_as(label) if label else (),
         )
@@ -47,7 +47,7 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
     part_of = "" if step is None else step.part_of
     if part_of:
         value = _json_view(value)  # the object itself is stored with the whole list
-    error = None if result.error is None else call_errors.error_json(result.error)
+    error = None if result.error is None else call_errors.to_json(result.error)
     runtime.emit(
         CallFinished(
             id=call.id,
@@ -68,6 +68,6 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
 
 def _json_view(value: object) -> Json:
     try:
-        return sayable(value)[1]
+        return to_json_value(value)[1]
     except Exception:  # noqa: BLE001 - storing the whole list says what is wrong
         return None

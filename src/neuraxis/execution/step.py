@@ -11,8 +11,8 @@ import time
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.assets.copying import apart
-from neuraxis.assets.json_view import consumed
+from neuraxis.assets.copying import copy_value
+from neuraxis.assets.json_view import drain
 from neuraxis.assets.store import Kept
 from neuraxis.errors import StorageError
 from neuraxis.execution.failures import (
@@ -113,7 +113,7 @@ def _store(step: Step, value: object, runtime: Runtime) -> Result:
     call: Call = step.call
     command = step.command
     if step.item is not None:  # the list of all items is stored when it is whole
-        kept = Kept(stored=False, value=apart(consumed(value)))
+        kept = Kept(stored=False, value=copy_value(drain(value)))
     else:
         kept = runtime.assets.keep(call.id, command.spec.name, value)
     warnings = _contract_warnings(call, command, kept, runtime)

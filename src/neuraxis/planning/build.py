@@ -12,7 +12,7 @@ from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Problem
 from neuraxis.planning.for_each import read_loop
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.planning.references import Reading, Work
+from neuraxis.planning.references import CallReader, PlanBuilder
 from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import SCHEME
 from neuraxis.references.find import find_places
@@ -51,7 +51,7 @@ def build(
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)
         return Plan(problems=(error,), at_fault=("",))
-    work = Work(
+    work = PlanBuilder(
         calls=calls,
         known_assets=known_assets,
         asset_ids=asset_ids,
@@ -85,7 +85,7 @@ def build(
 # --- one call ------------------------------------------------------------------
 
 
-def _number(work: Work) -> None:
+def _number(work: PlanBuilder) -> None:
     """Give each call its place; names and ids must be unlike each other."""
     names: dict[str, int] = {}
     places: dict[str, int] = {}
@@ -117,14 +117,14 @@ def _number(work: Work) -> None:
     work.names, work.places = names, places
 
 
-def _step(here: int, call: Call, found: Command, work: Work) -> Step | None:
+def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | None:
     schema, arguments = found.parameters, call.arguments
     if call.for_each is None and _is_right(call, found):
         return Step(call=call, command=found, arguments=arguments)
     places = find_places(arguments)
     before = len(work.errors)
     notes: tuple[str, ...] = ()
-    reading = Reading(here=here, call=call, schema=schema, work=work)
+    reading = CallReader(here=here, call=call, schema=schema, work=work)
     loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
         arguments, unwrapped = _unwrapped(schema, arguments)
@@ -214,13 +214,16 @@ def _is_right(call: Call, found: Command) -> bool:
 
 
 def _invalid(
-    here: int, problems: Sequence[Problem], work: Work, found: Command | None = None
+    here: int,
+    problems: Sequence[Problem],
+    work: PlanBuilder,
+    found: Command | None = None,
 ) -> CallError:
     names = found.spec.parameter_names if found is not None else ()
     return call_errors.invalid_param(work.target(here), problems, names)
 
 
-def _in_step(error: CallError, here: int, work: Work) -> CallError:
+def _in_step(error: CallError, here: int, work: PlanBuilder) -> CallError:
     if len(work.calls) == 1:
         return error
     return replace(

@@ -48,7 +48,7 @@ class Unknown(Struct, frozen=True, kw_only=True):
     """Its type, as JSON says it."""
 
 
-class Work(Struct, kw_only=True):
+class PlanBuilder(Struct, kw_only=True):
     """What is gathered while the calls are read, one after another."""
 
     calls: Sequence[Call]
@@ -94,13 +94,13 @@ class Work(Struct, kw_only=True):
         self.at_fault.append(self.calls[here].id)
 
 
-class Reading(Struct, kw_only=True):
+class CallReader(Struct, kw_only=True):
     """The references of one call, as they are read."""
 
     here: int
     call: Call
     schema: Schema
-    work: Work
+    work: PlanBuilder
     bindings: list[Binding] = field(default_factory=list[Binding])
     asset_refs: list[tuple[Path, AssetRef]] = field(
         default_factory=list[tuple[Path, AssetRef]]

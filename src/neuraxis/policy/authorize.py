@@ -14,10 +14,10 @@ from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import put, shown_whole, told_origins
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.evaluate import judge, places_of
+from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.plan_approval import ask_together
 from neuraxis.policy.provenance.file_changes import snapshot
@@ -52,7 +52,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
             label = origins.answers(target, step, traced)
             if not is_foreign(label):
                 return label
-    decision, facts = judge(step, arguments, gate)
+    decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
@@ -107,12 +107,12 @@ async def _ask(
             call={
                 "plugin": plugin,
                 "command": spec.name,
-                "arguments": shown_whole(arguments),
+                "arguments": preview_whole(arguments),
             },
             reason=decision.reason,
             digest=digest,
-            origins=told_origins(arguments, tuple(facts.traced)),
+            origins=describe_origins(arguments, tuple(facts.traced)),
         )
-        no = await put(asked, lambda: call_digest(plugin, spec, arguments), gate)
+        no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
     if no:
         raise Refused(call_errors.denied(target, no))

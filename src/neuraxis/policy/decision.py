@@ -12,7 +12,7 @@ from neuraxis.policy.provenance.labels import (
     Traced,
 )
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.schema.annotations import NO_MARKS, Marks
+from neuraxis.schema.annotations import NO_MARKS, Annotations
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -31,7 +31,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What is known of a call beside its arguments; without it only rules decide."""
 
     traced: Sequence[Traced] = ()
-    marks: Marks = NO_MARKS
+    marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
     wished: bool = True

@@ -14,7 +14,7 @@ from neuraxis.policy.provenance.trusted import Known
 from neuraxis.specs import Json
 
 
-def judge(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
+def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
     command, origins = step.command, gate.origins
     plugin, spec = command.plugin.name, command.spec

@@ -21,9 +21,9 @@ from neuraxis.messages import Path
 from neuraxis.planning.for_each import Item, Loop
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Seen, call_digest, plan_digest
-from neuraxis.policy.ask import put, shown_whole, told_origins
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
-from neuraxis.policy.evaluate import judge, places_of
+from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.references.asset_ref import AssetRef
@@ -92,7 +92,7 @@ async def ask_together(step: Step, gate: Gate) -> None:
             [_call(each, each.arguments, each.call.for_each) for each in steps]
         )
 
-    no = await put(asked, now, gate)
+    no = await ask_person(asked, now, gate)
     if no:
         gate.approvals.refuse(calls, no)
     else:
@@ -111,12 +111,12 @@ def _told(item: _Foreseen) -> Json:
         "id": step.call.id,
         "plugin": step.command.plugin.name,
         "command": step.command.spec.name,
-        "arguments": shown_whole(item.arguments),
+        "arguments": preview_whole(item.arguments),
         "origins": item.told,
     }
     if step.loop is not None:
         written: Json = step.call.for_each
-        told["for_each"] = shown_whole(
+        told["for_each"] = preview_whole(
             written if item.items is None else list(item.items)
         )
     if item.reason:
@@ -141,7 +141,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
         items = _items(step.loop, gate)
         each = replace(step, item=Item(index=0, value=None, part_of=own))
     arguments, unknown = _known_arguments(step, gate)
-    decision, facts = judge(each, arguments, gate)
+    decision, facts = evaluate_policy(each, arguments, gate)
     values = weighed(spec, facts)
     origins.answers(target, each, facts.traced)
     found = _Foreseen(
@@ -155,7 +155,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
             for item in values
         ),
         seen=Seen(reason=decision.reason, places=places_of(values)),
-        told=told_origins(arguments, tuple(facts.traced))
+        told=describe_origins(arguments, tuple(facts.traced))
         | {str(path[0]): _UNKNOWN for path in unknown if path},
         items=items,
     )

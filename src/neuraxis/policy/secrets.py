@@ -24,7 +24,7 @@ from neuraxis.errors import CommandError
 from neuraxis.messages import Path
 from neuraxis.policy.provenance.wording import leaves
 from neuraxis.references.evaluate import fill
-from neuraxis.schema.annotations import covered
+from neuraxis.schema.annotations import is_covered
 from neuraxis.settings import user_dir
 from neuraxis.specs import Json
 
@@ -74,7 +74,7 @@ class Secrets(Struct):
             path: self.value(match[1])
             for path, text in leaves(written)
             if isinstance(text, str)
-            and covered(places, path)
+            and is_covered(places, path)
             and (match := _NAME.fullmatch(text))
         }
         return fill(arguments, found)

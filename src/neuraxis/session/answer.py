@@ -47,7 +47,7 @@ def as_json(answer: Answer) -> Json:
 
 def result_json(result: Result) -> dict[str, Json]:
     """One result as JSON; an object that is an asset is told by its id."""
-    error = None if result.error is None else call_errors.error_json(result.error)
+    error = None if result.error is None else call_errors.to_json(result.error)
     return {
         "id": result.call.id,
         "tool": result.call.target,

@@ -31,7 +31,7 @@ from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
 
-class Parts(Struct, frozen=True, kw_only=True):
+class RunConfig(Struct, frozen=True, kw_only=True):
     """What a run is made of; the session's own, unchanged from run to run."""
 
     model: Model
@@ -59,7 +59,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     depth: int = 0
 
 
-class State(Struct):
+class RunState(Struct):
     """What changes during a run."""
 
     results: list[Result] = field(default_factory=list[Result])
@@ -72,8 +72,8 @@ class State(Struct):
 
 
 def runtime_of(
-    parts: Parts,
-    state: State,
+    parts: RunConfig,
+    state: RunState,
     emit: Callable[[Event], None],
     cancelled: threading.Event,
 ) -> Runtime:

@@ -44,9 +44,9 @@ from neuraxis.models import Model, complete
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import Parts, State, runtime_of
+from neuraxis.session.config import RunConfig, RunState, runtime_of
 from neuraxis.session.prompt import remaining_budget, with_status
-from neuraxis.session.visible_results import told_of
+from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
 MISREAD = 3
@@ -64,7 +64,7 @@ class _Stop(Exception):
 
 async def converse(
     text: str,
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
     *,
@@ -84,7 +84,7 @@ async def converse(
         asyncio.CancelledError: the run was cancelled; running commands were told.
     """
     started = time.perf_counter()
-    state = State()
+    state = RunState()
     cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
@@ -149,7 +149,7 @@ async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
 
 
 def plan_of(
-    calls: Sequence[Call], parts: Parts, params: Mapping[str, Json] | None = None
+    calls: Sequence[Call], parts: RunConfig, params: Mapping[str, Json] | None = None
 ) -> Plan:
     """The checked plan of these calls, or all that is wrong with them."""
     return build(
@@ -164,7 +164,7 @@ def plan_of(
 
 async def run_calls(
     calls: Sequence[Call],
-    parts: Parts,
+    parts: RunConfig,
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
@@ -177,12 +177,12 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, State(), emit, threading.Event())
+    runtime = runtime_of(parts, RunState(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
 def _end(
-    outcome: str, state: State, text: str, error: str, started: float
+    outcome: str, state: RunState, text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
         outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
@@ -194,9 +194,9 @@ def _end(
 
 
 async def _turns(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     runtime: Runtime,
     early: EarlyStarts,
     emit: Callable[[Event], None],
@@ -302,7 +302,7 @@ def _native(call: NativeCall) -> Json:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _readable(text: str, parts: Parts, state: State) -> str:
+def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     """What is said to a person, with the objects it refers to put in (rule B62)."""
     if "<|" not in text:
         return text
@@ -336,7 +336,7 @@ def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
 def _unread(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
-        problems=tuple(call_errors.error_json(error) for error in reply.errors),
+        problems=tuple(call_errors.to_json(error) for error in reply.errors),
         notes=reply.notes,
     )
 
@@ -344,7 +344,7 @@ def _unread(reply: Reply) -> PlanChecked:
 def _checked(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=tuple([_told(step) for step in plan.steps]),
-        problems=tuple([call_errors.error_json(error) for error in plan.problems]),
+        problems=tuple([call_errors.to_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
 
@@ -364,7 +364,7 @@ def _told(step: Step) -> Json:
 
 
 def _tell(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
     plan: Plan,
     results: Sequence[Result],
@@ -372,15 +372,15 @@ def _tell(
 ) -> None:
     """Put the results where the model reads them, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(told_of(plan, results, parts.tell)):
+    for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
 
 def _tell_errors(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:

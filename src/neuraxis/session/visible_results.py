@@ -21,7 +21,9 @@ LITTLE = 200
 """Bytes of a value that is told whatever takes it: its address is no shorter."""
 
 
-def told_of(plan: Plan, results: Sequence[Result], tell: Tell) -> Sequence[Result]:
+def visible_results(
+    plan: Plan, results: Sequence[Result], tell: Tell
+) -> Sequence[Result]:
     """The results as the model is told them, in the order of the plan."""
     if tell == "all" or len(results) == 1:
         return results

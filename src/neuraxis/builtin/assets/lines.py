@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin.tables.frames import frame_of
 from neuraxis.builtin.tables.views import cell
 from neuraxis.errors import CommandError
@@ -119,7 +119,7 @@ def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
     if left[0] < 0:
         return describe(item)
     item = item.tolist() if hasattr(item, "tolist") else item
-    can_be_said, told = sayable(item)
+    can_be_said, told = to_json_value(item)
     if can_be_said:
         return told
     here = (*around, id(item))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
 from neuraxis.dialects.intents.prompt import prompt_text
@@ -150,7 +150,7 @@ class Intents:
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
         """One message with all that is wrong."""
-        content = _framed({"errors": [error_json(error) for error in errors]})
+        content = _framed({"errors": [to_json(error) for error in errors]})
         return (Message(role="user", content=content),)
 
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from neuraxis.call_errors import error_json, malformed_reply
+from neuraxis.call_errors import malformed_reply, to_json
 from neuraxis.dialects.intents import decode
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
@@ -306,7 +306,7 @@ class Native:
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
         """What is wrong, under each of the reply's tool calls: servers want that."""
-        content = json_text({"errors": [error_json(error) for error in errors]})
+        content = json_text({"errors": [to_json(error) for error in errors]})
         if not reply.tool_calls:
             return (Message(role="user", content=content),)
         return tuple(
