@@ -220,6 +220,13 @@ def markers_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
 
 
+def _member_alone(text: str, cursor: int, start: int) -> Piece:
+    """What begins at `start` is a member of an object that lost its bracket."""
+    fault = broken(text, start, "the object around this is not opened").fault
+    end = _rough_end(text, start)
+    return Piece(kind="broken", start=cursor, end=end, fault=fault)
+
+
 def pieces(
     text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
 ) -> list[Piece]:
@@ -251,13 +258,10 @@ def pieces(
                 cursor = position = end
                 continue
             if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
-                # What begins here is a member of an object that lost its bracket.
-                fault = broken(text, start, "the object around this is not opened")
-                end = _rough_end(text, start)
-                piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
+                piece = _member_alone(text, cursor, start)
                 found.append(piece)
-                cursor = position = end
-                wasted += end // 64
+                cursor = position = piece.end
+                wasted += piece.end // 64
                 continue
             piece = _value_piece(text, start, shallow, whole)
             if piece.fault is not None:

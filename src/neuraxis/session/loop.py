@@ -119,7 +119,13 @@ async def converse(
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
         raise
-    answer = Answer(
+    answer = _answer(state, outcome, error, runtime)
+    emit(_end(outcome, state, answer.text, error, started))
+    return answer
+
+
+def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
+    return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
         calls=tuple(state.results),
@@ -128,8 +134,6 @@ async def converse(
         usage=state.usage + runtime.usage.tokens,
         error=error,
     )
-    emit(_end(outcome, state, answer.text, error, started))
-    return answer
 
 
 async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
@@ -216,15 +220,7 @@ async def _turns(
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
-        history.append(
-            Message(
-                role="assistant",
-                content=completion.text,
-                calls=reply.calls,
-                tool_calls=completion.tool_calls,
-                carried=completion.carried,
-            )
-        )
+        history.append(_assistant_message(completion, reply))
         texts = [_readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
@@ -258,6 +254,16 @@ async def _turns(
         _tell(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+def _assistant_message(completion: Completion, reply: Reply) -> Message:
+    return Message(
+        role="assistant",
+        content=completion.text,
+        calls=reply.calls,
+        tool_calls=completion.tool_calls,
+        carried=completion.carried,
+    )
 
 
 async def _ask(

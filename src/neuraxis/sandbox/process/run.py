@@ -98,16 +98,7 @@ def run_python(
             )
             if kind != "none":
                 job = _own_copy(stack, job, kind, sandbox_uid)
-            before = usage.disk(job.workspace)
-            if before.sockets or network:
-                job = replace(job, sockets=False)
-            launch = select.prepare(kind, job)
-            run = supervise.Run(launch=launch, job=job, before=before, start=start)
-            made = reserved_names.absent(job.workspace)
-            outcome = supervise.follow(run, cancelled, on_output)
-            return reserved_names.told(
-                outcome, reserved_names.removed(job.workspace, made)
-            )
+            return _supervised(job, kind, start, cancelled, on_output)
     except CannotStart as error:
         return Outcome(
             ok=False,
@@ -118,6 +109,24 @@ def run_python(
             sandbox="none: refused",
             seconds=time.monotonic() - start,
         )
+
+
+def _supervised(
+    job: Job,
+    kind: str,
+    start: float,
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> Outcome:
+    """Launch the job and supervise it; remove the reserved names that it made."""
+    before = usage.disk(job.workspace)
+    if before.sockets or job.network:
+        job = replace(job, sockets=False)
+    launch = select.prepare(kind, job)
+    run = supervise.Run(launch=launch, job=job, before=before, start=start)
+    made = reserved_names.absent(job.workspace)
+    outcome = supervise.follow(run, cancelled, on_output)
+    return reserved_names.told(outcome, reserved_names.removed(job.workspace, made))
 
 
 def check_script(workspace: Path, script: str) -> None:
