@@ -8,10 +8,8 @@ ones, and nothing here raises on what a model wrote.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from math import inf
 from typing import Literal
 
 from msgspec import Struct
@@ -19,6 +17,7 @@ from msgspec.structs import replace
 
 from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
 from neuraxis.parsing.json_reader import DEPTH, Reader
+from neuraxis.parsing.strict_json import raw_decode
 from neuraxis.specs import Json
 
 LONGEST = 4_000_000
@@ -90,29 +89,6 @@ class Found(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError
-    return made
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (inf, -inf):
-        raise ValueError
-    return value
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(name)
-
-
-read_quickly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
-).raw_decode
-
-
 def loads(text: str) -> Value | Fault:
     """The one JSON value that `text` is: exactly JSON, each key once, no NaN."""
     start = end_of(_LEADING_SPACE, text, 0)
@@ -151,7 +127,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     if not plain and (_unfit(text) is not None or not _is_shallow(text)):
         return None
     try:
-        return read_quickly(text, start)
+        return raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
 
@@ -161,13 +137,13 @@ def _read(
 ) -> Value | Fault:
     if shallow:
         try:
-            value, end = read_quickly(text, start)
+            value, end = raw_decode(text, start)
         except (ValueError, RecursionError):
             pass
         else:
             return Value(value=value, start=start, end=end)
     reader = Reader(
-        text, lenient=lenient, whole=whole, quick=read_quickly if shallow else None
+        text, lenient=lenient, whole=whole, quick=raw_decode if shallow else None
     )
     try:
         value, end = reader.read(start)

@@ -20,7 +20,6 @@ names of steps stand for results. `plan_saving.py` writes such a file.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
@@ -31,6 +30,7 @@ from neuraxis.call_errors import problem_text
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.formatting import did_you_mean, nearest, path_text, quote
 from neuraxis.messages import Call, Path
+from neuraxis.parsing import strict_json
 from neuraxis.parsing.yaml import Tree, read_yaml
 from neuraxis.planning.for_each import HARD_MOST
 from neuraxis.planning.plan import OnError
@@ -179,7 +179,7 @@ def _document(text: str, file: str) -> Tree:
             raise _unreadable(text, ManifestError(tuple(wrong)))
         return tree
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid JSON: {error}") from error
     return Tree(value=value, file=file, lines={})
@@ -197,19 +197,6 @@ def _unreadable(text: str, error: ManifestError) -> ConfigError:
     if any(_BARE_BRACES.search(line) for line in near):
         hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'
     return ConfigError(f"{error}{hint}")
-
-
-def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {quote(key)} stands twice in one object")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _parameters(value: Json, reading: _Reading) -> tuple[Parameter, ...]:
