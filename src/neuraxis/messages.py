@@ -147,14 +147,23 @@ class Usage:
     """Tokens of one model call, as the server reports them."""
 
     input_tokens: int = 0
+    """All of the prompt: also what was read from or written to a cache."""
     output_tokens: int = 0
+    """All that was written, thinking included."""
     cached_tokens: int = 0
+    """Input tokens that were read from the server's prompt cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that were written to the server's prompt cache."""
+    reasoning_tokens: int = 0
+    """Output tokens that were thinking."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -186,6 +195,8 @@ class Chunk:
     """What the model adapter wants the journal to know (retries, tiers)."""
     carried: str = ""
     """See `Completion.carried`; whole, in one chunk."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -208,6 +219,19 @@ class Completion:
     carried: str = ""
     """What the adapter sends back with this turn: opaque JSON, for it alone. Servers
     that think between tool calls want their reasoning or a signature of it again."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A picture or a PDF file beside the text of a message."""
+
+    media_type: str
+    """`image/png`, `image/jpeg`, `application/pdf`, …"""
+    data: bytes = field(repr=False)
+    name: str = ""
+    """The file's name, for servers that want one."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -226,6 +250,8 @@ class Message:
     tool_call_id: str | None = None
     carried: str = ""
     """See `Completion.carried`; no part of what is said."""
+    parts: tuple[Part, ...] = ()
+    """Pictures and files beside `content`, for models that can read them."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -167,6 +167,16 @@ class Frames:
         self.ended = chunk is None and self.reason is not None
         return chunk
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        return self.done or (self.ended and self.usage is not None)
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of an answer that is one JSON object."""
+        chunk = self.frame(tree)
+        return [chunk] if chunk else []
+
     def grace(self, after_end: float, stall: float) -> float | None:
         """How long silence is waited for until it is the end; None: it is none.
 
