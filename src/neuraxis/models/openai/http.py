@@ -214,7 +214,8 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
             f" (content type {kind.split(';')[0][:60] or 'unknown'}; is the base URL "
             f"{endpoint.url} right?)"
         )
-    if status is not None and status < 500 and status not in _PASSING:
+    mends = isinstance(error, ServerError) and error.mends
+    if status is not None and status < 500 and status not in _PASSING and not mends:
         return Failure(ModelRefused(text, status=status))
     again = isinstance(error, ServerError) and error.again
     again = again and not is_about_size(text)
