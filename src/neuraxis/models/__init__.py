@@ -28,11 +28,20 @@ GROUP = "neuraxis.models"
 # checkout; and no installed package can take over the name that is sent a key.
 _BUILT_IN = {
     "openai": "neuraxis.models.openai.model:from_name",
+    "openai-responses": "neuraxis.models.openai_responses.model:from_name",
+    "anthropic": "neuraxis.models.anthropic.model:from_name",
+    "gemini": "neuraxis.models.gemini.model:from_name",
+    "vertex": "neuraxis.models.gemini.model:from_vertex_name",
+    "bedrock": "neuraxis.models.anthropic.model:from_bedrock_name",
+    "azure": "neuraxis.models.openai.model:from_azure_name",
     "scripted": "neuraxis.models.scripted:from_name",
     "local": "neuraxis.models.local:from_name",
 }
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
-_FORMS = "openai:NAME, http(s)://HOST/v1#NAME, scripted:FILE, local:, local:NAME"
+_FORMS = (
+    "openai:NAME, anthropic:NAME, gemini:NAME, http(s)://HOST/v1#NAME, scripted:FILE, "
+    "local:, local:NAME"
+)
 
 
 class Model(Protocol):

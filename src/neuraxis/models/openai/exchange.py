@@ -36,7 +36,7 @@ from neuraxis.models.openai.http import (
 )
 from neuraxis.models.openai.settings import Endpoint, Options
 from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
-from neuraxis.models.openai.stream import ServerError
+from neuraxis.models.openai.stream import ServerError, items
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Wire(Protocol):
 
     def url(self) -> str:
         """Return the address of a request."""
+        ...
+
+    def missing(self) -> Sequence[str]:
+        """Return notes on options that this protocol does not have."""
         ...
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -166,6 +170,8 @@ class Exchange:
         left_out = list(self._refuses or ())
         for part in left_out:
             body = wire.without(body, part)
+        if self._refuses is None and (missing := wire.missing()):
+            yield Chunk(note="; ".join(missing))
         started = self._now()
         attempt = 0
         while True:
@@ -305,9 +311,8 @@ def _document(raw: bytes, reader: Reader) -> list[Chunk]:
     except (ValueError, RecursionError) as error:
         raise ServerError("its answer is no whole JSON document") from error
     # Google sends a stream as one list where it is not asked for events.
-    parts = cast("list[Json]", tree) if isinstance(tree, list) and tree else [tree]
     chunks: list[Chunk] = []
-    for part in parts:
+    for part in items(tree) or [tree]:
         if not isinstance(part, dict):
             raise ServerError("its answer is no JSON object")
         chunks += reader.document(cast("dict[str, Json]", part))

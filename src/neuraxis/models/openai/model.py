@@ -58,17 +58,21 @@ class ChatWire:
         """Return the header that holds the key."""
         return self._endpoint.key_header(key) if key else {}
 
+    def missing(self) -> Sequence[str]:
+        """Return notes on options that this protocol does not have: none."""
+        return ()
+
     def body(self, prompt: Prompt) -> dict[str, Json]:
         """Return the body of a request for one completion."""
-        return request_body(
-            prompt, self._model, self._options, self._origin_of(prompt)
-        )
+        return request_body(prompt, self._model, self._options, self._origin_of(prompt))
 
     def encoded(
         self, body: Mapping[str, Json], prompt: Prompt, left_out: Sequence[str]
     ) -> bytes:
         """Return the body as bytes; its constant part is written once."""
-        return encoded(body, self._constant(prompt) if keeps_constant(left_out) else None)
+        return encoded(
+            body, self._constant(prompt) if keeps_constant(left_out) else None
+        )
 
     def without(self, body: Mapping[str, Json], part: str) -> dict[str, Json]:
         """Return the body without a part that the server refuses."""

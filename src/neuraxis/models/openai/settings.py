@@ -132,9 +132,7 @@ class Provider:
     """The path of a base URL that has none."""
 
 
-OPENAI = Provider(
-    section="openai", url=DEFAULT_URL, key_env=KEY_ENV, url_env=URL_ENV
-)
+OPENAI = Provider(section="openai", url=DEFAULT_URL, key_env=KEY_ENV, url_env=URL_ENV)
 AZURE = Provider(
     section="azure",
     url="",
@@ -192,8 +190,13 @@ def base_url(url: str, where: str, default_path: str = "/v1") -> str:
 
 def chat_url(base: str) -> str:
     """The address that is posted to; a query (Azure's `api-version`) is kept."""
+    return address_with(base, "/chat/completions")
+
+
+def address_with(base: str, path: str) -> str:
+    """A path below a base URL; the query of the base URL is kept."""
     parts = urlsplit(base)
-    return urlunsplit(parts._replace(path=parts.path + "/chat/completions"))
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
 
 def named_endpoint(
@@ -297,14 +300,14 @@ def options_for(name: str, settings: Settings) -> Options:
         ConfigError: an unknown option, or a value of the wrong kind.
     """
     given: dict[str, Json] = {}
-    trees: dict[str, dict[str, Json]] = {}
+    trees: dict[str, dict[str, Json]] = {name: {} for name in _TREES}
     for key, value in settings.section(f"models.{name}").items():
         where = f"models.{name}.{key}"
         head, dot, rest = key.partition(".")
         if key in _READERS:
             given[key] = _READERS[key](value, where)
         elif dot and head in _TREES:
-            _put(trees.setdefault(head, {}), rest.split("."), value)
+            _put(trees[head], rest.split("."), value)
         elif key not in _ELSEWHERE and not dot:
             # A dot: the option of another model, whose name goes on after this one.
             known = (*_READERS, *_ELSEWHERE, *_TREES)
@@ -313,7 +316,8 @@ def options_for(name: str, settings: Settings) -> Options:
                 f"{where}: unknown option.{hint} Options are: "
                 f"{', '.join(_READERS)}, extra.*, output_schema.*, base_url, key_env."
             )
-    return Options(**given, **trees)
+    schema = trees["output_schema"] or None
+    return Options(**given, extra=trees["extra"], output_schema=schema)
 
 
 def _number(value: Json, where: str) -> float:

@@ -364,6 +364,7 @@ def count(value: Json) -> int:
 
 
 def server_error(error: Json) -> ServerError:
+    """Return the exception for an error that stands in an answer."""
     status = None
     if isinstance(error, dict):
         fields = cast("dict[str, Json]", error)
@@ -380,7 +381,7 @@ def server_error(error: Json) -> ServerError:
         f"it says: {said}" if said else "it reports an error",
         status=status,
         # Groq: what the model wrote is no call; it may write another
-        again="tool_use_failed" in str(error),
+        again="tool_use_failed" in json.dumps(error, default=str),
     )
 
 
