@@ -197,6 +197,8 @@ class Chunk:
     """See `Completion.carried`; whole, in one chunk."""
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answers, where it is not the one that was asked."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -221,6 +223,8 @@ class Completion:
     that think between tool calls want their reasoning or a signature of it again."""
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answered, where it is not the one that was asked."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ class Joiner:
         "_calls",
         "_carried",
         "_finish",
+        "_model",
         "_reasoning",
         "_text",
         "usage",
@@ -40,6 +41,7 @@ class Joiner:
         self._finish: FinishReason | None = None
         self._carried = ""
         self._annotations: list[Json] = []
+        self._model = ""
 
     def add(self, chunk: Chunk) -> None:
         """Take the next chunk."""
@@ -58,6 +60,7 @@ class Joiner:
         if chunk.carried:
             self._carried = chunk.carried
         self._annotations += chunk.annotations
+        self._model = chunk.model or self._model
 
     @property
     def text(self) -> str:
@@ -87,6 +90,7 @@ class Joiner:
             usage=self.usage or NOTHING_USED,
             carried=self._carried,
             annotations=tuple(self._annotations),
+            model=self._model,
         )
 
     def _whole_calls(self) -> tuple[NativeCall, ...]:
