@@ -367,8 +367,11 @@ def differences(expected: Said, got: Joiner, error: ModelError | None) -> Iterat
             yield f"id: expected {own}, got {call.id}"
 
 
-async def replay(api: str, row: dict[str, Any], player: Player) -> list[str]:
+async def replay(
+    api: str, row: dict[str, Any], player: Player, expected: Said | None = None
+) -> list[str]:
     """Play one answer to a model of that wire; what was read otherwise."""
+    expected = expected or expected_of(api, row)
     player.rows, player.asked = [row], []
     model = WIRES[api]("m", server=player.url, options=QUICK)
     joined, error = Joiner(), None
@@ -380,7 +383,7 @@ async def replay(api: str, row: dict[str, Any], player: Player) -> list[str]:
         error = failed
     finally:
         await model.close()
-    return list(differences(expected_of(api, row), joined, error))
+    return list(differences(expected, joined, error))
 
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
@@ -395,7 +398,8 @@ def closing(api: str) -> dict[str, Any]:
         body = {"choices": [{"message": message, "finish_reason": "stop"}]}
     elif api == "anthropic_messages":
         content = [{"type": "text", "text": "That is all."}]
-        body = {"content": content, "stop_reason": "end_turn", "usage": {}}
+        body = {"type": "message", "content": content, "stop_reason": "end_turn"}
+        body["usage"] = {}
     elif api == "gemini_generate_content":
         parts = [{"text": "That is all."}]
         body = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
