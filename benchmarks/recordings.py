@@ -113,7 +113,7 @@ def _chat(parts: list[dict[str, Any]]) -> Said:
     said = Said()
     calls: dict[int, list[str]] = {}
     for part in parts:
-        if usage := part.get("usage"):
+        if usage := part.get("usage") or (part.get("x_groq") or {}).get("usage"):
             said.usage = Usage(
                 input_tokens=_n(usage, "prompt_tokens"),
                 output_tokens=_n(usage, "completion_tokens"),

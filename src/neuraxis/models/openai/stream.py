@@ -143,8 +143,10 @@ class Frames:
         kinds = frame.get("object"), frame.get("type")
         if "error" in kinds or frame.get("error_code"):
             raise server_error(dict(frame))
-        self.usage = _usage(frame.get("usage")) or self.usage
         choice = _first_choice(frame.get("choices"))
+        own = members(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
+        for said in (*own, frame.get("usage")):  # Groq and Kimi put it there in streams
+            self.usage = _usage(said) or self.usage
         if choice is None:
             self.ended = self.reason is not None
             return None
