@@ -192,7 +192,7 @@ async def refused(
     if status in (401, 403):
         text += _key_hint(endpoint, key)
     if status == 404:
-        text += not_found(endpoint)
+        text += not_found(str(response.request.url).partition("?")[0])
     again = status in _PASSING or (status >= 500 and not is_about_size(said))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account

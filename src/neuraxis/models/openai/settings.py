@@ -71,6 +71,8 @@ class Endpoint:
     key_env: str = ""
     keyless_because: str = ""
     """Why no key is sent, for the sentence that follows a refusal."""
+    says_where: str = f"openai.base_url or {URL_ENV}"
+    """The setting and the variable that name the server, for the same."""
 
     @property
     def host(self) -> str:
@@ -205,6 +207,7 @@ def named_endpoint(
     """The server of `openai:NAME`, or of another kind's name."""
     environ_url = os.environ.get(provider.url_env, "").strip()
     section = provider.section
+    says_where = f"{section}.base_url or {provider.url_env}"
     for key in (f"models.{name}.base_url", f"{section}.base_url"):
         if found := settings.get(key):
             url = base_url(_string(found, key), key, provider.path)
@@ -224,12 +227,13 @@ def named_endpoint(
         return Endpoint(
             url=url,
             keyless_because=_PROJECTS.replace("openai.", f"{section}."),
+            says_where=says_where,
         )
     key_env = (
         _key_env(settings, f"models.{name}.key_env", f"{section}.key_env")
         or provider.key_env
     )
-    return Endpoint(url=url, key_env=key_env)
+    return Endpoint(url=url, key_env=key_env, says_where=says_where)
 
 
 def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
