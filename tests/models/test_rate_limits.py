@@ -12,9 +12,10 @@ import pytest
 from models.http_server import Server, answer, hello, serving, stream
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import complete
+from neuraxis.models.openai.exchange import limit_of
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.settings import Endpoint, Options
-from neuraxis.models.rate_limits import RateLimit, shared_limit
+from neuraxis.models.rate_limits import RateLimit
 
 PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))
 
@@ -46,14 +47,14 @@ def test_a_pause_is_for_all() -> None:
 def test_who_shares_a_limit() -> None:
     """The same server, key, model and limit; it is gone with its last user."""
     here = Endpoint(url="http://x/v1", key_env="K")
-    one = shared_limit(here, "m", Options(requests_per_minute=5))
-    assert shared_limit(here, "m", Options(requests_per_minute=5)) is one
-    assert shared_limit(here, "other", Options(requests_per_minute=5)) is not one
-    assert shared_limit(Endpoint(url="http://y/v1"), "m", Options()) is not one
+    one = limit_of(here, "m", Options(requests_per_minute=5))
+    assert limit_of(here, "m", Options(requests_per_minute=5)) is one
+    assert limit_of(here, "other", Options(requests_per_minute=5)) is not one
+    assert limit_of(Endpoint(url="http://y/v1"), "m", Options()) is not one
     one.pause(1000)
     del one
     gc.collect()
-    again = shared_limit(here, "m", Options(requests_per_minute=5))
+    again = limit_of(here, "m", Options(requests_per_minute=5))
     assert again.reserve() == 0
 
 

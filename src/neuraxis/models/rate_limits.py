@@ -11,10 +11,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from neuraxis.models.openai.settings import Endpoint, Options
 
 _MINUTE = 60.0
 _TOLD_FROM = 1.0
@@ -76,10 +72,11 @@ _LIMITS: weakref.WeakValueDictionary[tuple[str, str, str, int], RateLimit] = (
 _LOCK = threading.Lock()
 
 
-def shared_limit(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
+def shared_limit(
+    url: str, key_env: str, model: str, per_minute: int | None
+) -> RateLimit:
     """Return the limit that all users of a server, key and model share."""
-    per_minute = options.requests_per_minute or 0
-    key = (endpoint.url, endpoint.key_env, model, per_minute)
+    key = (url, key_env, model, per_minute or 0)
     with _LOCK:
         limit = _LIMITS.get(key)
         if limit is None:

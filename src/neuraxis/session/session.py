@@ -31,7 +31,7 @@ from neuraxis.execution.nested import begins_effect
 from neuraxis.execution.repeats import tell_stored
 from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
-from neuraxis.models import Model, find_models
+from neuraxis.models import Model, find_model, find_models
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
@@ -138,7 +138,11 @@ class Session:
             or "neuraxis-workspace"
         ).absolute()
         self.registry = registry_of(plugins, self.workspace, lock)
-        self.model = find_models(model, self.settings)
+        self.model = (
+            find_model(model, self.settings)
+            if isinstance(model, str)
+            else find_models(model, self.settings)
+        )
         self.dialect = (
             find_dialect(
                 dialect,

@@ -12,7 +12,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models.gemini.request import PARTS, missing_options, request_body
 from neuraxis.models.gemini.stream import ContentReader
-from neuraxis.models.openai.exchange import Exchange
+from neuraxis.models.openai.exchange import Exchange, limit_of
 from neuraxis.models.openai.http import Failure
 from neuraxis.models.openai.optional_parts import refused_option, without_option
 from neuraxis.models.openai.request import encoded
@@ -25,7 +25,6 @@ from neuraxis.models.openai.settings import (
     named_endpoint,
     options_for,
 )
-from neuraxis.models.rate_limits import shared_limit
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -140,7 +139,7 @@ class GeminiModel:
             ContentWire(model, server, options, token=token),
             server,
             options,
-            limit=shared_limit(server, model, options),
+            limit=limit_of(server, model, options),
             sleep=sleep,
             now=now,
         )

@@ -37,12 +37,11 @@ from neuraxis.models.openai.http import (
 from neuraxis.models.openai.settings import Endpoint, Options
 from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
 from neuraxis.models.openai.stream import ServerError, items
+from neuraxis.models.rate_limits import RateLimit, shared_limit
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     import httpx2
-
-    from neuraxis.models.rate_limits import RateLimit
 
 MOST_BYTES = 64 * 1024 * 1024
 """Size of an answer that is one JSON document."""
@@ -291,6 +290,12 @@ class Exchange:
             self._options,
             lambda: reader.grace(_AFTER_END, self._options.stall_timeout),
         )
+
+
+def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
+    """Return the rate limit that all users of a server, key and model share."""
+    most = options.requests_per_minute
+    return shared_limit(endpoint.url, endpoint.key_env, model, most)
 
 
 async def _rest(source: AsyncIterator[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from urllib.parse import urldefrag
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.openai.exchange import Exchange
+from neuraxis.models.openai.exchange import Exchange, limit_of
 from neuraxis.models.openai.fallback import UNASKED, keeps_constant, without
 from neuraxis.models.openai.http import Failure
 from neuraxis.models.openai.rejections import refused_part
@@ -32,7 +32,6 @@ from neuraxis.models.openai.settings import (
     url_endpoint,
 )
 from neuraxis.models.openai.stream import Frames
-from neuraxis.models.rate_limits import shared_limit
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -143,7 +142,7 @@ class OpenAIModel:
             ChatWire(model, server, options),
             server,
             options,
-            limit=shared_limit(server, model, options),
+            limit=limit_of(server, model, options),
             sleep=sleep,
             now=now,
         )

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.openai.exchange import Exchange
+from neuraxis.models.openai.exchange import Exchange, limit_of
 from neuraxis.models.openai.http import Failure
 from neuraxis.models.openai.optional_parts import refused_option, without_option
 from neuraxis.models.openai.request import encoded
@@ -29,7 +29,6 @@ from neuraxis.models.openai_responses.request import (
     request_body,
 )
 from neuraxis.models.openai_responses.stream import ResponseReader
-from neuraxis.models.rate_limits import shared_limit
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -123,7 +122,7 @@ class ResponsesModel:
             ResponsesWire(model, server, options),
             server,
             options,
-            limit=shared_limit(server, model, options),
+            limit=limit_of(server, model, options),
             sleep=sleep,
             now=now,
         )
