@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from models.http_server import Server, frame, hello, lines, serving, stream
-from neuraxis.errors import ModelBroken, ModelRefused
-from neuraxis.messages import Message, Prompt
-from neuraxis.models import complete
+from models.http_server import Server, answer, frame, hello, lines, serving, stream
+from neuraxis.errors import ConfigError, ModelBroken, ModelRefused
+from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models import complete, find_model
 from neuraxis.models.accumulate import Joiner
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.settings import Options
+from neuraxis.settings import Settings
 
 PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))
 QUICK = Options(backoff=0, max_retries=2)
@@ -104,3 +105,41 @@ async def test_usage_and_citations_of_servers_that_put_them_elsewhere(
     await model.close()
     assert (first.usage.input_tokens, first.annotations) == (7, (tool,))
     assert (second.usage.cached_tokens, second.annotations) == (5, (cited,))
+
+
+async def test_azure_by_its_name(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resource's address gets the newer path; the name is the deployment's."""
+    url = server.answers(stream(hello())).removesuffix("/v1")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", url)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    model = find_model("azure:mine", Settings())
+    assert (model.name, (await complete(model, PROMPT)).text) == ("azure:mine", "Hello")
+    await model.close()
+    request = server.requests[0]
+    assert request.path == "/openai/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer k"
+    assert request.body["model"] == "mine"
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT")
+    with pytest.raises(ConfigError, match=r"azure\.base_url or AZURE_OPENAI_ENDPOINT"):
+        find_model("azure:mine", Settings())
+
+
+async def test_pictures_of_neighbours_are_kept_where_roles_must_alternate(
+    server: Server,
+) -> None:
+    """Two messages of the user become one with all of their parts."""
+    refusal = {"error": {"message": "roles must alternate"}}
+    url = server.answers(answer(refusal, 400), stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    picture = Part(media_type="image/png", data=b"x")
+    messages = (
+        Message(role="user", content="See.", parts=(picture,)),
+        Message(role="user", content="Well?"),
+    )
+    await complete(model, Prompt(messages=messages))
+    await model.close()
+    (message,) = server.requests[1].body["messages"]
+    kinds = [part["type"] for part in message["content"]]
+    assert kinds == ["text", "image_url", "text"]

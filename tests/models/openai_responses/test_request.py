@@ -156,3 +156,18 @@ async def test_a_response_in_the_background_is_no_answer(server: Server) -> None
     with pytest.raises(ModelBroken, match="'queued'"):
         await complete(model, PLAIN)
     await model.close()
+
+
+async def test_servers_that_leave_out_places_and_items(server: Server) -> None:
+    """Pieces belong to the item they name; nothing is given out twice."""
+    content = [{"type": "output_text", "text": "Hello"}]
+    message = {"type": "message", "id": "m1", "content": content}
+    kind = "response.output_text.delta"
+    thought = {"type": "response.reasoning_text.delta", "item_id": "r1", "delta": "Hm"}
+    pieces = [{"type": kind, "item_id": "m1", "delta": text} for text in ("Hel", "lo")]
+    response = {"status": "completed", "output": [message]}
+    end = {"type": "response.completed", "response": response}
+    url = server.answers(stream(lines(thought, *pieces, end, done=False)))
+    model = ResponsesModel("m", server=url)
+    assert (await complete(model, PLAIN)).text == "Hello"
+    await model.close()

@@ -48,6 +48,7 @@ class ResponseReader:
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
         self._items: dict[int, _Item] = {}
+        self._places: dict[str, int] = {}  # of an item's id
         self._calls = 0
         self._seen = False
         self._refused = False
@@ -101,7 +102,9 @@ class ResponseReader:
         self._because = str(details.get("reason") or "")
         chunks: list[Chunk] = []
         for index, item in enumerate(items(tree.get("output"))):
-            so_far = self._items.setdefault(index, _Item())
+            # Where a server leaves items out at the end, the others move up.
+            place = self._places.get(_text(members(item).get("id")), index)
+            so_far = self._items.setdefault(place, _Item())
             chunks += self._whole(so_far, members(item), True)
         return chunks
 
@@ -140,7 +143,13 @@ class ResponseReader:
         )
 
     def _item(self, frame: Mapping[str, Json]) -> _Item:
-        return self._items.setdefault(count(frame.get("output_index")), _Item())
+        own = _text(frame.get("item_id") or members(frame.get("item")).get("id"))
+        index = frame.get("output_index")
+        if type(index) is not int:  # some servers name the item only
+            index = self._places.get(own, len(self._items))
+        if own:
+            self._places.setdefault(own, index)
+        return self._items.setdefault(index, _Item())
 
     def _whole(
         self, so_far: _Item, item: Mapping[str, Json], done: bool
