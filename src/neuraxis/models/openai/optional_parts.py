@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+import msgspec
 
 from neuraxis.models.openai.http import Failure
 from neuraxis.models.openai.rejections import is_about_size
@@ -18,8 +19,7 @@ from neuraxis.specs import Json
 Body = Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionalPart:
+class OptionalPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part that a request can do without."""
 
     name: str
