@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from msgspec import structs
 
 from neuraxis import Answer, Budget, Context, events
 from neuraxis import settings as settings_module
@@ -198,7 +199,7 @@ def test_the_limits_and_their_defaults() -> None:
     assert told.pop("usd") is None
     assert rows.pop("usd") == "none"
     assert rows == {name: f"{limit:g}" for name, limit in told.items()}
-    limit = Runtime.__dataclass_fields__["time_limit"].default
+    limit = {item.name: item.default for item in structs.fields(Runtime)}["time_limit"]
     told = " ".join(_text("docs/sessions.md").split())
     assert f"{limit:g} seconds, unless it says" in told
 

@@ -376,7 +376,7 @@ def asset_list(meta: Sequence[Json]) -> str:
     )
 
 
-def error_json(error: CallError) -> dict[str, Json]:
+def to_json(error: CallError) -> dict[str, Json]:
     """The error as JSON: the same matter as its text (rule D7)."""
     written: dict[str, Json] = {"code": error.code, "message": error.message}
     if error.where:

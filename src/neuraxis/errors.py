@@ -17,7 +17,7 @@ NeuraxisError
 
 from __future__ import annotations
 
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 
 class NeuraxisError(Exception):
@@ -28,8 +28,7 @@ class ConfigError(NeuraxisError):
     """A setting, a name or a file that a person gave is wrong."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestProblem:
+class ManifestProblem(Struct, frozen=True, kw_only=True):
     """One mistake in a plugin's description, with the place it stands at."""
 
     file: str

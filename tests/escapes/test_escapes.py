@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,6 @@ from escapes.ordinary import ORDINARY
 from escapes.world import KEY
 from neuraxis.sandbox.process import interpreter
 from neuraxis.sandbox.process.backends import landlock
-from neuraxis.sandbox.process.backends.wasi import find
-from wasi_home import wasi_home
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="attempts are for Linux"),
@@ -36,7 +32,7 @@ pytestmark = [
 ]
 Batches = dict[tuple[str, str], "Future[dict[str, Any]]"]
 USER = 65533
-MODES = ("bubblewrap", "landlock", runner.ALONE)
+MODES = ("bubblewrap", "landlock")
 WHO = ("root", "user")
 BY_NAME = {attempt.name: attempt for attempt in runner.ALL}
 
@@ -100,22 +96,20 @@ def _batch(mode: str, who: str) -> dict[str, Any]:
     if who == "user" and root:
         python = _python_for(USER, source)
         given = {"user": USER, "group": USER, "extra_groups": []}
-    with _beside(mode, given.get("user")) as more:
-        done = subprocess.run(
-            [python, "-m", "escapes.runner", mode, "", KEY],
-            cwd="/",
-            env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "PYTHONPATH": f"{source}:{tests}",
-                "PYTHONDONTWRITEBYTECODE": "1",
-                **more,
-            },
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-            **given,
-        )
+    done = subprocess.run(
+        [python, "-m", "escapes.runner", mode, "", KEY],
+        cwd="/",
+        env={
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PYTHONPATH": f"{source}:{tests}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        **given,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     refusals = {
@@ -126,22 +120,6 @@ def _batch(mode: str, who: str) -> dict[str, Any]:
     if refusals:
         pytest.skip(f"{mode} does not work here: {refusals.pop()}")
     return found
-
-
-@contextmanager
-def _beside(mode: str, user: int | None) -> Iterator[dict[str, str]]:
-    """What `wasi` needs: wasmtime, and what it compiled as the user's own."""
-    if mode != runner.ALONE:
-        yield {}
-        return
-    compiled = wasi_home()
-    with tempfile.TemporaryDirectory(prefix="nx-wasi-") as folder:
-        home = Path(shutil.copytree(compiled, Path(folder) / "home"))
-        if user is not None:
-            Path(folder).chmod(0o755)
-            for path in (home, *home.rglob("*")):
-                os.chown(path, user, user)
-        yield {"NEURAXIS_HOME": str(home), "NX_PACKAGES": str(find.find().site)}
 
 
 def _through(found: dict[str, Any], *, high: bool) -> dict[str, str]:
@@ -176,16 +154,12 @@ class TestHeld:
         """The outcome names what held the script, in every run."""
         found = batches[mode, who].result()
         names = {result["sandbox"] for result in found["attempts"].values()}
-        assert names == {mode.split()[0]}
+        assert names == {mode}
 
     def test_ordinary_scripts_work(self, batches: Batches, mode: str, who: str) -> None:
-        """What people write runs, all of it; in WASI what it can do, a dozen."""
+        """What people write runs, all of it."""
         found = batches[mode, who].result()["ordinary"]
-        expected = {
-            script.name: script.expected
-            for script in ORDINARY
-            if mode in ("bubblewrap", "landlock") or not script.no_wasi
-        }
+        expected = {script.name: script.expected for script in ORDINARY}
         assert expected == {name: found[name]["output"] for name in expected}, found
 
 

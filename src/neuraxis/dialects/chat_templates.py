@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+from msgspec import Struct
+
 from neuraxis.call_errors import duplicate_key, malformed_reply, truncated_reply
 from neuraxis.formatting import quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import call_error
 from neuraxis.parsing.json_scan import Piece
@@ -33,12 +34,12 @@ _FRAME = (
 )
 # What ends a turn: behind it a model goes on with what it makes up.
 _TURN_END = rf"<{_BAR}(?:eo[tm]_id|im_end|end|call|endoftext){_BAR}>|</s>"
-_FRAMES = pattern(_FRAME)
-_ALL_FRAMES = pattern(rf"{_FRAME}|{_TURN_END}")
-_FRAME_BEFORE = pattern(rf"(?:\s|{_FRAME}|{_TURN_END})*+")
-_SKIPPED = pattern(rf"(?:\s|[,;]|{_FRAME})*+")
+_FRAMES = re.compile(_FRAME)
+_ALL_FRAMES = re.compile(rf"{_FRAME}|{_TURN_END}")
+_FRAME_BEFORE = re.compile(rf"(?:\s|{_FRAME}|{_TURN_END})*+")
+_SKIPPED = re.compile(rf"(?:\s|[,;]|{_FRAME})*+")
 # Where a call begins, for certain or on a line of its own.
-_BEGINS = pattern(
+_BEGINS = re.compile(
     rf"(?P<token>\[TOOL_CALLS\]|<{_BAR}(?:python_tag|action_start|START_ACTION"
     rf"|tool(?:_|▁)calls?(?:(?:_|▁)(?:section_)?(?:begin|start))?){_BAR}>"
     r"|<\|channel\|>\s*commentary\s+to=|to=functions\.[\w.-]+\s*<\|channel\|>)"
@@ -53,7 +54,7 @@ _MOST_SHOWN = 50
 
 _NAME = r"(?P<name>[\w.-]{1,200})"
 _WITH_JSON = tuple(
-    (pattern(begin), pattern(end))
+    (re.compile(begin), re.compile(end))
     for begin, end in (
         # Mistral
         (
@@ -89,7 +90,7 @@ _WITH_JSON = tuple(
     )
 )
 _WITH_TAGS = tuple(
-    (pattern(begin), pattern(parameter, re.DOTALL), pattern(end))
+    (re.compile(begin), re.compile(parameter, re.DOTALL), re.compile(end))
     for begin, parameter, end in (
         # Qwen
         (
@@ -113,11 +114,10 @@ _WITH_TAGS = tuple(
         ),
     )
 )
-_OPEN_TAG = pattern(r"\s*<(?:\w{1,20}:)?(?:parameter|arg_key)\b")
+_OPEN_TAG = re.compile(r"\s*<(?:\w{1,20}:)?(?:parameter|arg_key)\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
+class Foreign(Struct, frozen=True, kw_only=True):
     """Calls of one reply in a foreign form. `end`: where the text goes on."""
 
     start: int

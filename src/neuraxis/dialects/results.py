@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.call_errors import error_json
-from neuraxis.formatting import is_short, type_name
+from neuraxis.call_errors import to_json
+from neuraxis.formatting import is_short_json, type_name
 from neuraxis.messages import Path, Result
 from neuraxis.references.asset_ref import AssetRef, format_object, format_url
 from neuraxis.specs import Json
@@ -134,14 +134,12 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     said["id"] = result.call.id
     said["status"] = result.status
     if result.error is not None:
-        said["error"] = error_json(result.error)
+        said["error"] = to_json(result.error)
     if result.stored:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        said["response"] = (
-            value if result.short or is_short(value) else sayable(value, call.id)
-        )
+        said["response"] = value if is_short_json(value) else sayable(value, call.id)
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said
@@ -149,26 +147,5 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
 
 def outcomes_text(results: Sequence[Result]) -> str:
     """The outcomes as one line of JSON that cannot be mistaken for a frame."""
-    if len(results) == 1:
-        # The common way, written by hand: one call that just worked.
-        result = results[0]
-        call, value = result.call, result.value
-        tool, own = call.command if call.plugin is None else call.target, call.id
-        if (
-            result.status == "done"
-            and not result.stored
-            and not result.warnings
-            and call.name is None
-            and tool.isidentifier()
-            and own.isalnum()
-            and (result.short or is_short(value))
-        ):
-            said = "".join(_ENCODE(value, 0))
-            marked = "<" in said or "\x7f" in said or "]" in said
-            if said.isascii() and not marked:
-                return (
-                    f'{{"results":[{{"step":1,"tool":"{tool}","id":"{own}",'
-                    f'"status":"done","response":{said}}}]}}'
-                )
     told = [outcome(item, step) for step, item in enumerate(results, 1)]
     return json_text({"results": told})

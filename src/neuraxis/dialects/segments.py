@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
 from neuraxis.dialects.chat_templates import between_calls
-from neuraxis.later import pattern
 from neuraxis.messages import CallError, Completion, Reply
 from neuraxis.parsing.json_scan import (
     Piece,
@@ -24,8 +23,8 @@ from neuraxis.parsing.json_scan import (
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
-_NEXT_QUESTION = pattern(r"^(?:q:|# Evaluate this)", re.MULTILINE)
-_ANSWER_LABEL = pattern(r"\s*a:[ \t]*\n?")
+_NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+_ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
 WHOLE = ("stop", "tool_calls")

@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from neuraxis.later import pattern
 from neuraxis.messages import Call, Chunk, NativeCall, Reply
 from neuraxis.parsing.json_scan import read_flawless
 
@@ -26,13 +25,13 @@ LONGEST_ITEM = 200_000
 """Characters of one object; a longer one ends the reader."""
 
 _SPACE = " \t\r\n"
-_OPEN_THOUGHT = pattern(r"<think(?:ing)?>", re.IGNORECASE)
-_END_OF_THOUGHT = pattern(r"</think(?:ing)?>", re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TAGS = ("<think>", "<thinking>")
-_FENCE = pattern(r"```+[\w-]*\s+(?=\S)")
-_FENCE_SO_FAR = pattern(r"`{1,2}|```+[\w-]*\s*")
-_OUTSIDE = pattern(r'["{}\[\]]')
-_INSIDE = pattern(r'["\\]')
+_FENCE = re.compile(r"```+[\w-]*\s+(?=\S)")
+_FENCE_SO_FAR = re.compile(r"`{1,2}|```+[\w-]*\s*")
+_OUTSIDE = re.compile(r'["{}\[\]]')
+_INSIDE = re.compile(r'["\\]')
 
 
 class EarlyReader(Protocol):

@@ -6,21 +6,22 @@ braces is touched, and what is filled in is never read for tokens again (rule A1
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from msgspec import Struct
+
 from neuraxis.errors import TemplateError
-from neuraxis.later import dataclass, pattern
 
 MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
 
 # The published intents template ends its raw part with a typing error, rule C1.
-_RAW_TAG = pattern(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
-_MESSAGE = pattern(r"\{\{-?\s*message\s*-?\}\}")
+_RAW_TAG = re.compile(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
+_MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class Template(Struct, frozen=True, kw_only=True):
     """The text before and behind the place to fill."""
 
     before: str

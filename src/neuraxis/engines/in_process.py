@@ -7,11 +7,10 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import CoroutineType
-from typing import Any
+from typing import Any, cast
 
 from neuraxis.engines import TimeLimitReached
 from neuraxis.engines.threads import THREADS
-from neuraxis.engines.timeout import Begun
 
 
 class InProcess:
@@ -28,41 +27,24 @@ class InProcess:
         blocking: bool = True,
         seconds: float | None = None,
     ) -> Any:
-        """The command's value; see `Engine.run`."""
-        given: Any = None
-        if not is_async and not blocking:
-            given = function(*positional, **arguments)
-            if given.__class__ is not CoroutineType:
-                return given
-        until = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        limit: asyncio.Timeout | None = None
-        task, before = None, 0
-        awaited: Awaitable[Any]
+        """Run a command and return its value; see `Engine.run`."""
+        task, limit = asyncio.current_task(), asyncio.timeout(seconds)
+        before = 0 if task is None else task.cancelling()
         try:
-            if given is not None:
-                awaited = given
-            elif is_async:
-                awaited = function(*positional, **arguments)
-                if awaited.__class__ is CoroutineType:
-                    # A timer costs more than many a command that never waits.
-                    begun: Any = awaited
-                    try:
-                        awaited = Begun(begun, begun.send(None))
-                    except StopIteration as ended:
-                        awaited = ended.value
-                        if awaited.__class__ is not CoroutineType:
-                            return awaited
-            else:
-                awaited = THREADS.run(partial(function, *positional, **arguments))
-            limit = asyncio.timeout_at(until)
-            task = asyncio.current_task()
-            before = 0 if task is None else task.cancelling()
             async with limit:
-                value = await awaited
-                # a `def` that gives what an `async def` gave it
-                return await value if value.__class__ is CoroutineType else value
+                if is_async:
+                    value = await function(*positional, **arguments)
+                elif blocking:
+                    call = partial(function, *positional, **arguments)
+                    value = await THREADS.run(call)
+                else:
+                    value = function(*positional, **arguments)
+                # a `def` may return what an `async def` gave it
+                if type(value) is CoroutineType:
+                    return await cast("Awaitable[Any]", value)
+                return value
         except TimeoutError:
-            if limit is None or not limit.expired():
+            if not limit.expired():
                 raise  # the command's own
             if cancelled is not None:
                 cancelled.set()

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from neuraxis.engines.slots import PLACE, Place
+from neuraxis.engines.slots import SLOT, Slot
 
 IDLE_SECONDS = 10.0
 """An idle thread ends after this time."""
@@ -26,7 +26,7 @@ _Job = tuple[
     asyncio.AbstractEventLoop,
     asyncio.Future[Any],
     contextvars.Context,
-    Place | None,
+    Slot | None,
 ]
 
 
@@ -45,10 +45,10 @@ class Threads:
         """Start `function` now; an abandoned future leaves its thread running."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        context, place = contextvars.copy_context(), PLACE.get()
+        context, place = contextvars.copy_context(), SLOT.get()
         if place is not None:
             place.begin()
-            context.run(PLACE.set, None)  # what a command runs itself is not held
+            context.run(SLOT.set, None)  # what a command runs itself is not held
         job = (function, loop, future, context, place)
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
@@ -106,7 +106,7 @@ def _settle(
     future: asyncio.Future[Any],
     value: Any,
     error: BaseException | None,
-    place: Place | None,
+    place: Slot | None,
 ) -> None:
     if place is not None:
         place.end()

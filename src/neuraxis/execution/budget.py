@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
-from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Result
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.provenance.tracker import is_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """Limits of one run of a session."""
 
     model_calls: int = 20
@@ -31,8 +29,7 @@ class Budget:
     """US dollars that models may cost; the run ends with the reply that reaches it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, kw_only=True):
     """What a run has used of its budget; the only thing here that changes."""
 
     steps: int = 0

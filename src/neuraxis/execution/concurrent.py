@@ -11,14 +11,15 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAsked, CallFinished, Event
-from neuraxis.execution.report import finished
+from neuraxis.execution.report import report_finished
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.gate import Approve
@@ -73,8 +74,7 @@ async def run_overlapping(
     ).run()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Overlap:
+class _Overlap(Struct, kw_only=True):
     """One overlapping run; steps are known by their place in the plan."""
 
     steps: Sequence[Step]
@@ -235,5 +235,5 @@ def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:
         command=command.spec.name,
         error=error,
     )
-    finished(result, runtime, step)
+    report_finished(result, runtime, step)
     return result

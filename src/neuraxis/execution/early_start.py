@@ -19,8 +19,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from typing import Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -28,11 +30,9 @@ from neuraxis.dialects.streaming import EarlyReader, ReadsEarly
 from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
 from neuraxis.execution.budget import Usage
-from neuraxis.execution.cancellation import Unheard
 from neuraxis.execution.for_each import run_one
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import may_reach_a_limit
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, Chunk, Result
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.plugins.context import Context
@@ -43,8 +43,7 @@ MOST_CALLS = 64
 """Calls of one reply that are looked at before it ends."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Begun:
+class _Begun(Struct, kw_only=True, eq=False):
     """A step that was started early, and what it had to say meanwhile."""
 
     step: Step
@@ -235,7 +234,7 @@ class EarlyStarts:
     def _may_begin(self, step: Step) -> bool:
         return (
             step.loop is None
-            and cast("Command", step.command).run is not None
+            and step.command.run is not None
             and step.depends <= self._begun.keys()
             and "secret://" not in repr(step.arguments)
         )
@@ -266,7 +265,7 @@ class EarlyStarts:
 
     def _with_value(self, step: Step, begun: _Begun) -> Step:
         """The step with code that gives the value of the one that was begun."""
-        command = cast("Command", step.command)
+        command = step.command
 
         async def take(*positional: Any, **named: Any) -> Any:
             context = named.get(command.context_name)
@@ -290,9 +289,8 @@ class EarlyStarts:
                 cast("Callable[..., Any]", command.run),
                 positional,
                 named,
-                Unheard(self._runtime.cancelled)
-                if context is None
-                else context.cancelled,
+                # its time limit must not stop the others
+                None if context is None else context.cancelled,
                 is_async=command.is_async,
                 blocking=command.spec.blocking,
             )

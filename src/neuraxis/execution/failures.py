@@ -1,17 +1,19 @@
-"""A command's answer flows in; the failure that it tells of itself flows out."""
+"""Failed results: what a command raised, or what its answer declares itself."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
+from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import Refused
 from neuraxis.specs import Json
@@ -20,7 +22,7 @@ MOST = 4_000
 """Characters of the reason that are told."""
 
 
-def told_failure(call: Call, command: Command, said: Json) -> CallError | None:
+def declared_failure(call: Call, command: Command, said: Json) -> CallError | None:
     """The failure that an answer tells by its own field, `success: false` (C12)."""
     name = command.spec.failure_field
     if name is None or not isinstance(said, dict):
@@ -47,38 +49,54 @@ def _short(text: str) -> str:
     return f"{text[: MOST - end]} … {text[-end:]}"
 
 
-CHANGING = frozenset({"idempotent", "once"})
-
-
 def failure_of(
-    raised: BaseException,
-    call: Call,
-    command: Command,
-    started: float,
-    runtime: Runtime,
+    raised: BaseException, step: Step, started: float, runtime: Runtime
 ) -> Result:
-    """The result of a step that was refused, or whose command raised something."""
-    target, exception = call.target, None
+    """Return the result of a step that was refused, or whose command raised."""
+    target, spec = step.call.target, step.command.spec
     if isinstance(raised, Refused):
-        error = raised.error
-    elif isinstance(raised, TimeLimitReached):
-        limit = command.spec.time_limit or runtime.time_limit
-        changes = command.spec.effects.kind in CHANGING
+        return failed_result(step, raised.error, started, runtime)
+    if isinstance(raised, TimeLimitReached):
+        limit = spec.time_limit or runtime.time_limit
+        changes = not spec.effects.readonly
         error = call_errors.timed_out(target, limit, changes=changes)
+        return failed_result(step, error, started, runtime)
+    if isinstance(raised, CommandError | MissingExtra):
+        error = call_errors.failed(target, _words(raised))
     else:
-        exception = raised
-        if isinstance(raised, CommandError | MissingExtra):
-            error = call_errors.failed(target, _words(raised))
-        else:
-            error = crashed(call, raised, runtime)
-    return failed_result(call, command, error, started, runtime, exception)
+        error = crashed(step.call, raised, runtime)
+    return failed_result(step, error, started, runtime, raised)
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
-    # whole: of a secret that is cut first, a part would stay
+    """Return what the model is told of an exception that a command did not mean."""
+    # scrubbed whole: of a secret that is cut first, a part would stay
     words: str = runtime.secrets.scrub(_words(raised))
     first = next(iter(words.splitlines()), "")
     return call_errors.crashed(call.target, type(raised).__name__, first)
+
+
+def failed_result(
+    step: Step,
+    error: CallError,
+    started: float,
+    runtime: Runtime,
+    raised: BaseException | None = None,
+) -> Result:
+    """Return a failed step's result; `raised` is what its command raised."""
+    if runtime.secrets.active:
+        error = replace(error, message=runtime.secrets.scrub(error.message))
+        if raised is not None:  # what it raised may hold a secret too
+            raised = CommandError(error.message)
+    return Result(
+        call=step.call,
+        status="failed",
+        plugin=step.command.plugin.name,
+        command=step.command.spec.name,
+        error=error,
+        seconds=time.perf_counter() - started,
+        exception=raised,
+    )
 
 
 def _words(raised: BaseException) -> str:
@@ -87,26 +105,3 @@ def _words(raised: BaseException) -> str:
         return str(raised)
     except Exception:  # noqa: BLE001 - as in `run_step`
         return ""
-
-
-def failed_result(
-    call: Call,
-    command: Command,
-    error: CallError,
-    started: float,
-    runtime: Runtime,
-    raised: BaseException | None = None,
-) -> Result:
-    if runtime.secrets.active:
-        error = replace(error, message=runtime.secrets.scrub(error.message))
-        if raised is not None:  # what it raised may hold a secret too
-            raised = CommandError(error.message)
-    return Result(
-        call=call,
-        status="failed",
-        plugin=command.plugin.name,
-        command=command.spec.name,
-        error=error,
-        seconds=time.perf_counter() - started,
-        exception=raised,
-    )

@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
-from neuraxis.assets.store import ReferenceLost
-from neuraxis.errors import CommandError
+from neuraxis.assets.store import Kept, ReferenceLost
+from neuraxis.errors import CommandError, StorageError
 from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import run_overlapping
-from neuraxis.execution.report import finished, keep_all
+from neuraxis.execution.failures import crashed
+from neuraxis.execution.report import report_finished, report_stored
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
@@ -76,10 +78,10 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     except asyncio.CancelledError:
         changes = not spec.effects.readonly
         cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))
-        finished(cancelled, runtime)
+        report_finished(cancelled, runtime)
         raise
     result = replace(result, seconds=time.perf_counter() - started)
-    finished(result, runtime)
+    report_finished(result, runtime)
     return result
 
 
@@ -141,7 +143,7 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
-    kept = keep_all(values, step, runtime)
+    kept = _store_all(values, step, runtime)
     whole = Result(
         call=call,
         status="done",
@@ -173,5 +175,18 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
     if result.status == "done":
         entry["response"] = result.value
     elif result.error is not None:
-        entry["error"] = call_errors.error_json(result.error)
+        entry["error"] = call_errors.to_json(result.error)
     return entry
+
+
+def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+    """Store the list of answers; one of them may be what cannot be looked at."""
+    call = step.call
+    try:
+        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
+    except StorageError:
+        raise
+    except Exception as raised:
+        raise Refused(crashed(call, raised, runtime)) from raised
+    report_stored(call.id, kept, runtime.emit)
+    return kept

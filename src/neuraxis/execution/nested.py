@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.call_errors import budget_exhausted
 from neuraxis.errors import CommandError, ConfigError, StorageError
@@ -28,9 +30,8 @@ from neuraxis.events import (
     to_json,
 )
 from neuraxis.execution.budget import Budget
-from neuraxis.execution.cancellation import Linked
+from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.provenance.labels import OWN, Label, from_told
 from neuraxis.specs import Json
@@ -46,8 +47,7 @@ _OVER = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outer:
+class ParentRun(Struct, frozen=True, kw_only=True):
     """The run around a command, for a session that the command makes."""
 
     runtime: Runtime
@@ -55,7 +55,7 @@ class Outer:
     tool: str
     label: Label
     """What the command's arguments are made of."""
-    cancelled: Linked
+    cancelled: CallCancellation
     loop: asyncio.AbstractEventLoop
     thread: int
     """That of the loop."""
@@ -137,7 +137,9 @@ class Outer:
         """
         if event.__class__ in NOT_STORED:
             return
-        seen = event_there(to_json(event), way(workspace, self.runtime.workspace))
+        seen = translate_event(
+            to_json(event), workspace_paths(workspace, self.runtime.workspace)
+        )
         told = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
             self._tell(told)
@@ -249,14 +251,14 @@ def begins_effect(event: Inside) -> bool:
     return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
 
 
-Way = tuple[str, str]
+WorkspacePaths = tuple[str, str]
 """From one folder to the other."""
-SAME: Way = ("", "")
+SAME: WorkspacePaths = ("", "")
 _NAMED = ("wrote", "files")
 """Fields of events that name files of the workspace."""
 
 
-def way(here: Path, there: Path) -> Way:
+def workspace_paths(here: Path, there: Path) -> WorkspacePaths:
     """From one workspace to the other."""
     if here == there:
         return SAME
@@ -264,7 +266,7 @@ def way(here: Path, there: Path) -> Way:
     return SAME if ends[0] == ends[1] else ends
 
 
-def moved(name: str, by: Way) -> str | None:
+def translate_path(name: str, by: WorkspacePaths) -> str | None:
     """The name there of a file here; None: it is not in that folder."""
     if by is SAME:
         return name
@@ -277,24 +279,26 @@ def moved(name: str, by: Way) -> str | None:
     return None if found.partition("/")[0] == ".." else found
 
 
-def moved_all(names: Iterable[str], by: Way) -> list[str]:
+def translate_paths(names: Iterable[str], by: WorkspacePaths) -> list[str]:
     """Those of the files that are in that folder."""
-    found = (moved(name, by) for name in names)
+    found = (translate_path(name, by) for name in names)
     return [name for name in found if name is not None]
 
 
-def event_there(event: Mapping[str, Json], by: Way) -> Mapping[str, Json]:
+def translate_event(
+    event: Mapping[str, Json], by: WorkspacePaths
+) -> Mapping[str, Json]:
     """An event as JSON with its files named as there."""
     if by is SAME:
         return event
     if event["type"] == "inside":
         inner = cast("Mapping[str, Json]", event["event"])
-        return {**event, "event": dict(event_there(inner, by))}
+        return {**event, "event": dict(translate_event(inner, by))}
     names = {key: event[key] for key in _NAMED if event.get(key)}
     return {
         **event,
         **{
-            key: list[Json](moved_all(cast("list[str]", found), by))
+            key: list[Json](translate_paths(cast("list[str]", found), by))
             for key, found in names.items()
         },
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
@@ -122,7 +122,7 @@ def _as_text(
     if schema.accepts_native(binding.path, value) is None:
         return value
     if not isinstance(value, list | dict):  # their text is written once, below
-        _, said = sayable(value)
+        _, said = to_json_value(value)
         if isinstance(said, str):
             return said
     return evaluate(binding.template, resolve, True, path=binding.path)
@@ -136,7 +136,7 @@ def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> 
     """
     accepts = step.command.parameters.accepts_native
     found = _objects(step, path, assets)
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     found += [said] if can_be_said else []
     return next((form for form in found if accepts(path, form) is None), _NOTHING)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from neuraxis import call_errors
-from neuraxis.engines.slots import PLACE, Places
+from neuraxis.engines.slots import SLOT, Slots
 from neuraxis.errors import MissingExtra
-from neuraxis.execution.report import finished
+from neuraxis.execution.report import report_finished
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
@@ -38,17 +38,17 @@ async def _in_its_place(step: Step, runtime: Runtime) -> Result:
     if spec.concurrency is None:
         return await run_step(step, runtime)
     tool = f"{step.command.plugin.name}.{spec.name}"
-    places = runtime.places.setdefault(tool, Places(spec.concurrency))
+    places = runtime.places.setdefault(tool, Slots(spec.concurrency))
     place = await places.take(spec.time_limit or runtime.time_limit)
     if place is None:
         result = failed(step, call_errors.still_busy(step.call.target))
-        finished(result, runtime, step)
+        report_finished(result, runtime, step)
         return result
-    before = PLACE.set(place)
+    before = SLOT.set(place)
     try:
         return await run_step(step, runtime)
     finally:
-        PLACE.reset(before)
+        SLOT.reset(before)
         place.leave()
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
-from neuraxis.engines.slots import Places
+from neuraxis.engines.slots import Slots
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget, Usage
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.secrets import Secrets
-from neuraxis.record import record
 from neuraxis.settings import Settings
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(Struct, frozen=True, kw_only=True):
     """Everything a plan is run with."""
 
     assets: AssetStore
@@ -42,7 +41,7 @@ class Runtime:
     on_error: OnError = "fail_fast"
     depth: int = 0
     """How many sessions are around this one."""
-    places: dict[str, Places] = field(default_factory=dict[str, Places])
+    places: dict[str, Slots] = field(default_factory=dict[str, Slots])
     """What holds back the commands that say how many calls may run at once."""
     too_early: Callable[[], None] | None = None
     """Where a call was begun early: tells that it must be run in earnest."""

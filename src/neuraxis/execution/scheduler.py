@@ -11,10 +11,9 @@ from itertools import pairwise
 
 from neuraxis.execution.concurrent import run_in_order, run_overlapping
 from neuraxis.execution.for_each import run_one
-from neuraxis.execution.repeats import written_key
+from neuraxis.execution.repeats import call_key
 from neuraxis.execution.retry import TRIES
 from neuraxis.execution.runtime import Runtime
-from neuraxis.execution.step import run_step
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan, waits_for
 
@@ -29,11 +28,6 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         StorageError: the journal could not be written; nothing goes on running.
     """
     steps = plan.steps
-    if len(steps) == 1:
-        step = steps[0]
-        plain = step.loop is None and runtime.on_error != "retry"
-        if plain and step.command.spec.concurrency is None:
-            return [await run_step(step, runtime)]  # the common way, kept short
     if runtime.gate.approve is not None:
         runtime.gate.approvals.begin(steps)  # a person may be asked for several at once
     if len(steps) == 1:
@@ -59,8 +53,7 @@ def _same_calls_wait(
     same: dict[str, list[str]] = {}
     more: dict[str, frozenset[str]] = {}
     for step in plan.steps:
-        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
-        key = written_key(tool, step)
+        key = call_key(step, step.arguments)
         earlier = same.setdefault(key, [])
         if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
             more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])

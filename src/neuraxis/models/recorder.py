@@ -19,14 +19,13 @@ from typing import Any
 import yaml
 
 from neuraxis.errors import ModelError, StorageError
-from neuraxis.later import pattern
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
 from neuraxis.models.accumulate import Closable, Joiner
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 
-_HALVES = pattern(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+_HALVES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 HEAD = "# A script for Neuraxis: replay it with the model scripted:THIS_FILE\n"
 
 

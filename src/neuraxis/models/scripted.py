@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import cast, get_args
 
+from msgspec import Struct
+
 from neuraxis.errors import (
     ConfigError,
     ModelBroken,
@@ -28,7 +30,6 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.formatting import did_you_mean, nearest, quote
-from neuraxis.later import dataclass
 from neuraxis.messages import (
     Chunk,
     FinishReason,
@@ -49,8 +50,7 @@ ERRORS: Mapping[str, type[ModelError]] = {
 """The words of `error:` in a script, and what is raised for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedReply:
+class ScriptedReply(Struct, frozen=True, kw_only=True):
     """One reply of a script.
 
     `chunks` are the pieces to say instead of `text`. `expect` are texts that the

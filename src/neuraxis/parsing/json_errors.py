@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from msgspec import Struct
+
 from neuraxis.call_errors import duplicate_key, malformed_reply, truncated_reply
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass
 from neuraxis.messages import CallError, Path
 
 FaultCode = Literal["malformed", "truncated", "duplicate_key"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """Why a text is not the JSON that was asked for."""
 
     code: FaultCode

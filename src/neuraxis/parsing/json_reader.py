@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable
 from math import isfinite
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_strings import (
@@ -30,13 +31,15 @@ DEPTH = 200
 QUICK_DEPTH = 8
 """Down to here a part is first given to the standard library's reader."""
 
-_SPACE = pattern(r"[ \t\n\r]*")
-_LOOSE_SPACE = pattern(r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*")
-_ENDS_IN_COMMENT = pattern(r"(?://|#)[^\n]*\Z")
-_NUMBER = pattern(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_NUMBER_CUT = pattern(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
-_WORD = pattern(r"[\w$.+-]+")
-_BARE_KEY = pattern(r"[A-Za-z_$][\w$-]*")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LOOSE_SPACE = re.compile(
+    r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*"
+)
+_ENDS_IN_COMMENT = re.compile(r"(?://|#)[^\n]*\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER_CUT = re.compile(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
+_WORD = re.compile(r"[\w$.+-]+")
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _LOOSE_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 _ALL_WORDS = (*_WORDS, *_LOOSE_WORDS)
@@ -46,8 +49,7 @@ _decode = json.JSONDecoder().raw_decode
 Quick = Callable[[str, int], tuple[Json, int]]
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An object or list that was begun and not closed."""
 
     bracket: str

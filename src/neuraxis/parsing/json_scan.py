@@ -8,16 +8,16 @@ ones, and nothing here raises on what a model wrote.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from math import inf
-from typing import Any, Literal, cast
+from collections.abc import Iterator
+from typing import Literal
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
 from neuraxis.parsing.json_reader import DEPTH, Reader
+from neuraxis.parsing.strict_json import raw_decode
 from neuraxis.specs import Json
 
 LONGEST = 4_000_000
@@ -55,8 +55,7 @@ _MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(Struct, frozen=True, kw_only=True):
     """A JSON value and where it stood. `completed`: closing brackets were added."""
 
     value: Json
@@ -66,8 +65,7 @@ class Value:
     completed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """One stretch of a model's text, in order and without gaps.
 
     `marker` is the name of the group of `markers` that matched; `broken` looks like
@@ -82,51 +80,13 @@ class Piece:
     marker: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """Every JSON value of a text, or the first fault."""
 
     values: tuple[Value, ...] = ()
     thoughts: tuple[str, ...] = ()
     fault: Fault | None = None
     notes: tuple[str, ...] = ()
-
-
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError
-    return made
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (inf, -inf):
-        raise ValueError
-    return value
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(name)
-
-
-read_quickly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
-).raw_decode
-
-
-def _fraction(digits: str) -> float:
-    value = float(digits)
-    if value.is_integer() or value - value != 0.0:
-        raise ValueError  # 3.0 may be meant as 3; 1e999 is no number
-    return value
-
-
-_plainly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_fraction, parse_constant=_no_constant
-)
-read_plainly: Callable[[str, int], tuple[Any, int]] = cast("Any", _plainly).scan_once
-"""As `read_quickly`, for text without whole numbers that are written as fractions."""
 
 
 def loads(text: str) -> Value | Fault:
@@ -167,7 +127,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     if not plain and (_unfit(text) is not None or not _is_shallow(text)):
         return None
     try:
-        return read_quickly(text, start)
+        return raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
 
@@ -177,13 +137,13 @@ def _read(
 ) -> Value | Fault:
     if shallow:
         try:
-            value, end = read_quickly(text, start)
+            value, end = raw_decode(text, start)
         except (ValueError, RecursionError):
             pass
         else:
             return Value(value=value, start=start, end=end)
     reader = Reader(
-        text, lenient=lenient, whole=whole, quick=read_quickly if shallow else None
+        text, lenient=lenient, whole=whole, quick=raw_decode if shallow else None
     )
     try:
         value, end = reader.read(start)
@@ -236,6 +196,13 @@ def markers_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
 
 
+def _member_alone(text: str, cursor: int, start: int) -> Piece:
+    """What begins at `start` is a member of an object that lost its bracket."""
+    fault = broken(text, start, "the object around this is not opened").fault
+    end = _rough_end(text, start)
+    return Piece(kind="broken", start=cursor, end=end, fault=fault)
+
+
 def pieces(
     text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
 ) -> list[Piece]:
@@ -267,13 +234,10 @@ def pieces(
                 cursor = position = end
                 continue
             if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
-                # What begins here is a member of an object that lost its bracket.
-                fault = broken(text, start, "the object around this is not opened")
-                end = _rough_end(text, start)
-                piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
+                piece = _member_alone(text, cursor, start)
                 found.append(piece)
-                cursor = position = end
-                wasted += end // 64
+                cursor = position = piece.end
+                wasted += piece.end // 64
                 continue
             piece = _value_piece(text, start, shallow, whole)
             if piece.fault is not None:

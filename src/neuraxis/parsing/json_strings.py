@@ -8,38 +8,39 @@ text is refused, since a string that ends at the wrong place changes the call.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from neuraxis.later import pattern
+from msgspec.structs import replace
+
 from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
 
 UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 """Opening quote -> the quote that ends the string."""
 
-_PLAIN = {quote: pattern(rf"[^{quote}\\]*") for quote in CLOSING.values()}
-_CONTROL = pattern(r"[\x00-\x1f]")
-_ESCAPES = pattern(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
-_HALF = pattern(r"[\ud800-\udfff]")
-_SPACE = pattern(r"[\s\ufeff\u200b]*")
-_COLON = pattern(r"\s*:")
-_COMMA_BEFORE = pattern(r",\s*\Z")
-_COMMA_OR_COLON = pattern(r"\s*[,:]")
-_CLOSERS = pattern(r"[\s\]}]*")
+_PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in CLOSING.values()}
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_ESCAPES = re.compile(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
+_HALF = re.compile(r"[\ud800-\udfff]")
+_SPACE = re.compile(r"[\s\ufeff\u200b]*")
+_COLON = re.compile(r"\s*:")
+_COMMA_BEFORE = re.compile(r",\s*\Z")
+_COMMA_OR_COLON = re.compile(r"\s*[,:]")
+_CLOSERS = re.compile(r"[\s\]}]*")
 # A comment after a string counts as one only if it holds no quotes; else the
 # "comment" may be the rest of the string.
-_COMMENT = pattern(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
+_COMMENT = re.compile(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
 _QUOTED = (
     r"(?:\"(?:[^\"\\\n]|\\.){0,300}\"|'(?:[^'\\\n]|\\.){0,300}'"
     r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’"
 )
-_QUOTED_KEY = pattern(_QUOTED + r")\s*:")
-_KEY = pattern(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
-_LONG_KEY = pattern(r'"(?:[^"\\\n]|\\.){301}')
-_VALUE = pattern(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
+_QUOTED_KEY = re.compile(_QUOTED + r")\s*:")
+_KEY = re.compile(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
+_LONG_KEY = re.compile(r'"(?:[^"\\\n]|\\.){301}')
+_VALUE = re.compile(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
 # `, name: ` right before a quote: the string before it was not closed.
-_BARE_MEMBER = pattern(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
+_BARE_MEMBER = re.compile(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
 _WORD_END = " \t\n,.;:!?)}]"
 
 _decode = json.JSONDecoder().raw_decode

@@ -8,14 +8,14 @@ what the author typed, a key stands once, aliases cannot blow up, tags are refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct, field
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -41,11 +41,10 @@ _TEXT_TYPES = frozenset({
 })  # fmt: skip
 _NULL_TYPES = frozenset({"optional", "none", "null"})
 _AROUND_TEXT = _NULL_TYPES | {"list", "sequence", "array", "set", "union", "tuple"}
-_WORD = pattern(r"[A-Za-z_][\w.]*")
+_WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class Tree(Struct, frozen=True, kw_only=True):
     """A YAML document as JSON values, and where each of them stands."""
 
     value: Json
@@ -120,8 +119,7 @@ def _check_depth(text: str, file: str) -> None:
             depth -= 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
+class _Mode(Struct, frozen=True):
     """How the scalars below a place are read."""
 
     data: bool = False  # arguments and settings: names mean nothing here
@@ -132,8 +130,7 @@ class _Mode:
 _DATA = _Mode(data=True)
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     file: str
     data: Collection[str] = ()
     lines: dict[Path, int] = field(default_factory=dict[Path, int])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Problem
 from neuraxis.planning.for_each import read_loop
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.planning.references import Found, Reading, Work
-from neuraxis.record import fresh
+from neuraxis.planning.references import CallReader, PlanBuilder
+from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import SCHEME
 from neuraxis.references.find import find_places
 from neuraxis.references.parser import NAME, RESERVED
@@ -25,7 +26,7 @@ _PLAIN = ("string", "integer", "number", "boolean", "array")
 
 def build(
     calls: Sequence[Call],
-    find: Callable[[str | None, str], Found | CallError],
+    find: Callable[[str | None, str], Command | CallError],
     *,
     known_assets: Callable[[str], bool],
     templates: bool = True,
@@ -47,25 +48,10 @@ def build(
         params: what `{{ params['x'] }}` of a saved plan stands for; None: such text
             is none of ours.
     """
-    if len(calls) == 1 and calls[0].name is None and calls[0].for_each is None:
-        # The common way, kept short: one call that is right as it is.
-        call = calls[0]
-        only = find(call.plugin, call.command)
-        read = call.read
-        if not isinstance(only, CallError) and (
-            only.parameters.valid_json(call.arguments)
-            if read is not None and read[0] is call.arguments
-            else _is_right(call, only)
-        ):
-            Step.__init__(
-                step := fresh(Step), call=call, command=only, arguments=call.arguments
-            )
-            Plan.__init__(plan := fresh(Plan), steps=(step,))
-            return plan
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)
         return Plan(problems=(error,), at_fault=("",))
-    work = Work(
+    work = PlanBuilder(
         calls=calls,
         known_assets=known_assets,
         asset_ids=asset_ids,
@@ -99,7 +85,7 @@ def build(
 # --- one call ------------------------------------------------------------------
 
 
-def _number(work: Work) -> None:
+def _number(work: PlanBuilder) -> None:
     """Give each call its place; names and ids must be unlike each other."""
     names: dict[str, int] = {}
     places: dict[str, int] = {}
@@ -131,14 +117,14 @@ def _number(work: Work) -> None:
     work.names, work.places = names, places
 
 
-def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
+def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | None:
     schema, arguments = found.parameters, call.arguments
     if call.for_each is None and _is_right(call, found):
         return Step(call=call, command=found, arguments=arguments)
     places = find_places(arguments)
     before = len(work.errors)
     notes: tuple[str, ...] = ()
-    reading = Reading(here=here, call=call, schema=schema, work=work)
+    reading = CallReader(here=here, call=call, schema=schema, work=work)
     loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
         arguments, unwrapped = _unwrapped(schema, arguments)
@@ -193,11 +179,9 @@ def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
     return value, (f"the value under {quote(key)} taken as the whole parameter",)
 
 
-def _is_right(call: Call, found: Found) -> bool:
+def _is_right(call: Call, found: Command) -> bool:
     """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
-    arguments, read = call.arguments, call.read
-    if read is not None and read[0] is arguments:
-        return found.parameters.valid_json(arguments)
+    arguments = call.arguments
     if type(arguments) is not dict:
         return False
     waiting: list[Any] = [arguments]
@@ -230,13 +214,16 @@ def _is_right(call: Call, found: Found) -> bool:
 
 
 def _invalid(
-    here: int, problems: Sequence[Problem], work: Work, found: Found | None = None
+    here: int,
+    problems: Sequence[Problem],
+    work: PlanBuilder,
+    found: Command | None = None,
 ) -> CallError:
     names = found.spec.parameter_names if found is not None else ()
     return call_errors.invalid_param(work.target(here), problems, names)
 
 
-def _in_step(error: CallError, here: int, work: Work) -> CallError:
+def _in_step(error: CallError, here: int, work: PlanBuilder) -> CallError:
     if len(work.calls) == 1:
         return error
     return replace(

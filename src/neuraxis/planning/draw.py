@@ -8,11 +8,13 @@ waits for an effect; a line to a column further on runs between the rows of boxe
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.specs import Json
 
@@ -24,15 +26,14 @@ _COLOURS = {
     "": ("#f4f6f8", "#4a5568"),
 }
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _EDGE = 220, 58, 70, 18, 20
-_UNFIT = pattern(
+_UNFIT = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff"
     "\ud800-\udfff]"
 )
 """What XML does not take, what moves a terminal's cursor, what reverses text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class Drawn(Struct, frozen=True, kw_only=True):
     """One step as it is drawn; steps are known by their place in the plan."""
 
     label: str

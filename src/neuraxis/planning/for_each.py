@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Path, Problem
-from neuraxis.planning.references import ITEM, Reading
+from neuraxis.planning.references import ITEM, CallReader
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.find import find_places as places_of
@@ -36,8 +37,7 @@ _ANYTHING = Schema(
 _LIST = Schema({"type": "array"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One item of a loop and its place in the list, from 0."""
 
     index: int
@@ -46,8 +46,7 @@ class Item:
     """The id of the step's call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(Struct, frozen=True, kw_only=True):
     """What a step goes over: `value` with references at the paths of the rest."""
 
     value: Json
@@ -66,7 +65,7 @@ class Loop:
         return filled[_KEY]
 
 
-def read_loop(reading: Reading) -> Loop | None:
+def read_loop(reading: CallReader) -> Loop | None:
     """The loop of a call; None where something is wrong with it, which is told.
 
     What the arguments may refer to from now on has `item` in it.
@@ -76,7 +75,7 @@ def read_loop(reading: Reading) -> Loop | None:
     before = len(work.errors)
     if not 1 <= most <= HARD_MOST:
         _refuse(reading, "$max_items", f"1 to {HARD_MOST}", str(call.max_items))
-    own = Reading(here=reading.here, call=call, schema=_ANYTHING, work=work)
+    own = CallReader(here=reading.here, call=call, schema=_ANYTHING, work=work)
     written = {_KEY: call.for_each}
     if work.lenient and isinstance(call.for_each, str):
         # blanks around a reference, or a list that was written as text
@@ -134,7 +133,7 @@ def _at_most(most: int) -> str:
     )
 
 
-def _refuse(reading: Reading, key: str, expected: str, got: str) -> None:
+def _refuse(reading: CallReader, key: str, expected: str, got: str) -> None:
     work, here = reading.work, reading.here
     problem = Problem(path=(key,), expected=expected, got=got)
     work.tell(here, call_errors.invalid_param(work.target(here), [problem]))

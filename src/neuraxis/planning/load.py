@@ -20,16 +20,17 @@ names of steps stand for results. `plan_saving.py` writes such a file.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import cast, get_args
+
+from msgspec import Struct, field
 
 from neuraxis.call_errors import problem_text
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.formatting import did_you_mean, nearest, path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Path
+from neuraxis.parsing import strict_json
 from neuraxis.parsing.yaml import Tree, read_yaml
 from neuraxis.planning.for_each import HARD_MOST
 from neuraxis.planning.plan import OnError
@@ -47,13 +48,12 @@ DATA_KEYS = ("arguments", "for_each")
 _KEYS = ("version", "description", "parameters", "on_error", "steps")
 _STEP_KEYS = ("tool", "arguments", "as", "for_each", "max_items", "literal", "id")
 _PARAMETER_KEYS = ("type", "default", "description", "enum")
-_JSON = pattern(r'\s*\{\s*["}]')
+_JSON = re.compile(r'\s*\{\s*["}]')
 """How a document in JSON begins; `{version: 1}` is YAML."""
-_BARE_BRACES = pattern(r"[:\-,\[{]\s+\{\{")
+_BARE_BRACES = re.compile(r"[:\-,\[{]\s+\{\{")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(Struct, frozen=True, kw_only=True):
     """One parameter of a saved plan; without a default it must be given."""
 
     name: str
@@ -61,8 +61,7 @@ class Parameter:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPlan:
+class SavedPlan(Struct, frozen=True, kw_only=True):
     """A plan as its file says it: not yet checked against any plugin."""
 
     calls: tuple[Call, ...]
@@ -113,8 +112,7 @@ class SavedPlan:
         return found
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Reading(Struct, kw_only=True):
     """The document, and all that is wrong with it so far."""
 
     tree: Tree
@@ -181,7 +179,7 @@ def _document(text: str, file: str) -> Tree:
             raise _unreadable(text, ManifestError(tuple(wrong)))
         return tree
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid JSON: {error}") from error
     return Tree(value=value, file=file, lines={})
@@ -199,19 +197,6 @@ def _unreadable(text: str, error: ManifestError) -> ConfigError:
     if any(_BARE_BRACES.search(line) for line in near):
         hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'
     return ConfigError(f"{error}{hint}")
-
-
-def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {quote(key)} stands twice in one object")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _parameters(value: Json, reading: _Reading) -> tuple[Parameter, ...]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from msgspec import Struct
+
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.planning.for_each import Item, Loop
-from neuraxis.planning.references import Found
-from neuraxis.record import record
+from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.template import Binding
 from neuraxis.specs import Json
@@ -24,8 +25,7 @@ the step is; or a step that may be repeated is tried again before the rest is sk
 """
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """A checked call: what it needs and what it stands on.
 
     `arguments` are as written, with lossless coercions made; references still stand
@@ -34,7 +34,7 @@ class Step:
     """
 
     call: Call
-    command: Found
+    command: Command
     arguments: Json
     bindings: tuple[Binding, ...] = ()
     asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
@@ -46,13 +46,17 @@ class Step:
     """The step is one of those, made while the plan runs."""
 
     @property
+    def tool(self) -> str:
+        """`plugin.command`, the names as they were found."""
+        return f"{self.command.plugin.name}.{self.command.spec.name}"
+
+    @property
     def part_of(self) -> str:
         """The id of the call with `for_each` that the step is one item of, or ""."""
         return "" if self.item is None else self.item.part_of
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """Steps in the order they were written. With a problem, nothing may run.
 
     `at_fault` gives the call id of each problem, in the same order ("": the plan).

@@ -7,12 +7,14 @@ Each becomes a binding (`{{ … }}`), an asset reference, plain data, or a probl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, CallError, Path, Problem
+from neuraxis.plugins.registry import Command
 from neuraxis.references import check
 from neuraxis.references.asset_ref import (
     AssetRef,
@@ -31,7 +33,7 @@ from neuraxis.references.template import (
 )
 from neuraxis.schema import Schema
 from neuraxis.schema.annotations import RAW_KEY
-from neuraxis.specs import CommandSpec, Json, PluginSpec
+from neuraxis.specs import Json
 
 ITEM = "item"
 """The root that stands for one item of `for_each`, and its `Expression.step`."""
@@ -39,40 +41,14 @@ PARAMS = "params"
 """The root that stands for the parameters of a saved plan, and its step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """A parameter of a saved plan that is checked before it has its value."""
 
     kind: str
     """Its type, as JSON says it."""
 
 
-class Found(Protocol):
-    """What the registry finds for a call."""
-
-    @property
-    def spec(self) -> CommandSpec:
-        """What the manifest says of the command."""
-        ...
-
-    @property
-    def plugin(self) -> PluginSpec:
-        """The plugin it belongs to."""
-        ...
-
-    @property
-    def parameters(self) -> Schema:
-        """What its arguments must be."""
-        ...
-
-    @property
-    def response(self) -> Schema | None:
-        """What its answer is declared to be."""
-        ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
+class PlanBuilder(Struct, kw_only=True):
     """What is gathered while the calls are read, one after another."""
 
     calls: Sequence[Call]
@@ -86,7 +62,7 @@ class Work:
     ids: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict[str, int])
     names: Mapping[str, int] = field(default_factory=dict[str, int])
-    found: list[Found | None] = field(default_factory=list["Found | None"])
+    found: list[Command | None] = field(default_factory=list["Command | None"])
     errors: list[CallError] = field(default_factory=list[CallError])
     at_fault: list[str] = field(default_factory=list[str])
 
@@ -118,14 +94,13 @@ class Work:
         self.at_fault.append(self.calls[here].id)
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class CallReader(Struct, kw_only=True):
     """The references of one call, as they are read."""
 
     here: int
     call: Call
     schema: Schema
-    work: Work
+    work: PlanBuilder
     bindings: list[Binding] = field(default_factory=list[Binding])
     asset_refs: list[tuple[Path, AssetRef]] = field(
         default_factory=list[tuple[Path, AssetRef]]

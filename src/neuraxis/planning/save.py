@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Result
 from neuraxis.parsing.yaml import read_yaml
 from neuraxis.planning.load import DATA_KEYS, VERSION
@@ -25,12 +25,11 @@ from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.parser import Malformed, split
 from neuraxis.specs import Json
 
-_RESULTS = pattern(r"results\s*\[\s*-?[0-9]+\s*\]")
+_RESULTS = re.compile(r"results\s*\[\s*-?[0-9]+\s*\]")
 _BRACES = "{{ '{{' }}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
+class _Reply(Struct, frozen=True, kw_only=True):
     """The calls of one reply, and where each of them stands in the file."""
 
     calls: Sequence[Call]

@@ -356,7 +356,6 @@ def _command(
         plugin=spec,
         spec=item,
         run=run,
-        exact=caller.exact if run is caller.run else None,
         is_async=caller.is_async,
         context_name=caller.context_name,
     )

@@ -7,22 +7,22 @@ to a person (rule B62). A reference stands for an object; it is no address to fe
 from __future__ import annotations
 
 import json
+import re
 from typing import cast
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
-from neuraxis.later import pattern
+from msgspec import Struct
+
 from neuraxis.messages import Path
-from neuraxis.record import record
 from neuraxis.specs import Json
 
 SCHEME = "asset://"
 LONGEST_EMBEDDED = 2_000
-_INDEX = pattern(r"0|[1-9][0-9]{0,17}")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class AssetRef:
+class AssetRef(Struct, frozen=True, kw_only=True):
     """An asset, or the place `field_path` in it, from the asset's root.
 
     What call a1 answered is at `("content", "response")` of the asset a1, what a person

@@ -7,8 +7,9 @@ So that a reference to a field that no answer can have is told before anything r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from neuraxis.formatting import nearest, quote
 from neuraxis.messages import Problem

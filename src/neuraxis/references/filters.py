@@ -12,8 +12,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis.formatting import nearest, quote, type_name
-from neuraxis.later import dataclass
 from neuraxis.references.path import MISSING, available, child, keys_of
 from neuraxis.references.render import (
     Budget,
@@ -26,8 +27,7 @@ from neuraxis.references.render import (
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class Slice(Struct, frozen=True, kw_only=True):
     """`[start:stop:step]`."""
 
     start: int | None = None
@@ -35,8 +35,7 @@ class Slice:
     step: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """`| name(arguments)`, with every argument in its place."""
 
     name: str
@@ -208,8 +207,7 @@ def _text(value: Any, arguments: Arguments, budget: Budget) -> str:
     return as_text(value, budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSpec:
+class FilterSpec(Struct, frozen=True, kw_only=True):
     """A filter: its parameters' names, the values of those left out, the function."""
 
     run: Callable[[Any, Arguments, Budget], Any]

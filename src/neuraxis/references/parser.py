@@ -22,9 +22,9 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from neuraxis.formatting import quote
-from neuraxis.later import dataclass, pattern
-from neuraxis.record import record
 from neuraxis.references.filters import ALIASES, FILTERS, Filter, Operation, Slice
 from neuraxis.references.path import MISSING
 from neuraxis.specs import Json
@@ -39,8 +39,7 @@ RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "nul
 """Names that no step may have."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(Struct, frozen=True, kw_only=True):
     """One expression: `index` is the n of `results[n]`, `text` what stood there."""
 
     text: str
@@ -49,8 +48,7 @@ class Parsed:
     operations: tuple[Operation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed:
+class Malformed(Struct, frozen=True, kw_only=True):
     """A text between braces that has one of our roots but is no expression."""
 
     text: str
@@ -62,19 +60,23 @@ class Malformed:
 Piece = str | Parsed | Malformed
 
 # Compiled once, at import: a call never compiles a pattern.
-_START = pattern(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
-_ESCAPE = pattern(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
+_START = re.compile(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
+_ESCAPE = re.compile(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
 _NAME = r"[^\W\d]\w*(?:-\w+)*"
-NAME = pattern(_NAME)  # how a step must be called to be a root
-_ROOT = pattern(rf"\{{\{{[\s(]*({_NAME})")
-_RESULTS = pattern(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
+NAME = re.compile(_NAME)  # how a step must be called to be a root
+_ROOT = re.compile(rf"\{{\{{[\s(]*({_NAME})")
+_RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
 _NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
-_SPACE = pattern(r"\s*")
-_WORD = pattern(r"[^\W\d]\w*")
-_FIELD = pattern(r"\w+")
-_NUMBER = pattern(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_STRING = pattern(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
-_ESCAPED = pattern(r"(?s)\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x[0-9a-fA-F]{2}|.)")
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_FIELD = re.compile(r"\w+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_STRING = re.compile(
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL
+)
+_ESCAPED = re.compile(
+    r"(?s)\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x[0-9a-fA-F]{2}|.)"
+)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 _CONSTANTS: dict[str, Json] = {"none": None, "None": None, "null": None}
 _CONSTANTS.update({"true": True, "True": True, "false": False, "False": False})

@@ -7,12 +7,12 @@ no text a model wrote can reach the methods of an object.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from neuraxis.errors import NeuraxisError
 from neuraxis.formatting import nearest, path_text, type_name
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 
 SHOWN_KEYS = 20
@@ -21,7 +21,7 @@ SHOWN_KEYS = 20
 RESPONSE: Final[Path] = ("content", "response")
 """Where the answer stands in a step's asset (rule B53)."""
 
-_INTEGER = pattern(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Missing:

@@ -9,11 +9,12 @@ code, and a value that was filled in is never read for references again (rule C2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.formatting import nearest
 from neuraxis.messages import Path, Problem
-from neuraxis.record import record
 from neuraxis.references.asset_ref import (
     AssetRef,
 )
@@ -29,8 +30,7 @@ MOST_PROBLEMS = 50
 """Problems with the references of one call that are told."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Expression:
+class Expression(Struct, frozen=True, kw_only=True):
     """A parsed expression whose root is known: `step` is the call it refers to."""
 
     text: str
@@ -53,8 +53,7 @@ class Expression:
         return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Template:
+class Template(Struct, frozen=True, kw_only=True):
     """A text with expressions in it, or one expression alone (`whole`)."""
 
     parts: tuple[str | Expression, ...]
@@ -70,16 +69,14 @@ class Template:
         return tuple([part.ref for part in self.parts if isinstance(part, Expression)])
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(Struct, frozen=True, kw_only=True):
     """A template and where in the arguments it stands."""
 
     path: Path
     template: Template
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """What an expression of one step may name.
 
     Args:

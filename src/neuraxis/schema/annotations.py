@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -46,8 +47,7 @@ _DEEPEST = 12
 _NODES = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class Annotations(Struct, frozen=True, kw_only=True):
     """Places of a command's arguments that are special; a place covers all below."""
 
     trusted_only: tuple[Path, ...] = ()
@@ -60,7 +60,7 @@ class Marks:
         return next((use for place, use in self.files if covers(place, path)), None)
 
 
-NO_MARKS = Marks()
+NO_MARKS = Annotations()
 
 
 def covers(place: Path, path: Path) -> bool:
@@ -70,12 +70,12 @@ def covers(place: Path, path: Path) -> bool:
     )
 
 
-def covered(places: tuple[Path, ...], path: Path) -> bool:
+def is_covered(places: tuple[Path, ...], path: Path) -> bool:
     """Whether one of the marks holds for what stands at `path`."""
     return any(covers(place, path) for place in places)
 
 
-def marks_of(schema: Mapping[str, Json]) -> Marks:
+def marks_of(schema: Mapping[str, Json]) -> Annotations:
     """Every mark in a parameter schema, and where it stands."""
     found: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
     files: list[tuple[Path, FileUse]] = []
@@ -89,7 +89,7 @@ def marks_of(schema: Mapping[str, Json]) -> Marks:
     if not files and not any(found.values()):
         return NO_MARKS
     secret = tuple(found["x-secret-ok"])
-    return Marks(
+    return Annotations(
         # whoever may name a secret chooses which one is used
         trusted_only=(*found["x-trusted-only"], *secret),
         sends_out=tuple(found["x-sends-out"]),

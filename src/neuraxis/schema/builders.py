@@ -9,7 +9,8 @@ from collections.abc import Callable, Container, Mapping
 from enum import Enum
 from typing import cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.specs import Json
 
 Parts = list[dict[str, Json]]
@@ -50,8 +51,7 @@ def nullable(schema: dict[str, Json]) -> dict[str, Json]:
     return union_of([schema, {"type": "null"}])
 
 
-@dataclass(frozen=True, slots=True)
-class Maker:
+class Maker(Struct, frozen=True):
     """A generic name: how many parts it takes, in words, and what it makes."""
 
     count: Container[int]

@@ -8,22 +8,21 @@ something, the value stays as it is and the check names it. The value is never m
 from __future__ import annotations
 
 import decimal
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import pattern
 from neuraxis.messages import Path
+from neuraxis.parsing import strict_json
 from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
 Fits = Callable[[Mapping[str, Json], Any], bool]
 
-_INTEGER = pattern(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
-_NUMBER = pattern(
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
+_NUMBER = re.compile(
     r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,100})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII
 )
 _LONGEST_JSON = 1_000_000
@@ -250,24 +249,12 @@ def _number(text: str) -> Any:
     return number if exact else _NOTHING
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
-
-
-def _constant(name: str) -> Any:
-    raise ValueError(name)
-
-
 def _json(text: str, wanted: type) -> Any:
     """JSON text as a list or object; duplicate keys and NaN are refused (D4, D5)."""
     if len(text) > _LONGEST_JSON:
         return _NOTHING
     try:
-        value: Any = json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_constant
-        )
+        value: Any = strict_json.loads(text)
     except (ValueError, RecursionError):
         return _NOTHING
     return value if isinstance(value, wanted) else _NOTHING

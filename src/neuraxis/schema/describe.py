@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.specs import Json
 
 SIMPLE = {
@@ -52,12 +53,11 @@ LIMITS = (
 )
 """Keywords that a node of the notation may carry as they are (ours)."""
 
-_NUMBER = pattern(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LONG = {"int": "integer", "float": "number", "bool": "boolean", "List": "list"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(Struct, frozen=True, kw_only=True):
     """How much of a type is written. `exact`: as a node of the notation reads it."""
 
     members: int

@@ -13,11 +13,9 @@ import decimal
 import re
 from collections.abc import Callable
 
-from neuraxis.later import pattern
-
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?"
-_TIME = pattern(_CLOCK, re.ASCII)
-_DATE_TIME = pattern(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
+_TIME = re.compile(_CLOCK, re.ASCII)
+_DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
 
 
 def _date_time(text: str) -> bool:

@@ -7,10 +7,10 @@ value at that path flows out. References (`$ref`) are followed inside the root o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -220,7 +220,7 @@ def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
     return any(is_open(part, root, depth + 1) for part in parts)
 
 
-_SURROGATE = pattern("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 DEEPEST = 200
 """Levels of a value that are looked at; deeper values are refused (rule D6)."""

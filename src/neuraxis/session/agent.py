@@ -40,25 +40,7 @@ def agent(
     Raises:
         ConfigError: there is no such option, or it is of a wrong kind.
     """
-    kinds = get_args(EffectKind)
-    if effects not in kinds:
-        raise ConfigError(
-            f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
-            f"{effects!r}"
-        )
-    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
-    known = sorted(defaults.keys() - _OWN)
-    for option in options:
-        if option not in known:
-            hint = did_you_mean(nearest(option, known)[:1])
-            raise ConfigError(
-                f"agent {name!r}: there is no option {option!r}.{hint} "
-                f"Options are: {', '.join(known)}"
-            )
-    try:
-        check_arguments(defaults | options)
-    except ConfigError as error:
-        raise ConfigError(f"agent {name!r}: {error}") from None
+    _check_options(name, effects, options)
     options["plugins"] = tuple(options.get("plugins", ()))  # each call has all of them
     budget = options.get("budget") or Budget()
 
@@ -104,3 +86,25 @@ def _of_agent(kind: EffectKind) -> Effects | str:
     if kind in ("none", "read"):
         return kind
     return Effects(kind=kind, destructive=False, open_world=False)
+
+
+def _check_options(name: str, effects: EffectKind, options: dict[str, Any]) -> None:
+    kinds = get_args(EffectKind)
+    if effects not in kinds:
+        raise ConfigError(
+            f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
+            f"{effects!r}"
+        )
+    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
+    known = sorted(defaults.keys() - _OWN)
+    for option in options:
+        if option not in known:
+            hint = did_you_mean(nearest(option, known)[:1])
+            raise ConfigError(
+                f"agent {name!r}: there is no option {option!r}.{hint} "
+                f"Options are: {', '.join(known)}"
+            )
+    try:
+        check_arguments(defaults | options)
+    except ConfigError as error:
+        raise ConfigError(f"agent {name!r}: {error}") from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Result, Usage
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """How one run of a session ended."""
 
     text: str
@@ -50,7 +50,7 @@ def as_json(answer: Answer) -> Json:
 
 def result_json(result: Result) -> dict[str, Json]:
     """One result as JSON; an object that is an asset is told by its id."""
-    error = None if result.error is None else call_errors.error_json(result.error)
+    error = None if result.error is None else call_errors.to_json(result.error)
     return {
         "id": result.call.id,
         "tool": result.call.target,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -17,7 +18,6 @@ from neuraxis.engines import Engine
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
@@ -31,8 +31,7 @@ from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class RunConfig(Struct, frozen=True, kw_only=True):
     """What a run is made of; the session's own, unchanged from run to run."""
 
     model: Model
@@ -60,8 +59,7 @@ class Parts:
     depth: int = 0
 
 
-@dataclass(slots=True)
-class State:
+class RunState(Struct):
     """What changes during a run."""
 
     results: list[Result] = field(default_factory=list[Result])
@@ -74,8 +72,8 @@ class State:
 
 
 def runtime_of(
-    parts: Parts,
-    state: State,
+    parts: RunConfig,
+    state: RunState,
     emit: Callable[[Event], None],
     cancelled: threading.Event,
 ) -> Runtime:

@@ -7,12 +7,17 @@ known of origins flow out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from neuraxis.errors import ConfigError
-from neuraxis.execution.nested import Outer, moved, moved_all, way
-from neuraxis.later import dataclass
+from neuraxis.execution.nested import (
+    ParentRun,
+    translate_path,
+    translate_paths,
+    workspace_paths,
+)
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
@@ -26,8 +31,7 @@ MOST_DEPTH = 4
 """Sessions inside of sessions; a deeper one is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Inherited(Struct, frozen=True, kw_only=True):
     """What a session takes over, unless it is told otherwise."""
 
     policy: Policy = DEFAULT
@@ -37,7 +41,7 @@ class Around:
     allow_hosts: tuple[str, ...] = ()
     yes_to: Sequence[str] = ()
     secrets: Secrets = field(default_factory=Secrets)
-    outer: Outer | None = None
+    outer: ParentRun | None = None
     depth: int = 0
 
     def origins(self, workspace: Path) -> Origins:
@@ -48,11 +52,13 @@ class Around:
         if self.outer is None:
             return Origins()
         known, label = self.outer.runtime.gate.origins, self.outer.label
-        by = way(self.outer.runtime.workspace, workspace)
-        files = ((moved(name, by), label) for name, label in known.files.items())
+        by = workspace_paths(self.outer.runtime.workspace, workspace)
+        files = (
+            (translate_path(name, by), label) for name, label in known.files.items()
+        )
         made = Origins(
             files={name: label for name, label in files if name is not None},
-            own_files=set(moved_all(known.own_files, by)),
+            own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
             # the model around it may have written what it read into its request
             read_private=known.read_private,
@@ -62,7 +68,7 @@ class Around:
         return made
 
 
-def around(within: Context | None) -> Around:
+def inherit(within: Context | None) -> Inherited:
     """What a session that is made `within` a command takes over.
 
     Raises:
@@ -70,9 +76,9 @@ def around(within: Context | None) -> Around:
             too deep in each other.
     """
     if within is None:
-        return Around()
+        return Inherited()
     outer = within.outer
-    if not isinstance(outer, Outer):
+    if not isinstance(outer, ParentRun):
         raise ConfigError(
             "within: expected the Context that a running command was given; write "
             "`context: Context` among its parameters and within=context"
@@ -87,7 +93,7 @@ def around(within: Context | None) -> Around:
     if runtime.too_early is not None:
         runtime.too_early()
         raise ConfigError("within: this call is run once the whole reply is there")
-    return Around(
+    return Inherited(
         policy=runtime.gate.policy,
         approve=None if runtime.gate.approve is None else outer.ask,
         settings=runtime.settings,
@@ -100,7 +106,7 @@ def around(within: Context | None) -> Around:
     )
 
 
-def made_of(outer: Outer | None, origins: Origins) -> tuple[Json, ...]:
+def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
     """What the requests of a session, and all it remembers, are made of, as JSON."""
     if outer is None:
         return ()

@@ -7,12 +7,13 @@ writes no call, when a limit is reached, or when it keeps writing what cannot be
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.engines.timeout import within
 from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
@@ -24,7 +25,6 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
 )
-from neuraxis.execution.cancellation import Stopped
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
@@ -44,9 +44,9 @@ from neuraxis.models import Model, complete
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import Parts, State, runtime_of
-from neuraxis.session.prompt import left_of, with_standing
-from neuraxis.session.visible_results import told_of
+from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.prompt import remaining_budget, with_status
+from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2
@@ -66,7 +66,7 @@ class _Stop(Exception):
 
 async def converse(
     text: str,
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
     *,
@@ -86,8 +86,8 @@ async def converse(
         asyncio.CancelledError: the run was cancelled; running commands were told.
     """
     started = time.perf_counter()
-    state = State()
-    cancelled = Stopped()
+    state = RunState()
+    cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
     parts.origins.said(text)
@@ -103,7 +103,7 @@ async def converse(
     turns = _turns(parts, history, state, runtime, early, emit, live)
     try:
         try:
-            await within(parts.budget.seconds, turns)
+            await _within(parts.budget.seconds, turns)
         finally:
             early.stop()
             if early.busy:
@@ -121,7 +121,13 @@ async def converse(
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
         raise
-    answer = Answer(
+    answer = _answer(state, outcome, error, runtime)
+    emit(_end(outcome, state, answer.text, error, started))
+    return answer
+
+
+def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
+    return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
         calls=tuple(state.results),
@@ -131,12 +137,26 @@ async def converse(
         usd=runtime.usage.usd,
         error=error,
     )
-    emit(_end(outcome, state, answer.text, error, started))
-    return answer
+
+
+async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
+    """Await the turns of a run.
+
+    Raises:
+        TimeLimitReached: they took longer; they were cancelled and have ended.
+    """
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            await turns
+    except TimeoutError:
+        if limit.expired():
+            raise TimeLimitReached from None
+        raise  # not ours
 
 
 def plan_of(
-    calls: Sequence[Call], parts: Parts, params: Mapping[str, Json] | None = None
+    calls: Sequence[Call], parts: RunConfig, params: Mapping[str, Json] | None = None
 ) -> Plan:
     """The checked plan of these calls, or all that is wrong with them."""
     return build(
@@ -151,7 +171,7 @@ def plan_of(
 
 async def run_calls(
     calls: Sequence[Call],
-    parts: Parts,
+    parts: RunConfig,
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
@@ -164,12 +184,12 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, State(), emit, Stopped())
+    runtime = runtime_of(parts, RunState(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
 def _end(
-    outcome: str, state: State, text: str, error: str, started: float
+    outcome: str, state: RunState, text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
         outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
@@ -181,9 +201,9 @@ def _end(
 
 
 async def _turns(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     runtime: Runtime,
     early: EarlyStarts,
     emit: Callable[[Event], None],
@@ -197,21 +217,13 @@ async def _turns(
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
             raise TimeLimitReached  # nothing waited, so that no timer was heard
-        left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
-        prompt = parts.prompt(with_standing(history, parts.assets, left))
+        left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
+        prompt = parts.prompt(with_status(history, parts.assets, left))
         completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
-        history.append(
-            Message(
-                role="assistant",
-                content=completion.text,
-                calls=reply.calls,
-                tool_calls=completion.tool_calls,
-                carried=completion.carried,
-            )
-        )
+        history.append(_assistant_message(completion, reply))
         texts = [_readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
@@ -247,8 +259,18 @@ async def _turns(
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
 
+def _assistant_message(completion: Completion, reply: Reply) -> Message:
+    return Message(
+        role="assistant",
+        content=completion.text,
+        calls=reply.calls,
+        tool_calls=completion.tool_calls,
+        carried=completion.carried,
+    )
+
+
 async def _ask(
-    parts: Parts,
+    parts: RunConfig,
     runtime: Runtime,
     prompt: Prompt,
     turn: int,
@@ -322,7 +344,7 @@ async def _whole(
     return await complete(model, prompt, on_chunk)
 
 
-async def _cost(completion: Completion, parts: Parts) -> float | None:
+async def _cost(completion: Completion, parts: RunConfig) -> float | None:
     """Return what a reply cost; None where its price is not known."""
     if completion.usage is NOTHING_USED:
         return None
@@ -336,7 +358,7 @@ def _native(call: NativeCall) -> Json:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _readable(text: str, parts: Parts, state: State) -> str:
+def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     """What is said to a person, with the objects it refers to put in (rule B62)."""
     if "<|" not in text:
         return text
@@ -370,7 +392,7 @@ def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
 def _unread(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
-        problems=tuple(call_errors.error_json(error) for error in reply.errors),
+        problems=tuple(call_errors.to_json(error) for error in reply.errors),
         notes=reply.notes,
     )
 
@@ -378,7 +400,7 @@ def _unread(reply: Reply) -> PlanChecked:
 def _checked(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=tuple([_told(step) for step in plan.steps]),
-        problems=tuple([call_errors.error_json(error) for error in plan.problems]),
+        problems=tuple([call_errors.to_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
 
@@ -398,7 +420,7 @@ def _told(step: Step) -> Json:
 
 
 def _tell(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
     plan: Plan,
     results: Sequence[Result],
@@ -406,15 +428,15 @@ def _tell(
 ) -> None:
     """Put the results where the model reads them, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(told_of(plan, results, parts.tell)):
+    for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
 
 def _tell_errors(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:

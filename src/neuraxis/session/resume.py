@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
 from typing import cast
+
+from msgspec import Struct, field
 
 from neuraxis import call_errors
 from neuraxis.dialects import Dialect
@@ -27,13 +28,11 @@ from neuraxis.events import (
     SessionStarted,
     Unknown,
 )
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, CallError, Message, NativeCall, Result
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Past(Struct, frozen=True, kw_only=True):
     """What is left of an earlier session."""
 
     messages: tuple[Message, ...] = ()
@@ -87,8 +86,7 @@ def _number(call_id: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Said:
+class _Said(Struct, kw_only=True):
     """The conversation so far, and what the model is still to be told."""
 
     dialect: Dialect

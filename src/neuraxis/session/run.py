@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
 from neuraxis.session.answer import Answer
-from neuraxis.session.watch import Watch, heard
+from neuraxis.session.watch import Watch, guard_watch
 
 Drive = Callable[[str, Watch | None], Awaitable[Answer]]
 """`Session.drive`."""
@@ -24,7 +24,7 @@ Left = set[asyncio.Task[Any]]
 """The tasks of a session's runs that were left early and are ending."""
 
 
-class Turn:
+class RunLock:
     """Whose turn it is: a session answers one request at a time."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Turn:
                 f"session {session} is already answering a request; wait for it, or "
                 "make another session"
             )
-        self.watch, self.unwritten = heard(watch), ""
+        self.watch, self.unwritten = guard_watch(watch), ""
 
     def end(self) -> None:
         """Give it back, and do what was put off."""
@@ -107,7 +107,7 @@ class Run:
     if not TYPE_CHECKING:  # for people without one, who take a run for its answer
 
         def __getattr__(self, name: str) -> Any:
-            if name in Answer.__slots__:
+            if name in Answer.__struct_fields__:
                 raise AttributeError(f"{name!r} is the answer's; this is {self!r}")
             raise AttributeError(f"a Run has no {name!r}")
 
@@ -148,14 +148,14 @@ class Run:
         self.answer = await self._drive_with(self._text, watch)
         return self.answer
 
-    def __aiter__(self) -> Watched:
+    def __aiter__(self) -> EventStream:
         self._begin()
-        watched = Watched(self._answered, self._left)
+        watched = EventStream(self._answered, self._left)
         self._task = watched.task
         return watched
 
 
-class Watched:
+class EventStream:
     """The events of a run, which it begins; left early, it ends the run.
 
     Not an async generator: that of a left `async for` ends when the loop comes to it,
@@ -183,7 +183,7 @@ class Watched:
         self.task = asyncio.create_task(answered(watch))
         self.task.add_done_callback(lambda _: queue.put_nowait(None))
 
-    def __aiter__(self) -> Watched:
+    def __aiter__(self) -> EventStream:
         return self
 
     async def __anext__(self) -> Event:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
@@ -28,25 +29,25 @@ from neuraxis.events import (
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.nested import begins_effect
-from neuraxis.execution.repeats import tell_stored
+from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model, find_models
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.ask import asking
+from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import Parts
-from neuraxis.session.event_loop import OwnLoop
-from neuraxis.session.inherit import around, made_of
+from neuraxis.session.config import RunConfig
+from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.inherit import inherit, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of
-from neuraxis.session.run import Run, Turn
+from neuraxis.session.run import Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
@@ -54,7 +55,7 @@ from neuraxis.session.validation import (
     check_request,
 )
 from neuraxis.session.visible_results import Tell
-from neuraxis.session.watch import Watch, also, watched
+from neuraxis.session.watch import Watch, reraise_watch_errors, tee
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
 
@@ -125,7 +126,7 @@ class Session:
         on_failure: str = "tell",
     ) -> None:
         check_arguments(locals())
-        over = around(within)
+        over = inherit(within)
         settings = over.settings if settings is None else settings
         policy = policy or over.policy
         self._outer = over.outer
@@ -175,9 +176,9 @@ class Session:
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
         self._constant: Prompt | None = None
-        self._loop = OwnLoop()
-        self._turn = Turn()
-        self._parts = Parts(
+        self._loop = SyncLoop()
+        self._turn = RunLock()
+        self._parts = RunConfig(
             model=self.model,
             dialect=self.dialect,
             registry=self.registry,
@@ -190,7 +191,7 @@ class Session:
             next_id=self._next_id,
             prompt=self.prompt,
             allow_hosts=(*over.allow_hosts, *allow_hosts),
-            approve=asking(approve) or over.approve,
+            approve=as_async(approve) or over.approve,
             origins=self.origins,
             approvals=self.approvals,
             secrets=over.secrets,
@@ -242,7 +243,7 @@ class Session:
         finally:
             await self.model.close()  # its connections belong to this loop
 
-    @watched
+    @reraise_watch_errors
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request; `watch` sees every event as it happens.
 
@@ -267,7 +268,7 @@ class Session:
         finally:
             turn.end()
 
-    def _limited(self) -> Parts:
+    def _limited(self) -> RunConfig:
         """The parts, with what is left of the limits around the session."""
         parts, outer = self._parts, self._outer
         if outer is not None:
@@ -304,7 +305,7 @@ class Session:
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
-        tell_stored(asset_id, kept, self._emit)
+        report_stored(asset_id, kept, self._emit)
         return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
@@ -318,7 +319,7 @@ class Session:
         check_calls(calls)
         return plan_of(calls, self._parts, params)
 
-    @watched
+    @reraise_watch_errors
     async def call_all(
         self,
         calls: Sequence[Call],
@@ -340,7 +341,7 @@ class Session:
         parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        emit = also(self._emit, watch)  # `_turn` is that of a request
+        emit = tee(self._emit, watch)  # `_turn` is that of a request
         if not self._announced:
             self._announce(emit)
         work = run_calls(calls, parts, emit, params)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
-from neuraxis.formatting import shown
+from neuraxis.formatting import describe_given
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
@@ -108,7 +108,7 @@ def _check_plugins(value: Any) -> None:
         hint = f"; write plugins=[{str(value)!r}]"
     elif is_one:
         hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
-    raise ConfigError(f"plugins: expected a list, got {shown(value)}{hint}")
+    raise ConfigError(f"plugins: expected a list, got {describe_given(value)}{hint}")
 
 
 def _check_policy(policy: Policy | None) -> None:
@@ -140,7 +140,7 @@ def _check_policy(policy: Policy | None) -> None:
 def _check_budget(budget: Budget | None) -> None:
     if budget is None:
         return
-    for name in budget.__slots__:
+    for name in budget.__struct_fields__:
         value: Any = getattr(budget, name)
         if name == "usd" and value is None:
             continue
@@ -150,7 +150,7 @@ def _check_budget(budget: Budget | None) -> None:
 
 def refuse(name: str, expected: str, value: Any) -> NoReturn:
     """Raise the `ConfigError` of an argument of a wrong kind."""
-    raise ConfigError(f"{name}: expected {expected}, got {shown(value)}")
+    raise ConfigError(f"{name}: expected {expected}, got {describe_given(value)}")
 
 
 _ON_ERROR = get_args(OnError)
@@ -197,10 +197,14 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
         refuse("on_error", f"one of {', '.join(_ON_ERROR)}", on_error)
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         hint = "; write call_all([...]) for several, call(...) for one"
-        raise ConfigError(f"calls: expected a list of Call, got {shown(calls)}{hint}")
+        raise ConfigError(
+            f"calls: expected a list of Call, got {describe_given(calls)}{hint}"
+        )
     for one in cast("Sequence[Any]", calls):
         if not isinstance(one, Call):
-            raise ConfigError(f"call: expected a Call, got {shown(one)}; {_call(one)}")
+            raise ConfigError(
+                f"call: expected a Call, got {describe_given(one)}; {_call(one)}"
+            )
         for name, kinds, phrase in _FIELDS:
             if not isinstance(value := getattr(one, name), kinds):
                 refuse(f"Call.{name}", phrase, value)

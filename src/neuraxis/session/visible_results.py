@@ -8,8 +8,9 @@ that show a part of it, but neither its words nor their price reach the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from neuraxis.assets.describe import size_of
 from neuraxis.messages import Result
@@ -20,7 +21,9 @@ LITTLE = 200
 """Bytes of a value that is told whatever takes it: its address is no shorter."""
 
 
-def told_of(plan: Plan, results: Sequence[Result], tell: Tell) -> Sequence[Result]:
+def visible_results(
+    plan: Plan, results: Sequence[Result], tell: Tell
+) -> Sequence[Result]:
     """The results as the model is told them, in the order of the plan."""
     if tell == "all" or len(results) == 1:
         return results

@@ -30,7 +30,7 @@ class _WatchFailed(StorageError):
         self.watch, self.raised = watch, raised
 
 
-def heard(watch: Watch | None) -> Watch | None:
+def guard_watch(watch: Watch | None) -> Watch | None:
     """`watch`, for what is `watched`."""
     if watch is None:
         return None
@@ -46,7 +46,7 @@ def heard(watch: Watch | None) -> Watch | None:
     return tell
 
 
-def watched(
+def reraise_watch_errors(
     work: Callable[P, Coroutine[Any, Any, T]],
 ) -> Callable[P, Coroutine[Any, Any, T]]:
     """Raise what the `watch` that was given raised, and which ended the work, as it is.
@@ -66,9 +66,9 @@ def watched(
     return worked
 
 
-def also(emit: Watch, watch: Watch | None) -> Watch:
+def tee(emit: Watch, watch: Watch | None) -> Watch:
     """What sees an event if both do."""
-    tell = heard(watch)
+    tell = guard_watch(watch)
     if tell is None:
         return emit
 

@@ -7,9 +7,12 @@ message to the user is text (B7). One mistake in a reply means that none of it i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from typing import Literal, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
 from neuraxis.dialects.chat_templates import begins
@@ -22,7 +25,6 @@ from neuraxis.dialects.segments import (
     thoughts,
 )
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, call_error
 from neuraxis.parsing.json_scan import Piece, Value, loads, pieces
@@ -30,14 +32,13 @@ from neuraxis.specs import Json
 
 Generation = Literal["v1", "v2"]
 
-_SAYS_CALL = pattern(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
 _OURS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Reading(Struct, kw_only=True):
     """What was read so far."""
 
     generation: Generation

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.envelope.decode import Generation, read_reply, read_strictly
 from neuraxis.dialects.envelope.prompt import plugins_text, prompt_frame
 from neuraxis.dialects.results import json_text, sayable
@@ -190,7 +190,7 @@ def _error(
     sender: dict[str, Json] = (
         {"role": "plugin", "name": plugin} if plugin else {"role": "system"}
     )
-    told = error_json(error)
+    told = to_json(error)
     content = {"error": told.pop("code"), "detail": told.pop("message")}
     return {
         "sender": sender,

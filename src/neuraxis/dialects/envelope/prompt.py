@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import yaml
 
 from neuraxis.dialects.template import PLUGINS, Template, own_text
-from neuraxis.later import pattern
 from neuraxis.schema import node_from_schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Generation = Literal["v1", "v2"]
 
-_SPECIAL = pattern(r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]|\\[bfrtu]")
+_SPECIAL = re.compile(r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]|\\[bfrtu]")
 """In JSON: what is not printed, or lies outside the first plane (emojis)."""
 
 _COMMAND_KEYS = (

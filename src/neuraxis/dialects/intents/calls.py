@@ -6,13 +6,15 @@ of the dialect's own. Leniently the nested forms of other conventions are taken,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.parsing.json_scan import Value, loads
 from neuraxis.specs import Json
@@ -21,15 +23,14 @@ RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 """Keys of an intent that are not parameters; `$` before one makes it a parameter."""
 
 _OURS = "literal|value|for_each|max_items"
-_ESCAPED = pattern(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
-_TO_ESCAPE = pattern(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
+_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
+_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _NESTED = ("parameters", "arguments", "args", "input")
 
 ParameterNames = Callable[[str], Collection[str]]
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, kw_only=True):
     """What was found so far, and how intents are to be understood."""
 
     parameter_names: ParameterNames | None

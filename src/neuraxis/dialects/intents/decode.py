@@ -6,6 +6,7 @@ block over later ones, and one mistake in a block means that none of it is run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -28,7 +29,6 @@ from neuraxis.dialects.segments import (
     thoughts,
 )
 from neuraxis.formatting import quote
-from neuraxis.later import pattern
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import (
@@ -46,11 +46,11 @@ END = "<!-- RESPONSE_END -->"
 _MARKERS = markers_pattern(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"
 )
-_SAYS_TOOL = pattern(r"[\"'“‘]?\btool[\"'”’]?\s*:")
-_TOOL_MEMBER = pattern(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
-_SAYS_NAME = pattern(r"[\"'“‘]?\bname[\"'”’]?\s*:")
-_SAYS_ARGUMENTS = pattern(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
-_MARKER_CUT = pattern(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
+_SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
+_TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
+_SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
+_SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
+_MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
 def read_reply(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
 from neuraxis.dialects.intents.prompt import prompt_text
@@ -19,7 +19,7 @@ from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import load_message_template
-from neuraxis.dialects.well_formed import quick_answer, quick_calls
+from neuraxis.dialects.well_formed import read_answer, read_calls
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.specs import Json, PluginSpec
 
@@ -94,10 +94,10 @@ class Intents:
         text = completion.text
         if completion.finish_reason not in WHOLE:
             return cut_reply(text)
-        calls = quick_calls(text, START, END, next_id)
+        calls = read_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        said = quick_answer(text)
+        said = read_answer(text)
         if said is not None:
             return Reply(texts=said)
         read = read_strictly if self._strict else read_reply
@@ -150,7 +150,7 @@ class Intents:
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
         """One message with all that is wrong."""
-        content = _framed({"errors": [error_json(error) for error in errors]})
+        content = _framed({"errors": [to_json(error) for error in errors]})
         return (Message(role="user", content=content),)
 
 

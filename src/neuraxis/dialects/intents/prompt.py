@@ -6,6 +6,7 @@ strict form it is the document's own, without types.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -20,10 +21,9 @@ from neuraxis.dialects.intents.signatures import (
 )
 from neuraxis.dialects.results import json_text
 from neuraxis.dialects.template import own_text
-from neuraxis.later import pattern
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-_TOKEN = pattern(r"\{(?:tools|examples)\}")
+_TOKEN = re.compile(r"\{(?:tools|examples)\}")
 ToolNames = Mapping[str, tuple[str, str]]
 
 

@@ -7,21 +7,21 @@ calls flow out; results flow in, tool messages flow out.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from neuraxis.call_errors import error_json, malformed_reply
+from msgspec.structs import replace
+
+from neuraxis.call_errors import malformed_reply, to_json
 from neuraxis.dialects.intents import decode
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import DeltaReader
 from neuraxis.dialects.template import Template, load_plugins_template
-from neuraxis.dialects.well_formed import plain_arguments
 from neuraxis.formatting import quote
-from neuraxis.later import pattern
 from neuraxis.messages import (
     Call,
     CallError,
@@ -38,9 +38,9 @@ from neuraxis.specs import CommandSpec, Json, PluginSpec
 VALUE = "value"
 """The one parameter of a tool whose command takes a plain value (rule K3)."""
 
-_ALLOWED = pattern(r"[a-zA-Z0-9_-]{1,64}")
-_NOT_ALLOWED = pattern(r"[^a-zA-Z0-9_-]+")
-_CODE = pattern(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_CODE = re.compile(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
 
 
 def safe_name(tool: str) -> str:
@@ -119,10 +119,6 @@ class Native:
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
         """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
-        if completion.finish_reason == "tool_calls" and not completion.text:
-            calls = self._quick_calls(completion.tool_calls, next_id)
-            if calls is not None:
-                return Reply(calls=calls)
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
@@ -133,29 +129,6 @@ class Native:
         if not completion.tool_calls:
             return reply
         return self._read_calls(completion.tool_calls, reply, next_id)
-
-    def _quick_calls(
-        self, given: Sequence[NativeCall], next_id: Callable[[], str]
-    ) -> tuple[Call, ...] | None:
-        """The calls, where all of them are flawless; None: read them the long way."""
-        found: list[tuple[str, NativeCall, dict[str, Json]]] = []
-        for native in given:
-            tool = self._tools.get(native.name)
-            if tool is None or tool in self._plain:
-                return None
-            arguments = plain_arguments(native.arguments)
-            if arguments is None:
-                return None
-            found.append((tool, native, arguments))
-        calls: list[Call] = []
-        for tool, native, arguments in found:
-            own = next_id()
-            self._ids[own] = native.id
-            read = (arguments, f"{tool} {native.arguments}")
-            calls.append(
-                Call(id=own, plugin=None, command=tool, arguments=arguments, read=read)
-            )
-        return tuple(calls) or None
 
     def early(self) -> DeltaReader:
         """A reader for one reply that is still being written; of its tool calls."""
@@ -333,7 +306,7 @@ class Native:
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
         """What is wrong, under each of the reply's tool calls: servers want that."""
-        content = json_text({"errors": [error_json(error) for error in errors]})
+        content = json_text({"errors": [to_json(error) for error in errors]})
         if not reply.tool_calls:
             return (Message(role="user", content=content),)
         return tuple(

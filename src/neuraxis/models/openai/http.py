@@ -21,7 +21,6 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from neuraxis.later import pattern
 from neuraxis.models.openai.hints import not_found, unreachable
 from neuraxis.models.openai.rejections import is_about_size
 from neuraxis.models.openai.settings import Endpoint, Options
@@ -35,7 +34,7 @@ _DRAIN = 0.05  # waited for the connection's last bytes, so that it can be used 
 _PASSING = (408, 409, 429)
 _TELLING = 4
 """Letters of a key's beginning that are left out; fewer stand in other words, too."""
-_DELAY = pattern(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
+_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
 """Google says in the body how long to wait: `google.rpc.RetryInfo`."""
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from neuraxis.later import pattern
 from neuraxis.models.openai.fallback import (
     CARRIED,
     EMPTY,
@@ -28,7 +27,7 @@ from neuraxis.models.openai.fallback import (
 from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
 
 _NAMES = {
-    name: pattern(rf"\b{name}\b")
+    name: re.compile(rf"\b{name}\b")
     for name in (
         "stop",
         "temperature",
@@ -41,48 +40,50 @@ _NAMES = {
         "parallel_tool_calls",
     )
 }
-_UNKNOWN = pattern(
+_UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
     r"|not permitted|not allowed|cannot find field|forbidden",
     re.IGNORECASE,
 )
-_MISSING = pattern(r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE)
+_MISSING = re.compile(
+    r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE
+)
 _IN_MESSAGES = {
     # Mistral takes ids of nine letters and digits, OpenAI of at most 40 characters.
-    IDS: pattern(
+    IDS: re.compile(
         r"tool.?call.?id was|tool_calls?\S*id\b.{0,40}(?:too long|maximum length)"
         r"|too long.{0,80}tool_calls?\S*id",
         re.IGNORECASE | re.DOTALL,
     ),
     # Some servers take no null for the content of a message with tool calls.
-    NULL: pattern(
+    NULL: re.compile(
         r"content\W{1,12}(?:value |input )?(?:must|should) be a (?:valid )?string"
         r"|content.{0,20}(?:null|none)|(?:null|none)\S* .{0,30}content",
         re.IGNORECASE,
     ),
     # Mistral, Anthropic and Bedrock take no message that says nothing.
-    EMPTY: pattern(
+    EMPTY: re.compile(
         r"non-?empty|non-whitespace|either content or tool_calls"
         r"|content or tool_calls must be set"
         r"|content.{0,20}(?:cannot|must not) be empty",
         re.IGNORECASE,
     ),
     # Gemma's template has no system role.
-    SYSTEM: pattern(
+    SYSTEM: re.compile(
         r"system role (?:is )?not supported|does not support 'system'"
         r"|(?:system|developer) (?:message|instruction)s? (?:is |are )?not (?:sup|ena)",
         re.IGNORECASE,
     ),
     # Mistral takes no user after a tool; templates of Mistral and Gemma no two users.
     # Both happen: what stands behind the newest results, and a run that was cut off.
-    ORDER: pattern(
+    ORDER: re.compile(
         r"unexpected role|roles must alternate|expected roles?\b|after role",
         re.IGNORECASE,
     ),
 }
 # Google's proxies know fewer keywords of a schema than JSON Schema has.
-_KEYWORD = pattern(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
-_TOO_LONG = pattern(
+_KEYWORD = re.compile(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
+_TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
     r"|maximum prompt length",
     re.IGNORECASE,

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from operator import is_ as _is
 from typing import cast
 
+from msgspec import Struct
+
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models.openai.provider_state import put_back
 from neuraxis.models.openai.settings import Options, effort_of
-from neuraxis.record import record
 from neuraxis.specs import Json
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Constant:
+class Constant(Struct, frozen=True, kw_only=True):
     """The part of a prompt that each request repeats, and what it is as JSON."""
 
     messages: tuple[Message, ...]

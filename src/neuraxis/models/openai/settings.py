@@ -11,12 +11,12 @@ import ipaddress
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
+
+from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.formatting import did_you_mean, nearest, quote
-from neuraxis.later import dataclass
 from neuraxis.settings import FILE_NAME, Settings, user_dir
 from neuraxis.specs import Json
 
@@ -25,8 +25,7 @@ KEY_ENV = "OPENAI_API_KEY"
 URL_ENV = "OPENAI_BASE_URL"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """What is asked of the server, and how long it is waited for (seconds).
 
     `extra` is added to the request's body. A request is repeated at most `max_retries`
@@ -63,8 +62,7 @@ class Options:
     """Between two portions of the stream; a comment line counts as one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """A server: its base URL, and the variable that holds its key (empty: none)."""
 
     url: str
@@ -120,8 +118,7 @@ class Endpoint:
         return key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """Defaults of one kind of model server."""
 
     section: str

@@ -6,7 +6,7 @@ of a multibyte character is a line end in UTF-8) and decoded one by one.
 
 from __future__ import annotations
 
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 MOST_BYTES = 16 * 1024 * 1024
 """Size of one event; a server that never ends a line must not fill the memory."""
@@ -18,8 +18,7 @@ class EventTooLarge(ValueError):
     """One event is larger than `MOST_BYTES`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One event: its name (empty when none was given) and its data lines."""
 
     name: str = ""

@@ -20,7 +20,8 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from email.message import Message
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.sandbox.http.addresses import inside, is_metadata
 from neuraxis.sandbox.http.connection import (
     Clock,
@@ -60,8 +61,7 @@ Resolver = Callable[[str, int], Iterable[str]]
 Connector = Callable[[str, int, float], socket.socket]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What one request may cost. `content_types` None: any; "": none is said."""
 
     seconds: float = 20.0
@@ -73,8 +73,7 @@ class Limits:
     content_types: tuple[str, ...] | None = TEXT_TYPES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Struct, frozen=True, kw_only=True):
     """What the last server of the chain sent; `truncated`: the body was cut."""
 
     url: str
@@ -135,8 +134,7 @@ def fetch(
     return _follow_all(forms[-1], way)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _Way(Struct, frozen=True, kw_only=True):
     """What stays the same over all hops."""
 
     rules: Limits

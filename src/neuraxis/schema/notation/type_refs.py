@@ -5,16 +5,16 @@ A whole file, a command or a node flows in; the table of its named types flows o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.schema.notation.types import DEEPEST, NotationProblem, TypeTable, builtin
 from neuraxis.specs import Json
 
 _Place = tuple[Json, Path]
-_NAME = pattern(r"[^\W\d][\w.\-]*")
+_NAME = re.compile(r"[^\W\d][\w.\-]*")
 
 
 def collect_types(

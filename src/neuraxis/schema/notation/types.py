@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
+from msgspec import Struct, field
+
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.schema.builders import MAKERS, is_key, literal_of, union_of
 from neuraxis.specs import Json
@@ -52,7 +52,7 @@ BUILTIN_NAMES = (
     *("str", "integer", "number", "double", "boolean", "array", "object", "Mapping"),
 )
 _PREFIXES = ("typing.", "collections.abc.", "builtins.", "typing_extensions.")
-_TOKEN = pattern(
+_TOKEN = re.compile(
     r"""\s*(?:(?P<name>[^\W\d][\w.\-]*)|(?P<number>[+-]?\d+(?:\.\d+)?)"""
     r"""|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<mark>\.\.\.|[\[\],|]))"""
 )
@@ -62,8 +62,7 @@ LONGEST = 500
 """Characters of a message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotationProblem:
+class NotationProblem(Struct, frozen=True, kw_only=True):
     """One mistake in a notation tree, at a path inside the tree that was given."""
 
     path: Path = ()
@@ -71,8 +70,7 @@ class NotationProblem:
     severity: Literal["error", "warning"] = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class TypeTable:
+class TypeTable(Struct, frozen=True):
     """The `_type_ref` types of one file: name -> the raw value of its `type:`."""
 
     definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -81,8 +79,7 @@ class TypeTable:
         return name in self.definitions
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, kw_only=True):
     """What one translation shares: the table, the mistakes, the types it used."""
 
     types: TypeTable
@@ -117,8 +114,7 @@ def builtin(name: str) -> str | None:
 # --- the text form -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     text: str
     at: int
