@@ -60,11 +60,15 @@ class TemplateError(ConfigError):
 
 
 class ModelError(NeuraxisError):
-    """The model could not be asked. `status` is the HTTP status, where there is one."""
+    """The model could not be asked. `status` is the HTTP status, where there is one.
+
+    `again`: the server failed within its answer, and the same request may succeed.
+    """
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.again = False
 
 
 class ModelUnavailable(ModelError):

@@ -67,6 +67,14 @@ class ModelFinished(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     carried: str = ""
     """What the server wants back with this turn: opaque JSON of the model's adapter."""
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answered, where it is not the one that was asked."""
+    usd: float | None = None
+    """Price of the reply in US dollars; None: it is not known."""
 
 
 class PlanChecked(Struct, frozen=True, kw_only=True):

@@ -137,14 +137,23 @@ class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one model call, as the server reports them."""
 
     input_tokens: int = 0
+    """All of the prompt: also what was read from or written to a cache."""
     output_tokens: int = 0
+    """All that was written, thinking included."""
     cached_tokens: int = 0
+    """Input tokens that were read from the server's prompt cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that were written to the server's prompt cache."""
+    reasoning_tokens: int = 0
+    """Output tokens that were thinking."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -174,6 +183,10 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """What the model adapter wants the journal to know (retries, tiers)."""
     carried: str = ""
     """See `Completion.carried`; whole, in one chunk."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answers, where it is not the one that was asked."""
 
 
 class NativeCall(Struct, frozen=True, kw_only=True):
@@ -194,6 +207,20 @@ class Completion(Struct, frozen=True, kw_only=True):
     carried: str = ""
     """What the adapter sends back with this turn: opaque JSON, for it alone. Servers
     that think between tool calls want their reasoning or a signature of it again."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answered, where it is not the one that was asked."""
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A picture or a PDF file beside the text of a message."""
+
+    media_type: str
+    """`image/png`, `image/jpeg`, `application/pdf`, …"""
+    data: bytes
+    name: str = ""
+    """The file's name, for servers that want one."""
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -211,6 +238,8 @@ class Message(Struct, frozen=True, kw_only=True):
     tool_call_id: str | None = None
     carried: str = ""
     """See `Completion.carried`; no part of what is said."""
+    parts: tuple[Part, ...] = ()
+    """Pictures and files beside `content`, for models that can read them."""
 
 
 class Prompt(Struct, frozen=True, kw_only=True):

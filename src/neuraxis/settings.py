@@ -206,6 +206,11 @@ _BY_VARIABLE = "weights"
 """Read from its environment variable only, where it says which file is run."""
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "openai": ("base_url", "key_env"),
+    "anthropic": ("base_url", "key_env"),
+    "gemini": ("base_url", "key_env"),
+    "vertex": ("base_url", "key_env", "project", "location"),
+    "bedrock": ("base_url", "key_env"),
+    "azure": ("base_url", "key_env"),
     "local": ("threads", "fetch", "states_mb", "weights_unchecked"),
     "search": (
         "provider", "key_env", "engine", "google_url", "url", "folder", "results",

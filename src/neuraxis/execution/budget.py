@@ -25,6 +25,8 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     Equal items of one `for_each` are not the same call: each is asked for.
     """
+    usd: float | None = None
+    """US dollars that models may cost; the run ends with the reply that reaches it."""
 
 
 class Usage(Struct, kw_only=True):
@@ -38,6 +40,8 @@ class Usage(Struct, kw_only=True):
     """Each step that is counted above: its call id and its tool."""
     tokens: Tokens = NOTHING_USED
     """Of the models of sessions inside of commands."""
+    usd: float = 0.0
+    """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
     """What the steps of a plan gave so far, for when it is cut off."""
 

@@ -81,7 +81,11 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         """
         self.check()
         steps = max(self.runtime.budget.steps - self.runtime.usage.steps, 0)
-        return replace(budget, steps=min(budget.steps, steps))
+        usd, around = budget.usd, self.runtime.budget.usd
+        if around is not None:
+            remaining = max(around - self.runtime.usage.usd, 0.0)
+            usd = remaining if usd is None else min(usd, remaining)
+        return replace(budget, steps=min(budget.steps, steps), usd=usd)
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
         """Await it as long as the command is wanted, also where that is a thread.
@@ -194,7 +198,10 @@ class ParentRun(Struct, frozen=True, kw_only=True):
                     input_tokens=event["input_tokens"],
                     output_tokens=event["output_tokens"],
                     cached_tokens=event["cached_tokens"],
+                    cache_write_tokens=event.get("cache_write_tokens", 0),
+                    reasoning_tokens=event.get("reasoning_tokens", 0),
                 )
+                runtime.usage.usd += event.get("usd") or 0.0
             case _:
                 pass
         try:

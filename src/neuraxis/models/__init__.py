@@ -10,7 +10,7 @@ before it is asked for by name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from neuraxis.errors import ConfigError
@@ -28,11 +28,20 @@ GROUP = "neuraxis.models"
 # checkout; and no installed package can take over the name that is sent a key.
 _BUILT_IN = {
     "openai": "neuraxis.models.openai.model:from_name",
+    "openai-responses": "neuraxis.models.openai_responses.model:from_name",
+    "anthropic": "neuraxis.models.anthropic.model:from_name",
+    "gemini": "neuraxis.models.gemini.model:from_name",
+    "vertex": "neuraxis.models.gemini.model:from_vertex_name",
+    "bedrock": "neuraxis.models.anthropic.model:from_bedrock_name",
+    "azure": "neuraxis.models.openai.model:from_azure_name",
     "scripted": "neuraxis.models.scripted:from_name",
     "local": "neuraxis.models.local:from_name",
 }
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
-_FORMS = "openai:NAME, http(s)://HOST/v1#NAME, scripted:FILE, local:, local:NAME"
+_FORMS = (
+    "openai:NAME, anthropic:NAME, gemini:NAME, http(s)://HOST/v1#NAME, scripted:FILE, "
+    "local:, local:NAME"
+)
 
 
 class Model(Protocol):
@@ -65,6 +74,29 @@ def model_names() -> tuple[str, ...]:
     """The kinds of model that can be named: the built-in ones and entry points."""
     found = {point.name for point in _entry_points(group=GROUP)}
     return tuple(_BUILT_IN) + tuple(sorted(found - set(_BUILT_IN)))
+
+
+def find_models(
+    models: str | Model | Sequence[str | Model], settings: Settings | None = None
+) -> Model:
+    """The model of that name; of several, one that goes on with the next on failure.
+
+    Raises:
+        ConfigError: a name or its settings are wrong, or there is none.
+        ModelUnavailable: one is known but cannot be used, such as for want of a key.
+    """
+    if isinstance(models, str):
+        return find_model(models, settings)
+    if not isinstance(models, Sequence):
+        return models
+    found = [find_models(model, settings) for model in models]
+    if not found:
+        raise ConfigError("model: expected at least one model, got an empty list")
+    if len(found) == 1:
+        return found[0]
+    from neuraxis.models.failover import Failover  # most sessions have one model
+
+    return Failover(found)
 
 
 def find_model(name: str, settings: Settings | None = None) -> Model:

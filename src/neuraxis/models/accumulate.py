@@ -13,6 +13,7 @@ from neuraxis.messages import (
     NativeCall,
     Usage,
 )
+from neuraxis.specs import Json
 
 
 class Joiner:
@@ -21,7 +22,16 @@ class Joiner:
     Of several usages the last one counts, since servers report a running total.
     """
 
-    __slots__ = ("_calls", "_carried", "_finish", "_reasoning", "_text", "usage")
+    __slots__ = (
+        "_annotations",
+        "_calls",
+        "_carried",
+        "_finish",
+        "_model",
+        "_reasoning",
+        "_text",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
@@ -30,6 +40,8 @@ class Joiner:
         self._calls: dict[int, _CallParts] = {}
         self._finish: FinishReason | None = None
         self._carried = ""
+        self._annotations: list[Json] = []
+        self._model = ""
 
     def add(self, chunk: Chunk) -> None:
         """Take the next chunk."""
@@ -47,6 +59,8 @@ class Joiner:
         self.usage = chunk.usage or self.usage
         if chunk.carried:
             self._carried = chunk.carried
+        self._annotations += chunk.annotations
+        self._model = chunk.model or self._model
 
     @property
     def text(self) -> str:
@@ -75,6 +89,8 @@ class Joiner:
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
             carried=self._carried,
+            annotations=tuple(self._annotations),
+            model=self._model,
         )
 
     def _whole_calls(self) -> tuple[NativeCall, ...]:

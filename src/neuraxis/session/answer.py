@@ -25,6 +25,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """Paths that commands wrote, relative to the workspace."""
     usage: Usage = NOTHING_USED
     """Tokens of all replies, as the server counts them; 0 where it does not."""
+    usd: float = 0.0
+    """Cost in US dollars of all replies whose price is known."""
     error: str = ""
     """Why it failed; of one that answered: that its end could not be stored."""
 
@@ -41,6 +43,7 @@ def as_json(answer: Answer) -> Json:
             "input_tokens": answer.usage.input_tokens,
             "output_tokens": answer.usage.output_tokens,
         },
+        "usd": answer.usd,
         "error": answer.error,
     }
 

@@ -49,6 +49,8 @@ from neuraxis.session.prompt import remaining_budget, with_status
 from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
+BROKEN_OFF = 2
+"""Repetitions of a reply in whose middle the server failed."""
 MISREAD = 3
 """So many replies in a row that cannot be read or planned end a run."""
 
@@ -132,6 +134,7 @@ def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answ
         assets=tuple(result.call.id for result in state.results if result.stored),
         files=tuple(dict.fromkeys(state.files)),
         usage=state.usage + runtime.usage.tokens,
+        usd=runtime.usage.usd,
         error=error,
     )
 
@@ -216,7 +219,7 @@ async def _turns(
             raise TimeLimitReached  # nothing waited, so that no timer was heard
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_status(history, parts.assets, left))
-        completion = await _ask(parts.model, prompt, turn, early, emit, live)
+        completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
@@ -267,13 +270,19 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
 
 
 async def _ask(
-    model: Model,
+    parts: RunConfig,
+    runtime: Runtime,
     prompt: Prompt,
     turn: int,
     early: EarlyStarts,
     emit: Callable[[Event], None],
     live: bool,
 ) -> Completion:
+    model, budget = parts.model, parts.budget
+    if budget.usd is not None and runtime.usage.usd >= budget.usd:
+        spent = runtime.usage.usd
+        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
+        raise _Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
@@ -285,9 +294,11 @@ async def _ask(
             notes.append(chunk.note)
         early.see(chunk)
 
-    completion = await complete(model, prompt, on_chunk)
+    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
     early.stop()
     usage, calls = completion.usage, completion.tool_calls
+    usd = await _cost(completion, parts)
+    runtime.usage.usd += usd or 0.0
     emit(
         ModelFinished(
             text=completion.text,
@@ -299,9 +310,48 @@ async def _ask(
             tool_calls=tuple([_native(call) for call in calls]) if calls else (),
             notes=tuple(notes),
             carried=completion.carried,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            annotations=completion.annotations,
+            model=completion.model,
+            usd=usd,
         )
     )
+    if completion.finish_reason == "content_filter" and not completion.text:
+        said = f": {'; '.join(notes)}" if notes else ""
+        raise _Stop("failed", f"the model's server held back the reply{said}")
     return completion
+
+
+async def _whole(
+    model: Model,
+    prompt: Prompt,
+    on_chunk: Callable[[Chunk], None],
+    early: EarlyStarts,
+    notes: list[str],
+) -> Completion:
+    """Return a whole reply, asked for again where the server fails within it."""
+    for _ in range(BROKEN_OFF):
+        try:
+            return await complete(model, prompt, on_chunk)
+        except ModelError as error:
+            if not error.again:
+                raise
+            # Nothing but reading ran of the reply that broke off.
+            notes.append(f"the reply broke off and was asked for again: {error}")
+            await early.throw_away()
+            early.begin()
+    return await complete(model, prompt, on_chunk)
+
+
+async def _cost(completion: Completion, parts: RunConfig) -> float | None:
+    """Return what a reply cost; None where its price is not known."""
+    if completion.usage is NOTHING_USED:
+        return None
+    from neuraxis.models.prices import reply_cost  # many models cost nothing
+
+    name = completion.model or parts.model.name
+    return await reply_cost(name, completion.usage, parts.settings)
 
 
 def _native(call: NativeCall) -> Json:

@@ -32,7 +32,7 @@ from neuraxis.execution.nested import begins_effect
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
-from neuraxis.models import Model, find_model
+from neuraxis.models import Model, find_model, find_models
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
@@ -64,7 +64,8 @@ class Session:
     """A conversation; its history grows from run to run.
 
     Args:
-        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`.
+        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`;
+            of a list the next one is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         dialect: a name, or a `Dialect`.
         workspace: the folder that commands may write to; default: the setting
@@ -102,7 +103,7 @@ class Session:
     def __init__(
         self,
         *,
-        model: str | Model = "local:",
+        model: str | Model | Sequence[str | Model] = "local:",
         plugins: Iterable[Any] = (),
         dialect: str | Dialect = "intents",
         workspace: str | Path | None = None,
@@ -139,7 +140,9 @@ class Session:
         ).absolute()
         self.registry = registry_of(plugins, self.workspace, lock)
         self.model = (
-            find_model(model, self.settings) if isinstance(model, str) else model
+            find_model(model, self.settings)
+            if isinstance(model, str)
+            else find_models(model, self.settings)
         )
         self.dialect = (
             find_dialect(
@@ -151,6 +154,11 @@ class Session:
             if isinstance(dialect, str)
             else dialect
         )
+        if budget is not None and budget.usd is not None:
+            from neuraxis.models.prices import require_price  # few have such a limit
+
+            for name in getattr(self.model, "names", (self.model.name,)):
+                require_price(name, self.settings)
         self.journal = open_journal(journal)
         self._journal_is_own = self.journal is not journal
         self._engine = InProcess()

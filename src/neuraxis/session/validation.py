@@ -36,7 +36,11 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "policy": ((Policy, type(None)), "a neuraxis.Policy"),
 }
 _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
-    "model": ((str,), "stream", "a model's name, such as 'local:', or a Model"),
+    "model": (
+        (str, list, tuple),
+        "stream",
+        "a model's name, such as 'local:', a Model, or a list of these",
+    ),
     "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
     "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
     "approve": (
@@ -138,6 +142,8 @@ def _check_budget(budget: Budget | None) -> None:
         return
     for name in budget.__struct_fields__:
         value: Any = getattr(budget, name)
+        if name == "usd" and value is None:
+            continue
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             refuse(f"budget.{name}", "a number", value)
 

@@ -102,7 +102,7 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
         role = fields.get("role")
         if role == last == "user":
             before = cast("Message", told[-1])
-            both = f"{before.get('content')}\n\n{fields.get('content')}"
+            both = _joined(before.get("content"), fields.get("content"))
             told[-1] = {**before, "content": both}
             continue
         if role == "user" and last == "tool":
@@ -110,6 +110,19 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
         told.append(fields or message)
         last = role
     return told
+
+
+def _joined(first: Json, second: Json) -> Json:
+    """Two contents as one; with pictures in them they are lists of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts: list[Json] = []
+    for content in (first, second):
+        if isinstance(content, list):
+            parts += cast("list[Json]", content)
+        else:
+            parts.append({"type": "text", "text": str(content)})
+    return parts
 
 
 def _each(change: Callable[[Message], Message], messages: Messages) -> list[Json]:

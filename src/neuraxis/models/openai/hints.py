@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from neuraxis.models.openai.settings import Endpoint, chat_url, is_loopback
+from neuraxis.models.openai.settings import Endpoint, is_loopback
 
 _PORTS = {
     11434: "Ollama (`ollama serve`)",
@@ -24,7 +24,7 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
     parts = urlsplit(endpoint.url)
     where = (
         f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
-        "openai.base_url or OPENAI_BASE_URL says; `neuraxis models test` tries it"
+        f"{endpoint.says_where} says; `neuraxis models test` tries it"
     )
     if "CERTIFICATE" in reason:
         return (
@@ -58,11 +58,17 @@ def meant(name: str) -> str:
         return f"http://127.0.0.1:{_KINDS[word]}/v1#{rest.strip('/') or 'NAME'}"
     if "#" in name and ("." in kind or word == "localhost"):
         return f"http://{name}"
-    if name.startswith(("gpt-", "o3", "o4", "chatgpt")) and not colon:
-        return f"openai:{name}"
+    begins = {"claude": "anthropic", "gemini": "gemini", "gpt-": "openai"}
+    begins |= {"chatgpt": "openai", "o3": "openai", "o4": "openai"}
+    for start, owner in begins.items():
+        if name.startswith(start) and not colon and name != owner:
+            return f"{owner}:{name}"
+    for owner, ours in (("anthropic", "anthropic"), ("google", "gemini")):
+        if name.startswith(f"{owner}/"):
+            return f"{ours}:{name.partition('/')[2]}"
     return f"openai:{name[7:]}" if name.startswith("openai/") else ""
 
 
-def not_found(endpoint: Endpoint) -> str:
+def not_found(url: str) -> str:
     """What to do about a 404: the path is wrong, or the model's name."""
-    return f" (are {chat_url(endpoint.url)} and the model's name right?)"
+    return f" (are {url} and the model's name right?)"

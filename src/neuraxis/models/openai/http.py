@@ -191,7 +191,7 @@ async def refused(
     if status in (401, 403):
         text += _key_hint(endpoint, key)
     if status == 404:
-        text += not_found(endpoint)
+        text += not_found(str(response.request.url).partition("?")[0])
     again = status in _PASSING or (status >= 500 and not is_about_size(said))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account
@@ -213,7 +213,8 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
             f" (content type {kind.split(';')[0][:60] or 'unknown'}; is the base URL "
             f"{endpoint.url} right?)"
         )
-    if status is not None and status < 500 and status not in _PASSING:
+    mends = isinstance(error, ServerError) and error.mends
+    if status is not None and status < 500 and status not in _PASSING and not mends:
         return Failure(ModelRefused(text, status=status))
     again = isinstance(error, ServerError) and error.again
     again = again and not is_about_size(text)

@@ -28,7 +28,17 @@ from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
 
 _NAMES = {
     name: re.compile(rf"\b{name}\b")
-    for name in ("stop", "temperature", "top_p", "seed", "stream_options")
+    for name in (
+        "stop",
+        "temperature",
+        "top_p",
+        "seed",
+        "stream_options",
+        "reasoning_effort",
+        "response_format",
+        "tool_choice",
+        "parallel_tool_calls",
+    )
 }
 _UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"

@@ -59,7 +59,7 @@ _NO_CALL = "malformed_function_call"
 class ServerError(Exception):
     """An error that the server put into its answer, or an answer that is none.
 
-    `again`: the same request may be answered.
+    `again`: the same request may be answered. `mends`: so it is, whatever the status.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class ServerError(Exception):
         super().__init__(message)
         self.status = status
         self.again = again or status is not None
+        self.mends = again
 
 
 class Frames:
@@ -129,7 +130,7 @@ class Frames:
             if frame is DONE:
                 self.done = True
             elif event.name == "error":
-                raise _server_error(frame)
+                raise server_error(frame)
             elif isinstance(frame, dict):
                 chunk = self.frame(cast("dict[str, Json]", frame))
                 chunks.extend([chunk] if chunk else [])
@@ -138,18 +139,20 @@ class Frames:
     def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
         """The chunk of one frame, or None where it holds nothing to say."""
         if frame.get("error"):
-            raise _server_error(frame["error"])
+            raise server_error(frame["error"])
         kinds = frame.get("object"), frame.get("type")
         if "error" in kinds or frame.get("error_code"):
-            raise _server_error(dict(frame))
-        self.usage = _usage(frame.get("usage")) or self.usage
+            raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
+        own = members(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
+        for said in (*own, frame.get("usage")):  # Groq and Kimi put it there in streams
+            self.usage = _usage(said) or self.usage
         if choice is None:
             self.ended = self.reason is not None
             return None
         self._seen = True
         if choice.get("error"):  # OpenRouter: of one choice
-            raise _server_error(choice["error"])
+            raise server_error(choice["error"])
         delta: Json = choice.get("delta") or {}
         if not delta and not self._given:
             # Behind deltas a whole message says all of them once more.
@@ -166,6 +169,16 @@ class Frames:
         self._went_on = self._went_on or (chunk is not None and earlier is not None)
         self.ended = chunk is None and self.reason is not None
         return chunk
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        return self.done or (self.ended and self.usage is not None)
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of an answer that is one JSON object."""
+        chunk = self.frame(tree)
+        return [chunk] if chunk else []
 
     def grace(self, after_end: float, stall: float) -> float | None:
         """How long silence is waited for until it is the end; None: it is none.
@@ -188,8 +201,15 @@ class Frames:
         thought = self._reasoning.join(thought)
         self._carried.message(delta)
         calls = self._tool_calls(delta.get("tool_calls"))
-        if text or thought or calls:
-            return Chunk(text=text, reasoning=thought, tool_calls=calls)
+        # Groq runs tools of its own and lists them.
+        beside = items(delta.get("annotations")) + items(delta.get("executed_tools"))
+        if text or thought or calls or beside:
+            return Chunk(
+                text=text,
+                reasoning=thought,
+                tool_calls=calls,
+                annotations=tuple(beside),
+            )
         return None
 
     def finish(self, *, whole: bool = False) -> Chunk:
@@ -307,28 +327,46 @@ def _usage(usage: Json) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     counts = cast("dict[str, Json]", usage)
-    details = counts.get("prompt_tokens_details")
+    details = members(counts.get("prompt_tokens_details"))
+    written = members(counts.get("completion_tokens_details"))
     cached = (
-        cast("dict[str, Json]", details).get("cached_tokens")
-        if isinstance(details, dict)
-        else None
+        details.get("cached_tokens")
+        or counts.get("num_cached_tokens")  # Mistral
+        or counts.get("cached_tokens")  # Kimi
+        or counts.get("prompt_cache_hit_tokens")  # DeepSeek
     )
     found = Usage(
-        input_tokens=_count(counts.get("prompt_tokens")),
-        output_tokens=_count(counts.get("completion_tokens")),
-        cached_tokens=_count(cached),
+        input_tokens=count(counts.get("prompt_tokens")),
+        output_tokens=count(counts.get("completion_tokens")),
+        cached_tokens=count(cached),
+        cache_write_tokens=count(details.get("cache_write_tokens")),
+        reasoning_tokens=count(
+            written.get("reasoning_tokens") or counts.get("reasoning_tokens")
+        ),
     )
     return found if found != Usage() else None
 
 
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+def members(value: Json) -> Mapping[str, Json]:
+    """Return an object's members; none where it is no object."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def items(value: Json) -> list[Json]:
+    """Return a list's items; none where it is no list."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def count(value: Json) -> int:
+    """Return a number of tokens; 0 where it is none."""
+    return value if type(value) is int and value > 0 else 0
 
 
 # --- what a server says of its errors --------------------------------------------
 
 
-def _server_error(error: Json) -> ServerError:
+def server_error(error: Json) -> ServerError:
+    """Return the exception for an error that stands in an answer."""
     status = None
     if isinstance(error, dict):
         fields = cast("dict[str, Json]", error)
@@ -342,7 +380,10 @@ def _server_error(error: Json) -> ServerError:
                 break
     said = error_message(error)
     return ServerError(
-        f"it says: {said}" if said else "it reports an error", status=status
+        f"it says: {said}" if said else "it reports an error",
+        status=status,
+        # Groq: what the model wrote is no call; it may write another
+        again="tool_use_failed" in json.dumps(error, default=str),
     )
 
 
