@@ -218,6 +218,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "sandbox": (
         "mode", "seconds", "memory", "network", "uid", "allow_none",
     ),
+    "commands": ("threads",),
     "policy": (),
     "models": (),
 }  # fmt: skip

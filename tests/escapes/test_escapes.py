@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import neuraxis
@@ -46,14 +49,29 @@ def _python_for(uid: int, source: Path) -> str:
         return sys.executable
     other = "/usr/bin/python3"
     told = subprocess.run(
-        [other, "-c", "import sys; print(sys.version_info >= (3, 11))"],
+        [other, "-c", "import sys; print(sys.implementation.cache_tag)"],
         capture_output=True,
         text=True,
         check=False,
     )
-    if told.stdout.strip() != "True":
-        pytest.skip("another user can run no Python 3.11 here")
+    own = sys.implementation.cache_tag
+    if told.stdout.strip() != own:  # what is compiled for the one fits no other
+        pytest.skip(f"another user can run no {own} here")
     return other
+
+
+@contextmanager
+def _compiled_for_all() -> Iterator[Path]:
+    """A folder with what the sandbox needs beside the source, which all may read."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        package = Path(msgspec.__file__).parent
+        shutil.copytree(
+            package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
+        yield folder
 
 
 _ORDER = {"root": (*MODES, "plain"), "user": ("plain", *MODES)}
@@ -96,20 +114,24 @@ def _batch(mode: str, who: str) -> dict[str, Any]:
     if who == "user" and root:
         python = _python_for(USER, source)
         given = {"user": USER, "group": USER, "extra_groups": []}
-    done = subprocess.run(
-        [python, "-m", "escapes.runner", mode, "", KEY],
-        cwd="/",
-        env={
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "PYTHONPATH": f"{source}:{tests}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-        **given,
-    )
+    with ExitStack() as stack:
+        paths = [source, tests]
+        if python != sys.executable:
+            paths.append(stack.enter_context(_compiled_for_all()))
+        done = subprocess.run(
+            [python, "-m", "escapes.runner", mode, "", KEY],
+            cwd="/",
+            env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "PYTHONPATH": ":".join(map(str, paths)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+            **given,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     refusals = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from msgspec.structs import replace
 
 from benchmark_file import benchmark
 

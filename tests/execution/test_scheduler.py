@@ -473,7 +473,8 @@ def test_a_thread_that_is_late_keeps_its_place(ends: bool) -> None:
     assert most == ([1, 1] if ends else [1])
     told = [result.error and result.error.message for result in results]
     assert told == [
-        "device did not end within 0.1 seconds and was stopped.",
+        "device did not end within 0.1 seconds. It was asked to stop and is still "
+        "running; what it returns is thrown away.",
         None
         if ends
         else "device was not run: an earlier call of it was stopped and still runs. "

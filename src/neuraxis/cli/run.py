@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from neuraxis.cli import signals
 from neuraxis.cli.options import (
     Choices,
     make_session,
@@ -75,7 +74,7 @@ def run(
 
     Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
     2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
-    writable, 130 interrupted.
+    writable, 130 interrupted (Ctrl-C), 143 and 129 ended by SIGTERM and SIGHUP.
     """
     text = _piped(request) if request in (None, "-") else request
     if not text.strip():
@@ -145,6 +144,7 @@ def ask(
 
     Raises:
         KeyboardInterrupt: the person pressed Ctrl-C; commands were told to stop.
+        Signalled: the process is to end; commands were told to stop.
     """
     if as_json:
         answer, code = _drive(session, request, _json_line)
@@ -171,6 +171,7 @@ def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer,
     import asyncio  # slow to import
 
     from neuraxis.events import PlanChecked
+    from neuraxis.session.event_loop import SyncLoop
 
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
     refused = False
@@ -184,23 +185,23 @@ def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer,
             watch(event)
 
     async def go() -> None:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        if task is not None:
-            # cancelling tells the running commands, which end their children
-            with contextlib.suppress(NotImplementedError):  # Windows
-                loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            answers.append(await session.drive(request, see))
+            with signals.cancelled_by_signals():
+                answers.append(await session.drive(request, see))
         finally:
-            with contextlib.suppress(NotImplementedError):  # as above
-                loop.remove_signal_handler(signal.SIGTERM)
             await session.model.close()
 
+    loop = SyncLoop()  # `asyncio.run` waits for threads that hang
     try:
-        asyncio.run(go())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        with signals.children_ended():
+            try:
+                loop.run(go())
+            except asyncio.CancelledError:
+                signals.raise_received()
+            if signals.was_signalled():  # at its very end
+                signals.raise_received()
+    finally:
+        loop.close()
     return answers[0], code_of(answers[0], refused)
 
 

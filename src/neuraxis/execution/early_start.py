@@ -27,7 +27,6 @@ from msgspec.structs import replace
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.dialects.streaming import EarlyReader, ReadsEarly
-from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
 from neuraxis.execution.budget import Usage
 from neuraxis.execution.for_each import run_one
@@ -38,6 +37,7 @@ from neuraxis.planning.plan import Plan, Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import Approvals
+from neuraxis.policy.authorize import Refused
 
 MOST_CALLS = 64
 """Calls of one reply that are looked at before it ends."""
@@ -279,7 +279,7 @@ class EarlyStarts:
                     if result.exception is not None:
                         raise result.exception
                     if result.error is not None and result.error.code == "timeout":
-                        raise TimeLimitReached
+                        raise Refused(result.error)  # as it was told
                     if self._assets.known(step.call.id):
                         root = self._assets.native(step.call.id)
                         return root["content"]["response"]

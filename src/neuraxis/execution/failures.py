@@ -9,7 +9,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.engines import TimeLimitReached
+from neuraxis.engines import NoThreadFree, TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
@@ -59,7 +59,15 @@ def failure_of(
     if isinstance(raised, TimeLimitReached):
         limit = spec.time_limit or runtime.time_limit
         changes = not spec.effects.readonly
-        error = call_errors.timed_out(target, limit, changes=changes)
+        error = (
+            call_errors.still_running(target, limit, changes=changes)
+            if raised.still_running
+            else call_errors.timed_out(target, limit, changes=changes)
+        )
+        return failed_result(step, error, started, runtime)
+    if isinstance(raised, NoThreadFree):
+        limit = spec.time_limit or runtime.time_limit
+        error = call_errors.no_thread_free(target, limit)
         return failed_result(step, error, started, runtime)
     if isinstance(raised, CommandError | MissingExtra):
         error = call_errors.failed(target, _words(raised))

@@ -14,6 +14,7 @@ from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
 from neuraxis.assets.store import Kept
+from neuraxis.engines import GivenUp
 from neuraxis.errors import StorageError
 from neuraxis.execution.failures import (
     declared_failure,
@@ -49,7 +50,11 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             changes = not step.command.spec.effects.readonly
-            error = call_errors.cancelled(call.target, changes=changes)
+            error = call_errors.cancelled(
+                call.target,
+                changes=changes,
+                still_running=isinstance(raised, GivenUp),
+            )
             report_finished(failed_result(step, error, started, runtime), runtime, step)
             raise
         # nobody stopped it: the command's own tasks were cancelled

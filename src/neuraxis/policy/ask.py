@@ -30,7 +30,7 @@ def as_async(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
 
     async def ask(asked: ApprovalAsked) -> bool:
         # not asyncio's: the process would not end while a question that expired stands
-        said: Any = await THREADS.run(partial(approve, asked))
+        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
         return await said if inspect.isawaitable(said) else said
 
     return ask

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.in_process import InProcess
+from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     NOT_STORED,
@@ -132,6 +133,7 @@ class Session:
         self._outer = over.outer
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
+        limit_threads(self.settings.get("commands.threads"))
         self.workspace = Path(
             workspace
             or over.workspace
@@ -161,7 +163,7 @@ class Session:
                 require_price(name, self.settings)
         self.journal = open_journal(journal)
         self._journal_is_own = self.journal is not journal
-        self._engine = InProcess()
+        self._engine = InProcess(nested=self._outer is not None)
         self.id = session or os.urandom(16).hex()  # it cannot be guessed
         self.assets = AssetStore(
             folder=None if asset_folder is None else Path(asset_folder) / self.id,

@@ -188,6 +188,7 @@ def _one(url: Url, way: _Way) -> Response | str:
             File(io.BufferedReader(wire, 16 * 1024)),  # pyright: ignore[reportArgumentType] it only asks for makefile
             method="GET",
         )
+        stack.callback(response.close)
         try:
             response.begin()
         except (http.client.HTTPException, ValueError, OSError) as error:
