@@ -1,4 +1,4 @@
-"""retry and concurrency."""
+"""Retry policy and concurrency limits of commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuraxis.messages import CallError, Result
 from neuraxis.planning.plan import Step
 
 PAUSES = (0.2, 1.0)
-"""Seconds before the second and the third try."""
+"""Seconds before the second and the third attempt."""
 TRIES = 1 + len(PAUSES)
 
 
@@ -53,7 +53,7 @@ async def _in_its_place(step: Step, runtime: Runtime) -> Result:
 
 
 def _may_be_tried_again(step: Step, result: Result) -> bool:
-    """Whether it raised or was too slow, and doing it twice is like doing it once."""
+    """Return whether the step crashed or timed out, and is repeatable."""
     if result.error is None or step.command.spec.effects.kind == "once":
         return False
     if isinstance(result.exception, MissingExtra):
