@@ -22,18 +22,19 @@ TRIES = 1 + len(PAUSES)
 
 
 async def run_with_retry(step: Step, runtime: Runtime) -> Result:
-    result = await _in_its_place(step, runtime)
+    """Run one step; under the policy `retry`, repeat it after a passing failure."""
+    result = await _run_in_slot(step, runtime)
     if runtime.on_error != "retry":
         return result
     for pause in PAUSES:
-        if not _may_be_tried_again(step, result):
+        if not _is_retryable(step, result):
             break
         await asyncio.sleep(pause)
-        result = await _in_its_place(step, runtime)
+        result = await _run_in_slot(step, runtime)
     return result
 
 
-async def _in_its_place(step: Step, runtime: Runtime) -> Result:
+async def _run_in_slot(step: Step, runtime: Runtime) -> Result:
     spec = step.command.spec
     if spec.concurrency is None:
         return await run_step(step, runtime)
@@ -52,7 +53,7 @@ async def _in_its_place(step: Step, runtime: Runtime) -> Result:
         place.leave()
 
 
-def _may_be_tried_again(step: Step, result: Result) -> bool:
+def _is_retryable(step: Step, result: Result) -> bool:
     """Return whether the step crashed or timed out, and is repeatable."""
     if result.error is None or step.command.spec.effects.kind == "once":
         return False
@@ -62,6 +63,7 @@ def _may_be_tried_again(step: Step, result: Result) -> bool:
 
 
 def failed(step: Step, error: CallError) -> Result:
+    """Return the result of a step that failed before it ran."""
     return Result(
         call=step.call,
         status="failed",

@@ -1,8 +1,8 @@
-"""A prompt flows to a server of the OpenAI form over HTTP, chunks flow back.
+"""Model behind a server of the OpenAI form, over HTTP.
 
 One class for every server that has `/chat/completions`: OpenAI, vLLM, llama.cpp,
-Ollama and others. A request is repeated only while nothing of an answer was given
-out; once a chunk is out, a broken stream is an error and never a shorter reply.
+Ollama and others. A request is repeated only while no chunk of an answer was yielded;
+after that a broken stream is an error and never a shorter reply.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Size of an answer that is one JSON document."""
+"""Maximum size of an answer that is one JSON document."""
 
-_AFTER_END = 2.0  # waited for the usage once the finish reason is there
+_AFTER_END = 2.0  # seconds to wait for the usage after the finish reason
 _LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
 
 
 class OpenAIModel:
-    """A model behind a server of the OpenAI form.
+    """Model behind a server of the OpenAI form.
 
     Args:
         model: the name that the server knows it by.
         server: its base URL, or an endpoint made from settings.
-        key_env: the environment variable that holds the key. None: `OPENAI_API_KEY`
+        key_env: the environment variable that has the key. None: `OPENAI_API_KEY`
             for api.openai.com, and no key for any other server.
         options: sampling, limits and timeouts.
-        name: what events and errors call it.
+        name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
         now: the clock of `Options.retry_seconds`, in seconds.
     """
@@ -89,21 +89,21 @@ class OpenAIModel:
         self.name = name or f"{server.url}#{model}"
         self._model = model
         self._endpoint = server
-        # What a turn carries is for this server's model and for nobody else.
+        # a turn's provider state must reach this server's model and no other
         self._origin = f"{server.url.partition('?')[0]}#{model}"
         self._options = options or Options()
         self._sleep = sleep
         self._now = now
         self._clients = Clients(lambda: new_client(server, self._options))
         self._known: Constant | None = None
-        # Parts of the request that this server refuses; None: not known yet.
+        # parts of the request that this server refuses; None: not known yet
         self._refuses: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self._model!r}, server={self._endpoint.url!r})"
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """The completion in pieces; a repeated request shows as a chunk's note.
+        """Stream the completion; a repeated request shows as a chunk's note.
 
         Raises:
             ModelError: see the tree in `errors.py`.
@@ -129,7 +129,7 @@ class OpenAIModel:
                     async for chunk in chunks:
                         given = True
                         yield chunk
-                # Others may have been asked, and told of more, at the same time.
+                # concurrent requests may have learnt of further refusals
                 both = (*(self._refuses or ()), *left_out)
                 self._refuses = tuple(dict.fromkeys(both))
                 return
@@ -157,7 +157,7 @@ class OpenAIModel:
         await self._clients.close()
 
     def _refused_part(self, failure: Failure, body: dict[str, Json]) -> str:
-        """What to leave out after a refusal, here and in each later request."""
+        """Return the part to omit after a refusal, now and in future."""
         said = str(failure.error)
         if failure.status == 500:  # llama.cpp, where a chat template refuses
             return refused_part(body, said, known=True)
@@ -166,19 +166,19 @@ class OpenAIModel:
         return refused_part(body, said, known=self._refuses is not None)
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
-        """How long to wait before the next attempt; None: there is none."""
+        """Return the seconds before the next attempt; None: there is none."""
         options = self._options
         if not failure.again or attempt >= options.max_retries:
             return None
         wait = min(options.backoff * 2**attempt, options.max_wait)
-        # Clients that fail together must not come back together.
+        # clients that fail together must not come back together
         wait *= 0.5 + random.random() / 2
         if failure.after is not None:
             wait = max(wait, failure.after)
         return wait if elapsed + wait <= options.retry_seconds else None
 
     def _constant(self, prompt: Prompt) -> Constant | None:
-        """What is the same in the next request, written once; None: it is changed."""
+        """Return the serialized constant part of the prompt; None if changed."""
         if self._options.extra.keys() & {"messages", "tools"}:
             return None
         known = self._known  # another thread may change it
@@ -192,7 +192,7 @@ class OpenAIModel:
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
-            # Compressed streams come in large portions: that is no streaming.
+            # compressed streams come in large portions: that is no streaming
             "accept-encoding": "identity",
         }
         if key:
@@ -227,7 +227,7 @@ class OpenAIModel:
                 if first and not data:
                     continue
                 if first and data.startswith((b"{", b"[")):
-                    # The server does not stream: all of it is one document.
+                    # the server does not stream: all of it is one document
                     for chunk in _document(data + await _rest(timed), frames):
                         yield chunk
                     return
@@ -267,7 +267,7 @@ async def _rest(source: AsyncIterator[bytes]) -> bytes:
 
 
 def _document(raw: bytes, frames: Frames) -> list[Chunk]:
-    """The chunks of an answer that came as one JSON document."""
+    """Return the chunks of an answer that came as one document."""
     try:
         tree: Json = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
@@ -281,7 +281,7 @@ def _document(raw: bytes, frames: Frames) -> list[Chunk]:
 
 
 def from_name(rest: str, settings: Settings) -> OpenAIModel:
-    """The model of `openai:NAME`; says at once when its key is missing."""
+    """Return the model of `openai:NAME`; raise at once for a missing key."""
     if not rest:
         raise ConfigError("openai: expected openai:NAME, got no name of a model")
     endpoint = named_endpoint(rest, settings)
@@ -295,7 +295,7 @@ def from_name(rest: str, settings: Settings) -> OpenAIModel:
 
 
 def from_url(url: str, settings: Settings) -> OpenAIModel:
-    """The model of `http(s)://HOST/v1#NAME`."""
+    """Return the model of `http(s)://HOST/v1#NAME`."""
     address, name = urldefrag(url)
     if not name:
         raise ConfigError(
