@@ -18,11 +18,8 @@ PAUSES = (0.2, 1.0)
 TRIES = 1 + len(PAUSES)
 
 
-# --- one call ------------------------------------------------------------------
-
-
 async def run_with_retry(step: Step, runtime: Runtime) -> Result:
-    """Run one step; under the policy `retry`, repeat it after a passing failure."""
+    """Run one step; with `retry`, repeat it after a passing failure."""
     result = await _run_in_slot(step, runtime)
     if runtime.on_error != "retry":
         return result

@@ -185,8 +185,8 @@ class CallReader(Struct, kw_only=True):
         if text.count("{{") == 1 and "\n" not in text:
             where = call_errors.path_text(path, self.work.target(self.here))
             self.notes.append(
-                f"{where}: {call_errors.quote(text)} stays text: it begins with none of "
-                "previous_result, results[n] and the steps' names"
+                f"{where}: {call_errors.quote(text)} stays text: it begins with none "
+                "of previous_result, results[n] and the steps' names"
             )
 
     def _is_a_choice(self, path: Path) -> bool:

@@ -72,8 +72,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         """Return the header that a key is sent in.
 
         Azure expects its keys in a header of its own, and in the usual one tokens of
-        Entra, which begin as every JSON Web Token does (learn.microsoft.com/azure/ai-services/
-        openai/reference#authentication). Its newer paths accept both as OpenAI does.
+        Entra, which begin as every JSON Web Token does
+        (learn.microsoft.com/azure/ai-services/openai/reference#authentication). Its
+        newer paths accept both as OpenAI does.
         """
         if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
             return {"api-key": key}
