@@ -110,7 +110,7 @@ class _Overlap(Struct, kw_only=True):
                 self.holds[self.place[other]].append(here)
         self.ready = [here for here, count in enumerate(self.left) if not count]
         gate = self.runtime.gate
-        approve = None if gate.approve is None else _one_by_one(gate.approve)
+        approve = None if gate.approve is None else _ask_one_at_a_time(gate.approve)
         gated = replace(
             self.runtime,
             emit=self._emit,
@@ -125,7 +125,7 @@ class _Overlap(Struct, kw_only=True):
                     self._end(self.ended.popleft())
                 self._start(gated)
         finally:
-            await self._leave_nothing()
+            await self._cancel_running()
         return self._as_if_in_order()
 
     def _start(self, runtime: Runtime) -> None:
@@ -183,7 +183,7 @@ class _Overlap(Struct, kw_only=True):
             if not self.left[later]:
                 heapq.heappush(self.ready, later)
 
-    async def _leave_nothing(self) -> None:
+    async def _cancel_running(self) -> None:
         """Cancel the running steps after a cancellation or a broken journal."""
         for task in self.tasks.values():
             task.cancel()
@@ -216,7 +216,7 @@ class _Overlap(Struct, kw_only=True):
         return results
 
 
-def _one_by_one(approve: Approve) -> Approve:
+def _ask_one_at_a_time(approve: Approve) -> Approve:
     """Return an `approve` that asks for one approval at a time."""
     lock = asyncio.Lock()
 

@@ -49,7 +49,7 @@ async def invoke(
         named[command.context_name] = _context(step, label, runtime, stop, warned)
     code = command.run or _no_code
     if spec.blocking and not command.is_async:
-        code = partial(_run_out, code)
+        code = partial(_exhaust, code)
     try:
         value = await runtime.engine.run(
             code,
@@ -138,7 +138,7 @@ def _context(
     )
 
 
-def _run_out(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+def _exhaust(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
     """Exhaust a generator in its command's thread and time limit."""
     return drain(code(*given, **named))
 

@@ -139,14 +139,14 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         )
         told = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
-            self._tell(told)
+            self._report(told)
         elif innermost(seen)["type"] in ("session_started", "call_started"):
-            self._tell_first(told)
+            self._report_and_wait(told)
         else:
             with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-                self.loop.call_soon_threadsafe(self._tell, told)
+                self.loop.call_soon_threadsafe(self._report, told)
 
-    def _tell_first(self, told: Inside) -> None:
+    def _report_and_wait(self, told: Inside) -> None:
         """Report an event and wait until it is on disk."""
         done = Future[None]()
 
@@ -154,7 +154,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             if not done.set_running_or_notify_cancel():
                 return
             try:
-                self._tell(told)
+                self._report(told)
             except BaseException as raised:  # noqa: BLE001 - it is raised there
                 done.set_exception(raised)
             else:
@@ -176,7 +176,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
                         "loop is held up by what should be awaited"
                     ) from None
 
-    def _tell(self, told: Inside) -> None:
+    def _report(self, told: Inside) -> None:
         runtime, event = self.runtime, innermost(told.event)
         match event["type"]:
             case "session_started":

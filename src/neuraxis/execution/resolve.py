@@ -62,7 +62,7 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
         for path, ref in step.asset_refs:
             replaced[path] = assets.resolve(ref)
         if assets.holds_objects:
-            replaced |= _where_anything_is_taken(step, replaced, assets)
+            replaced |= _objects_for_open_parameters(step, replaced, assets)
     except ReferenceLost as lost:
         raise Refused(lost.error) from None
     except ReferenceFailure as failure:
@@ -72,10 +72,10 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     arguments = fill(step.arguments, replaced)
     if schema.valid(arguments):
         return arguments  # pure JSON that is valid already
-    return _as_accepted(step, arguments, replaced, assets)
+    return _convert_to_accepted(step, arguments, replaced, assets)
 
 
-def _as_accepted(
+def _convert_to_accepted(
     step: Step, arguments: Json, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> Json:
     """Return the arguments with each value converted to an accepted form."""
@@ -84,12 +84,12 @@ def _as_accepted(
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:
-            other = _in_another_form(step, path, value, assets)
+            other = _accepted_form(step, path, value, assets)
             if other is not _NOTHING:
                 arguments = fill(arguments, {path: other})
                 continue
             where = call_errors.path_text(path, target)
-            got = problem.got + _that_fits(step, path, value)
+            got = problem.got + _suggest_answer(step, path, value)
             raise Refused(call_errors.invalid_asset_type(where, problem.expected, got))
     problems = schema.problems(arguments, holes=tuple(replaced))
     if problems:
@@ -128,7 +128,7 @@ def _as_text(
     return evaluate(binding.template, resolve, True, path=binding.path)
 
 
-def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
+def _accepted_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
     """Return the native object, or its JSON form, whichever the command accepts.
 
     The model sees the fields of an object and refers to them; a command may ask for
@@ -141,7 +141,7 @@ def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> 
     return next((form for form in found if accepts(path, form) is None), _NOTHING)
 
 
-def _where_anything_is_taken(
+def _objects_for_open_parameters(
     step: Step, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> dict[Path, Any]:
     """Return native objects instead of JSON for unconstrained parameters."""
@@ -195,7 +195,7 @@ def _wants_text(schema: Schema, path: Path) -> bool:
     return schema.wants_text(path)
 
 
-def _that_fits(step: Step, path: Path, value: Any) -> str:
+def _suggest_answer(step: Step, path: Path, value: Any) -> str:
     """Suggest a reference to the asset's answer instead, where it fits (B54)."""
     ref = next((ref for place, ref in step.asset_refs if place == path), None)
     for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):

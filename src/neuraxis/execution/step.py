@@ -57,7 +57,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         result = failed_result(step, error, started, runtime, raised)
     except (StorageError, KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as raised:  # noqa: BLE001 - foreign code may raise anything, also `sys.exit`, or its Rust part a panic
+    except BaseException as raised:  # noqa: BLE001 - plugin code may raise anything, also `sys.exit`, or its Rust part a panic
         result = failure_of(raised, step, started, runtime)
     report_finished(result, runtime, step)
     return result

@@ -129,7 +129,7 @@ class CallReader(Struct, kw_only=True):
         written: dict[Path, Json] = {}
         for path, value in places:
             if isinstance(value, str) and work.templates and not self.call.literal:
-                if value == "PREVIOUS" and self._is_a_choice(path):
+                if value == "PREVIOUS" and self._is_declared_value(path):
                     continue
                 problems: list[Problem] = []
                 template = read_template(value, scope, path, problems)
@@ -157,7 +157,7 @@ class CallReader(Struct, kw_only=True):
                             "PREVIOUS read as {{ previous_result }}"
                         )
                     continue
-                self._note_foreign(path, value)
+                self._note_plain_text(path, value)
             self._asset(path, value, written)
         return fill(arguments, written)
 
@@ -178,7 +178,7 @@ class CallReader(Struct, kw_only=True):
             problems.append(Problem(path=path, expected=expected, got=got))
         return Template(parts=tuple(parts))
 
-    def _note_foreign(self, path: Path, text: str) -> None:
+    def _note_plain_text(self, path: Path, text: str) -> None:
         """Note that a value looks like a reference and is plain data."""
         if not (self.here and text.startswith("{{") and text.endswith("}}")):
             return
@@ -189,7 +189,7 @@ class CallReader(Struct, kw_only=True):
                 "of previous_result, results[n] and the steps' names"
             )
 
-    def _is_a_choice(self, path: Path) -> bool:
+    def _is_declared_value(self, path: Path) -> bool:
         """Return whether the word PREVIOUS is a declared value of the parameter."""
         node = self.schema.at(path) or {}
         return "PREVIOUS" in (*node.get("enum", ()), node.get("const"))

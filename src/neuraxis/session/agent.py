@@ -67,7 +67,7 @@ def agent(
     @command(
         name=name,
         description=description,
-        effects=_of_agent(effects),
+        effects=_asking_effects(effects),
         asset_refs=["objects"],
         # one more second, so that the agent's own limit is reported first
         time_limit=min(budget.seconds, _LONGEST) + 1,
@@ -98,7 +98,7 @@ def agent(
     return ask
 
 
-def _of_agent(kind: EffectKind) -> Effects | str:
+def _asking_effects(kind: EffectKind) -> Effects | str:
     """Return the effects of asking an agent, which is harmless in itself.
 
     That holds also with untrusted words: the nested session's policy decides on the

@@ -233,7 +233,7 @@ async def _turns(
             return
         if reply.errors:
             emit(_unread(reply))
-            _tell_errors(parts, history, state, reply.errors, emit)
+            _report_errors(parts, history, state, reply.errors, emit)
             continue
         plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
@@ -241,7 +241,7 @@ async def _turns(
         if problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
-            _tell_errors(parts, history, state, problems, emit)
+            _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
         ended = runtime.usage.ended
@@ -255,7 +255,7 @@ async def _turns(
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
-        _tell(parts, history, plan, results, emit)
+        _report_results(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
@@ -363,7 +363,7 @@ def _told(step: Step) -> Json:
     return told
 
 
-def _tell(
+def _report_results(
     parts: RunConfig,
     history: list[Message],
     plan: Plan,
@@ -377,7 +377,7 @@ def _tell(
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
 
-def _tell_errors(
+def _report_errors(
     parts: RunConfig,
     history: list[Message],
     state: RunState,

@@ -250,7 +250,7 @@ class Session:
             if not self._announced:
                 self._announce()
             if self.history and self.history[-1].calls:
-                self._tell_the_rest()
+                self._report_the_rest()
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
@@ -267,7 +267,7 @@ class Session:
             parts = replace(parts, budget=outer.left(parts.budget))
         return parts
 
-    def _tell_the_rest(self) -> None:
+    def _report_the_rest(self) -> None:
         """Report results of a cut-off plan to the model."""
         events = [entry.event for entry in self.journal.read(self.id)]
         self.history += history_of(events, self.dialect).untold

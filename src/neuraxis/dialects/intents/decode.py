@@ -72,7 +72,7 @@ def read_reply(
     marked = any(piece.kind == "marker" for piece in found)
     begun = None if marked else chat_templates.begins(text, found)
     if begun is not None and (own := chat_templates.read(text, found, begun)):
-        return _read_foreign(text, found, own, thought, reading)
+        return _read_template_calls(text, found, own, thought, reading)
     block, fault = _find_block(text, found, reading)
     if fault is None and not block:
         fault = _cut_marker(text) or open_thought(text, found)
@@ -109,7 +109,7 @@ def _holds_foreign(text: str) -> bool:
     return begun is not None and chat_templates.read(text, found, begun) is not None
 
 
-def _read_foreign(
+def _read_template_calls(
     text: str,
     found: Sequence[Piece],
     own: chat_templates.Foreign,
