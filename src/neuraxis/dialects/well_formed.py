@@ -1,7 +1,8 @@
-"""Strict JSON first: read a reply that is exactly what the dialect asks for.
+"""Strict JSON first: read a reply that follows the dialect exactly.
 
-Whatever is not is None here and read leniently by the dialect's decoder, which gives the
-same calls for what is. A call costs a quarter of what the lenient reader alone takes.
+Any other reply is None here and read leniently by the dialect's decoder, which returns
+the same calls for well-formed ones. A call costs a quarter of what the lenient reader
+alone needs.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from neuraxis.parsing.json_scan import read_flawless
 from neuraxis.specs import Json
 
 _OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", "name"})
-"""Keys that may mean something else than a parameter."""
+"""Keys that may have another meaning than a parameter."""
 
 _MORE_THAN_WORDS = re.compile(r"[<{\[`:]|[^\x00-\x7f]")
-"""What every frame, value, thought and label of a reply has in it."""
+"""Characters that every frame, value, thought and label has."""
 
 LONGEST = 20_000
-"""Characters of a longer reply are read by the lenient reader."""
+"""Maximum characters; longer replies are read leniently."""
 
 
 def read_answer(text: str) -> tuple[str, ...] | None:
-    """Return what a reply of plain words says; None: read it leniently."""
+    """Return a reply of plain words; None: read it leniently."""
     if len(text) > LONGEST or _MORE_THAN_WORDS.search(text):
         return None
     bare = text.strip()
@@ -35,7 +36,7 @@ def read_answer(text: str) -> tuple[str, ...] | None:
 def read_calls(
     text: str, start: str, end: str, next_id: Callable[[], str]
 ) -> tuple[Call, ...] | None:
-    """Return the calls of a block that is the whole text; None: read it leniently."""
+    """Return the calls of a text that is one block, or None."""
     if len(text) > LONGEST or not text.startswith(start):
         return None
     body = text[len(start) :].strip()

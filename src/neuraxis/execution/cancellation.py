@@ -1,4 +1,4 @@
-"""Cancellation of one call, which its time limit or the whole run may set."""
+"""Cancellation of one call, by its time limit or the run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 
 
 class CallCancellation(threading.Event):
-    """Set for one call by its time limit, or for all calls by the run."""
+    """Cancellation flag of one call: its own, or that of the run."""
 
     def __init__(self, run: threading.Event) -> None:
         super().__init__()
         self._run = run
         self.over = False
-        """Whether the command has ended, or was given up."""
+        """Whether the command has ended, or was abandoned."""
 
     def is_set(self) -> bool:
         """Return whether this call, or the whole run, was stopped."""

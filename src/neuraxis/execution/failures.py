@@ -1,4 +1,4 @@
-"""Failed results: what a command raised, or what its answer declares itself."""
+"""Failed results: a command's exception, or a failure its response declares."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from neuraxis.policy.authorize import Refused
 from neuraxis.specs import Json
 
 MOST = 4_000
-"""Characters of the reason that are told."""
+"""Maximum characters of a reported failure reason."""
 
 
 def declared_failure(call: Call, command: Command, said: Json) -> CallError | None:
-    """The failure that an answer tells by its own field, `success: false` (C12)."""
+    """Return the failure that a response declares, such as `success: false` (C12)."""
     name = command.spec.failure_field
     if name is None or not isinstance(said, dict):
         return None
@@ -42,7 +42,7 @@ def _why(answer: Mapping[str, Json], failure_field: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A long one without its middle: the answer itself is kept whole."""
+    """Shorten a long text by its middle; the answer is stored whole."""
     if len(text) <= MOST:
         return text
     end = MOST * 3 // 4
@@ -52,7 +52,7 @@ def _short(text: str) -> str:
 def failure_of(
     raised: BaseException, step: Step, started: float, runtime: Runtime
 ) -> Result:
-    """Return the result of a step that was refused, or whose command raised."""
+    """Return the result of a step that was refused or raised."""
     target, spec = step.call.target, step.command.spec
     if isinstance(raised, Refused):
         return failed_result(step, raised.error, started, runtime)
@@ -77,8 +77,8 @@ def failure_of(
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
-    """Return what the model is told of an exception that a command did not mean."""
-    # scrubbed whole: of a secret that is cut first, a part would stay
+    """Return the error that the model is shown for an unexpected exception."""
+    # scrubbed before it is shortened: a part of a cut secret would remain
     words: str = runtime.secrets.scrub(_words(raised))
     first = next(iter(words.splitlines()), "")
     return call_errors.crashed(call.target, type(raised).__name__, first)
@@ -91,10 +91,10 @@ def failed_result(
     runtime: Runtime,
     raised: BaseException | None = None,
 ) -> Result:
-    """Return a failed step's result; `raised` is what its command raised."""
+    """Return a failed step's result; `raised` is its command's exception."""
     if runtime.secrets.active:
         error = replace(error, message=runtime.secrets.scrub(error.message))
-        if raised is not None:  # what it raised may hold a secret too
+        if raised is not None:  # the exception's text may hold a secret too
             raised = CommandError(error.message)
     return Result(
         call=step.call,
@@ -108,7 +108,7 @@ def failed_result(
 
 
 def _words(raised: BaseException) -> str:
-    """What an exception says, if its own code can say it."""
+    """Return an exception's message, or its type if `__str__` itself fails."""
     try:
         return str(raised)
     except Exception:  # noqa: BLE001 - as in `run_step`

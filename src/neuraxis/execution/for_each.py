@@ -1,7 +1,7 @@
-"""One step flows in, its result flows out: tried again, held back, or done per item.
+"""Run one step with its retries, concurrency slots and `for_each` items.
 
-Around `run_step` stands what a step may ask for beside being run once: a second try
-under the policy `retry`, the `concurrency` of its command, and `for_each`.
+Around `run_step` stand the options of a step: a second try under the policy `retry`,
+the `concurrency` of its command, and `for_each`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from neuraxis.policy.authorize import Refused
 from neuraxis.references.render import ReferenceFailure
 
 ITEMS_AT_ONCE = 8
-"""Items of one step that run at the same time; those with an effect run in order."""
+"""Maximum concurrent items of one step; those with effects run sequentially."""
 _TOLD = 5
-"""Failed items that one message names."""
+"""Maximum failed items that one message names."""
 
 
 def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
-    """Run a step as it asks to be run; never raises for what a command does."""
+    """Run a step with its options; never raises for a command's failure."""
     if step.loop is not None:
         return _run_loop(step, step.loop, runtime)
     if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
@@ -73,7 +73,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         result = _joined(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)
-    except CommandError as refused:  # by the run around it (`nesting.py`)
+    except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
     except asyncio.CancelledError:
         changes = not spec.effects.readonly
@@ -86,7 +86,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
 
 
 def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
-    """One step for each item, all of them checked before the first is run."""
+    """Return one step per item, all checked before the first one runs."""
     target = step.call.target
     try:
         items = loop.items(runtime.assets.resolve)
@@ -128,7 +128,7 @@ def _index(step: Step) -> int:
 
 
 def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
-    """The result of the whole step: the list of answers, or what became of each item.
+    """Return the whole step's result: the list of answers, or failures.
 
     Under `continue` an item that failed is left out, with a warning.
     """
@@ -180,7 +180,7 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
 
 
 def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
-    """Store the list of answers; one of them may be what cannot be looked at."""
+    """Store the list of answers; some may be native objects."""
     call = step.call
     try:
         kept = runtime.assets.keep(call.id, step.command.spec.name, values)

@@ -1,4 +1,4 @@
-"""Invoke a command: bind its arguments, make its `Context`, run it in the engine."""
+"""Invoke a command: bind its arguments, make its `Context`, run its code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from neuraxis.specs import Json
 async def invoke(
     step: Step, arguments: Json, label: Label, runtime: Runtime
 ) -> tuple[Any, tuple[str, ...]]:
-    """Run a step's command; return its answer, and what it warned of.
+    """Run a step's command; return its response and its warnings.
 
     Args:
         step: the call, authorised.
@@ -49,7 +49,7 @@ async def invoke(
         named[command.context_name] = _context(step, label, runtime, stop, warned)
     code = command.run or _no_code
     if spec.blocking and not command.is_async:
-        code = partial(_run_out, code)
+        code = partial(_exhaust, code)
     try:
         value = await runtime.engine.run(
             code,
@@ -71,7 +71,7 @@ async def invoke(
 def bind_arguments(
     command: Command, arguments: Json
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments by position and by name, as the command's code takes them."""
+    """Return positional and keyword arguments, as the command's code takes them."""
     if not command.bare:
         return (), dict(arguments)
     if is_left_out(command.parameters, arguments):
@@ -80,15 +80,15 @@ def bind_arguments(
 
 
 def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
-    """The arguments with the values of the secrets that the model named."""
+    """Replace the secret names in the arguments with the secrets' values."""
     if "secret://" not in repr(step.arguments):
-        return arguments  # what a reference leads to names no secret
+        return arguments  # resolved references must not name secrets
     places = runtime.gate.origins.marks(step.tool, step.command.spec).secret_ok
     return runtime.secrets.arguments(arguments, step.arguments, places)
 
 
 def _own_copy(step: Step, arguments: Json, runtime: Runtime) -> Json:
-    """A copy of arguments that others use too: a command may change what it gets."""
+    """Copy arguments that other steps share: a command may change them."""
     is_shared = (
         arguments is not step.arguments
         or step.item is not None
@@ -104,7 +104,7 @@ def _context(
     stop: CallCancellation,
     warned: list[str],
 ) -> Context:
-    """What the command may use beside its arguments; `warned` gets its warnings."""
+    """Build the command's `Context`; `warned` collects its warnings."""
     call, origins = step.call, runtime.gate.origins
 
     def wrote(path: str) -> None:
@@ -138,8 +138,8 @@ def _context(
     )
 
 
-def _run_out(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-    """Run a generator to its end where it may block: in its thread and its time."""
+def _exhaust(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    """Exhaust a generator in its command's thread and time limit."""
     return drain(code(*given, **named))
 
 
@@ -148,7 +148,7 @@ def _no_code(*_: Any, **__: Any) -> Any:
 
 
 def _scrubbed(value: Any, runtime: Runtime) -> Any:
-    """The answer without secrets, those in what an object says of itself among them."""
+    """Remove secrets from the response, also from descriptions of objects."""
     value = runtime.secrets.scrub(drain(value))
     can_be_said, said = to_json_value(value)
     clean = runtime.secrets.scrub(said)

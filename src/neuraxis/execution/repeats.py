@@ -19,13 +19,14 @@ from neuraxis.planning.plan import Step
 from neuraxis.specs import Json
 
 _LARGE = 10_000
-"""Bytes of arguments that are compared by their references, not written out."""
+"""Bytes of arguments above which their references are compared instead."""
 
 
 def call_key(step: Step, arguments: Json) -> str:
-    """Return what two calls with the same resolved arguments have in common."""
+    """Return a key that is equal for calls with equal resolved arguments."""
     key = _arguments_key(step, arguments)
-    item = "" if step.item is None else f" #{step.item.index}"  # each is asked for
+    # each item counts as its own call
+    item = "" if step.item is None else f" #{step.item.index}"
     return f"{step.tool} {key}{item}"
 
 
@@ -33,7 +34,7 @@ def _arguments_key(step: Step, arguments: Json) -> str:
     if not (step.bindings or step.asset_refs) or is_short_json(arguments):
         return repr(arguments)
     if size_of(arguments, _LARGE) > _LARGE:
-        # what is stored never changes, so the same references mean the same values
+        # stored values never change, so equal references mean equal values
         refs = [binding.template.refs for binding in step.bindings]
         item = None if step.item is None else (step.item.part_of, step.item.index)
         return f"{step.arguments!r} {refs!r} {item}"
@@ -45,7 +46,7 @@ def _arguments_key(step: Step, arguments: Json) -> str:
 
 
 def reuse_result(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
-    """The result of a call that is not run, since it was run `times` - 1 times."""
+    """Return the earlier result instead of running the call a `times`-th time."""
     call, assets = step.call, runtime.assets
     warning = call_errors.repeated_call(call.target, times).message
     if step.item is None:  # a later step may refer to it by its own id

@@ -1,4 +1,4 @@
-"""Report a step to the journal: it starts, its asset is stored, it ends."""
+"""Report a step to the journal: its start, its asset, its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) 
 
 
 def report_stored(call_id: str, kept: Kept, emit: Callable[[Event], None]) -> None:
-    """Report an answer that is too large or too complex to be said, if it is one."""
+    """Report that an answer became an asset, if it did."""
     if kept.stored:
         kind = call_errors.type_name(kept.value)
         emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))

@@ -1,4 +1,4 @@
-"""What a plan is run with: the rooms a step needs, and what it may use of them."""
+"""Runtime of a plan: the services that its steps use."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from neuraxis.settings import Settings
 
 
 class Runtime(Struct, frozen=True, kw_only=True):
-    """Everything a plan is run with."""
+    """Services and settings that a plan runs with."""
 
     assets: AssetStore
     engine: Engine
     gate: Gate
-    """Whether a step may run."""
+    """Decides whether a step may run."""
     emit: Callable[[Event], None]
     workspace: Path
     settings: Settings
@@ -33,15 +33,15 @@ class Runtime(Struct, frozen=True, kw_only=True):
     usage: Usage = field(default_factory=Usage)
     cancelled: threading.Event = field(default_factory=threading.Event)
     time_limit: float = 120.0
-    """Seconds a command may take that names no limit of its own."""
+    """Seconds that a command without its own limit may take."""
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
     depth: int = 0
-    """How many sessions are around this one."""
+    """Number of sessions around this one."""
     places: dict[str, Slots] = field(default_factory=dict[str, Slots])
-    """What holds back the commands that say how many calls may run at once."""
+    """Slots of the commands with a concurrency limit."""
     too_early: Callable[[], None] | None = None
-    """Where a call was begun early: tells that it must be run in earnest."""
+    """Marks a speculative call's result as unusable; None in ordinary runs."""

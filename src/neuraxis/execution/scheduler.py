@@ -1,4 +1,4 @@
-"""One plan: its steps flow in, their results flow out, in the plan's order.
+"""Schedule the steps of one plan, and return results in its order.
 
 The outcome is that of running the steps from top to bottom (decision 6);
 `Runtime.on_error` says what a failure does to the rest.
@@ -18,18 +18,19 @@ from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan, waits_for
 
 MOST_AT_ONCE = 64
-"""Steps of one plan that run at the same time."""
+"""Maximum steps of one plan that run at the same time."""
 
 
 async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
-    """Run every step; a failed one skips what `Runtime.on_error` says (rule C19).
+    """Run every step; a failed one skips what `Runtime.on_error` says (C19).
 
     Raises:
-        StorageError: the journal could not be written; nothing goes on running.
+        StorageError: the journal could not be written; all running steps are cancelled.
     """
     steps = plan.steps
     if runtime.gate.approve is not None:
-        runtime.gate.approvals.begin(steps)  # a person may be asked for several at once
+        # one approval request may cover several steps
+        runtime.gate.approvals.begin(steps)
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
     if may_reach_a_limit(plan, runtime):
@@ -44,9 +45,9 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
 def _same_calls_wait(
     plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
 ) -> Mapping[str, frozenset[str]]:
-    """Let a call that is written once too often wait for those before it.
+    """Make a call that exceeds `Budget.repeats` wait for its earlier copies.
 
-    It is answered with an earlier result then, as it would be in order. Those of
+    It is then answered with an earlier result, as in sequential order. Calls of
     earlier plans count too.
     """
     repeats, seen = runtime.budget.repeats, runtime.usage.seen
@@ -62,9 +63,9 @@ def _same_calls_wait(
 
 
 def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
-    """Whether a limit may be reached in the middle.
+    """Return whether a budget limit may be reached within the plan.
 
-    Who gets the last call of a budget must not depend on who was first.
+    The last call of a budget must not go to whichever step was first.
     """
     tries = TRIES if runtime.on_error == "retry" else 1
     budget, usage = runtime.budget, runtime.usage

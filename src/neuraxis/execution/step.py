@@ -1,4 +1,4 @@
-"""Run one step of a checked plan: resolve, count, authorise, invoke, store, report.
+"""Run one step: resolve, count, authorise, invoke, store, report.
 
 Whatever a command does ends in a `Result`: the package's only broad `except` is here.
 """
@@ -37,7 +37,7 @@ from neuraxis.policy.authorize import Refused, authorize
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
-    """Run one step; whatever its command raises becomes the result's error.
+    """Run one step; an exception of its command becomes the result's error.
 
     Raises:
         asyncio.CancelledError: the run was stopped.
@@ -62,7 +62,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         result = failed_result(step, error, started, runtime, raised)
     except (StorageError, KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as raised:  # noqa: BLE001 - foreign code may raise anything, also `sys.exit`, or its Rust part a panic
+    except BaseException as raised:  # noqa: BLE001 - plugin code may raise anything, also `sys.exit`, or its Rust part a panic
         result = failure_of(raised, step, started, runtime)
     report_finished(result, runtime, step)
     return result
@@ -83,7 +83,8 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
         # earlier calls may answer differently now, also if this one fails
         runtime.usage.seen.clear()
         if earlier is not None:
-            runtime.usage.seen[key] = earlier  # but its own are still counted
+            # but its own repetitions are still counted
+            runtime.usage.seen[key] = earlier
     value, warnings = await invoke(step, arguments, label, runtime)
     result = _store(step, value, runtime)
     result = replace(
@@ -114,7 +115,7 @@ def _count(step: Step, runtime: Runtime) -> None:
 
 
 def _store(step: Step, value: object, runtime: Runtime) -> Result:
-    """Keep the answer as it is said, or as an asset; it may declare a failure."""
+    """Store the answer inline or as an asset, or fail if declared."""
     call: Call = step.call
     command = step.command
     if step.item is not None:  # the list of all items is stored when it is whole
@@ -139,10 +140,10 @@ def _store(step: Step, value: object, runtime: Runtime) -> Result:
 def _contract_warnings(
     call: Call, command: Command, kept: Kept, runtime: Runtime
 ) -> tuple[str, ...]:
-    """A warning where the answer is not what the manifest declares.
+    """Return a warning where the answer violates the manifest's `returns` schema.
 
     Raises:
-        Refused: it is not, and the session is strict.
+        Refused: it violates the schema, and the session is strict.
     """
     response = command.response
     if response is None or (not kept.stored and response.valid_json(kept.value)):

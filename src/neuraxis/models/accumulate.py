@@ -1,4 +1,4 @@
-"""Chunks flow in one by one, a completion flows out."""
+"""Join the chunks of a stream into a completion."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Joiner:
         self._model = ""
 
     def add(self, chunk: Chunk) -> None:
-        """Take the next chunk."""
+        """Add the next chunk."""
         if chunk.text:
             self._text.append(chunk.text)
         if chunk.reasoning:
             self._reasoning.append(chunk.reasoning)
         for delta in chunk.tool_calls:
             parts = self._calls.setdefault(delta.index, _CallParts())
-            # Servers repeat the id and the name, or send them once: the first counts.
+            # servers repeat the id and the name, or send them once: the first counts
             parts.id = parts.id or delta.id or ""
             parts.name = parts.name or delta.name or ""
             parts.arguments.append(delta.arguments)
@@ -64,16 +64,16 @@ class Joiner:
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Return the text so far."""
         return "".join(self._text)
 
     @property
     def reasoning(self) -> str:
-        """The reasoning so far, which a completion does not hold."""
+        """Return the reasoning so far, which a completion does not have."""
         return "".join(self._reasoning)
 
     def completion(self, name: str) -> Completion:
-        """The whole completion of the model of that name.
+        """Return the whole completion of the model of that name.
 
         Raises:
             ModelBroken: no chunk had a finish reason.
@@ -105,7 +105,7 @@ class Joiner:
 
 
 class _CallParts:
-    """A native call while its pieces come in."""
+    """Native tool call while its deltas arrive."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -116,7 +116,7 @@ class _CallParts:
 
 
 class Closable:
-    """A stream of chunks with `aclose`, whether or not the inner one has it."""
+    """Stream of chunks with `aclose`, even if the inner one has none."""
 
     __slots__ = ("_chunks",)
 
@@ -127,7 +127,7 @@ class Closable:
         return self._chunks
 
     async def aclose(self) -> None:
-        """Close the stream, so that what it holds is free at once."""
+        """Close the stream, to free its resources at once."""
         close = getattr(self._chunks, "aclose", None)
         if close is not None:
             await close()

@@ -1,4 +1,4 @@
-"""calls -> plan."""
+"""Build a checked, ordered plan from calls."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def build(
         find: the registry's `find`.
         known_assets: whether an asset of this id can be resolved.
         templates: whether `{{ … }}` is read at all.
-        lenient: whether lossless coercions and the bare word PREVIOUS are taken.
+        lenient: whether lossless coercions and the bare word PREVIOUS are accepted.
         most_steps: a longer plan is one problem.
-        asset_ids: the live assets, for the message that there is no such one.
-        params: what `{{ params['x'] }}` of a saved plan stands for; None: such text
-            is none of ours.
+        asset_ids: the live assets, for the message that an id does not exist.
+        params: values of `{{ params['x'] }}` of a saved plan; None: such text
+            is plain data.
     """
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)
@@ -86,7 +86,7 @@ def build(
 
 
 def _number(work: PlanBuilder) -> None:
-    """Give each call its place; names and ids must be unlike each other."""
+    """Number the calls; names and ids must be unique."""
     names: dict[str, int] = {}
     places: dict[str, int] = {}
     for here, call in enumerate(work.calls):
@@ -130,7 +130,7 @@ def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | No
         arguments, unwrapped = _unwrapped(schema, arguments)
         arguments, notes = schema.coerce(arguments)
         notes = (*unwrapped, *notes)
-        # JSON text that was read as a list may hold references too.
+        # JSON text that was read as a list may have references too
         places = find_places(arguments) if notes else places
     arguments = reading.read(arguments, places)
     holes = [binding.path for binding in reading.bindings]
@@ -157,7 +157,7 @@ def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | No
 
 
 def is_left_out(schema: Schema, arguments: Json) -> bool:
-    """Whether a call leaves out a `param` that may be missing (rule B38)."""
+    """Return whether a call omits a `param` that is optional (rule B38)."""
     return (
         arguments == {}
         and schema.json.get("x-optional") is True
@@ -166,9 +166,9 @@ def is_left_out(schema: Schema, arguments: Json) -> bool:
 
 
 def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
-    """A bare value that a model put under one key of its own (rule K3).
+    """Unwrap a bare value from a key of the model's (rule K3).
 
-    Only where no object can be meant: the whole parameter is of a plain type.
+    Only where the parameter cannot be an object: all of it has a scalar type.
     """
     if schema.json.get("type") not in _PLAIN or not isinstance(arguments, dict):
         return arguments, ()
@@ -180,12 +180,12 @@ def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _is_right(call: Call, found: Command) -> bool:
-    """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
+    """Return whether the arguments need neither references nor coercion."""
     arguments = call.arguments
     if type(arguments) is not dict:
         return False
     waiting: list[Any] = [arguments]
-    for container in waiting:  # grows while it is walked
+    for container in waiting:  # grows while it is iterated
         values: Any = container
         if container.__class__ is dict:
             if "asset_id" in container:
@@ -194,12 +194,12 @@ def _is_right(call: Call, found: Command) -> bool:
         for value in values:
             kind = value.__class__
             if kind is str:
-                # Nothing that `find_places` would find.
+                # nothing that `find_places` would find
                 if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
                     return False
             elif kind is dict or kind is list:
                 if len(waiting) > 100:
-                    return False  # there is time for the long way
+                    return False  # the full check decides
                 waiting.append(value)
             elif kind is float:
                 # 3.0 for an integer: coerced, or refused if strict; NaN: refused

@@ -1,7 +1,7 @@
-"""One call's `for_each` flows in; the list it goes over, or where it is, flows out.
+"""Read the `for_each` of a call: a list or a reference.
 
-A step with `for_each` is done once for each item; `{{ item }}` in its arguments stands
-for the item. The list is written in the call, or a reference leads to it.
+A step with `for_each` runs once for each item; `{{ item }}` in its arguments stands
+for the item.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
 MOST_ITEMS = 20
-"""Items of a loop that does not say how many it may have."""
+"""Maximum items of a loop without `max_items`."""
 HARD_MOST = 1_000
-"""Items that no loop may ask for more than."""
+"""Upper limit of `max_items`."""
 
 _KEY = "$for_each"
 _ANYTHING = Schema(
@@ -38,16 +38,16 @@ _LIST = Schema({"type": "array"})
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One item of a loop and its place in the list, from 0."""
+    """One item of a loop, and its index in the list."""
 
     index: int
     value: Any
     part_of: str
-    """The id of the step's call."""
+    """Id of the step's call."""
 
 
 class Loop(Struct, frozen=True, kw_only=True):
-    """What a step goes over: `value` with references at the paths of the rest."""
+    """Loop of a step: `value`, with references at the other fields' paths."""
 
     value: Json
     most: int
@@ -55,7 +55,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
 
     def items(self, resolve: Callable[[AssetRef], Any]) -> Any:
-        """The list, its references resolved; whatever stands there if it is none."""
+        """Return the resolved list; the value itself if it is none."""
         found: dict[Path, Any] = {
             binding.path: evaluate(binding.template, resolve, False, path=binding.path)
             for binding in self.bindings
@@ -66,9 +66,9 @@ class Loop(Struct, frozen=True, kw_only=True):
 
 
 def read_loop(reading: CallReader) -> Loop | None:
-    """The loop of a call; None where something is wrong with it, which is told.
+    """Read the loop of a call; None after reporting a mistake.
 
-    What the arguments may refer to from now on has `item` in it.
+    The arguments may refer to `item` from now on.
     """
     call, work = reading.call, reading.work
     most = MOST_ITEMS if call.max_items is None else call.max_items
@@ -98,7 +98,7 @@ def read_loop(reading: CallReader) -> Loop | None:
             return None
         reading.items_of = cast("Expression", template.parts[0])
     elif (_KEY,) in own.refused:
-        pass  # a parameter whose value is not there yet
+        pass  # a parameter whose value is not known yet
     elif not is_reference and not isinstance(value, list):
         _refuse(
             reading, _KEY, "a list, or a reference to one", call_errors.quote(value)
@@ -117,7 +117,7 @@ def read_loop(reading: CallReader) -> Loop | None:
 
 
 def wrong_items(items: Any, most: int) -> Problem | None:
-    """Why a resolved value is no list that the loop may go over."""
+    """Return why a resolved value cannot be the loop's list."""
     if not isinstance(items, list | tuple):
         return Problem(path=(_KEY,), expected="a list", got=available(items))
     count = len(cast("list[Any]", items))

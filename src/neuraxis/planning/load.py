@@ -1,4 +1,4 @@
-"""A saved plan flows in as YAML or JSON; its calls and parameters flow out.
+"""Load a saved plan from YAML or JSON.
 
     version: 1
     description: what it does
@@ -43,18 +43,18 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 """Types of parameters: those of JSON."""
 
 DATA_KEYS = ("arguments", "for_each")
-"""What stands under them is as YAML says: `id: 5` is a number there."""
+"""Keys of plain YAML data: `id: 5` is a number below them."""
 
 _KEYS = ("version", "description", "parameters", "on_error", "steps")
 _STEP_KEYS = ("tool", "arguments", "as", "for_each", "max_items", "literal", "id")
 _PARAMETER_KEYS = ("type", "default", "description", "enum")
 _JSON = re.compile(r'\s*\{\s*["}]')
-"""How a document in JSON begins; `{version: 1}` is YAML."""
+"""Beginning of a JSON document; `{version: 1}` is YAML."""
 _BARE_BRACES = re.compile(r"[:\-,\[{]\s+\{\{")
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """One parameter of a saved plan; without a default it must be given."""
+    """Parameter of a saved plan; without a default it is required."""
 
     name: str
     schema: Mapping[str, Json]
@@ -62,7 +62,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
 
 class SavedPlan(Struct, frozen=True, kw_only=True):
-    """A plan as its file says it: not yet checked against any plugin."""
+    """Saved plan, not yet checked against any plugin."""
 
     calls: tuple[Call, ...]
     parameters: tuple[Parameter, ...] = ()
@@ -73,11 +73,11 @@ class SavedPlan(Struct, frozen=True, kw_only=True):
     def values(
         self, given: Sequence[tuple[str, str]], *, samples: bool = False
     ) -> dict[str, Json]:
-        """The value of each parameter: as given (texts), else its default.
+        """Return the value of each parameter: as given (texts), else its default.
 
         Args:
             given: names and values as they were typed, each name once.
-            samples: where none is given, it is `Unknown`: enough for a check.
+            samples: parameters without a value become `Unknown`: enough for a check.
 
         Raises:
             ConfigError: a name is unknown, a value is missing or does not fit.
@@ -113,20 +113,20 @@ class SavedPlan(Struct, frozen=True, kw_only=True):
 
 
 class _Reading(Struct, kw_only=True):
-    """The document, and all that is wrong with it so far."""
+    """Document of a plan, and its mistakes so far."""
 
     tree: Tree
     wrong: list[str] = field(default_factory=list[str])
 
     def tell(self, path: Path, expected: str, got: Json) -> None:
-        """Note one mistake with its line."""
+        """Add one mistake with its line."""
         line = self.tree.line(path)
         where = f"{self.tree.file}:{line}" if line else self.tree.file
         place = path_text(path) or "the plan"
         self.wrong.append(f"{where}: {place}: expected {expected}, got {quote(got)}")
 
     def keys(self, value: Json, known: Sequence[str], path: Path) -> dict[str, Json]:
-        """A mapping with no other keys than these; told where it is none."""
+        """Return a mapping with known keys only; report it otherwise."""
         if not isinstance(value, dict):
             self.tell(path, "a mapping", value)
             return {}
@@ -140,7 +140,7 @@ class _Reading(Struct, kw_only=True):
 
 
 def read_plan(text: str, file: str = "the plan") -> SavedPlan:
-    """The plan that a YAML or JSON text describes.
+    """Read the plan that a YAML or JSON text describes.
 
     Raises:
         ConfigError: it is none; every mistake at once, each with its line.
@@ -186,7 +186,7 @@ def _document(text: str, file: str) -> Tree:
 
 
 def _unreadable(text: str, error: ManifestError) -> ConfigError:
-    """The mistake, and what it most often comes from."""
+    """Return the error of an unreadable file, with its most frequent cause."""
     lines = text.splitlines()
     near = [
         line

@@ -1,8 +1,8 @@
-"""Calls flow in; a plan, or all that is wrong with them at once, flows out.
+"""Plans: checked calls with their dependencies, or all their problems at once.
 
 Names, arguments, references and their order are checked before the first effect
-(decision 5). A plan is its calls in the order they were written, each with what it
-depends on; `waits_for` says what may overlap.
+(decision 5). A plan is its calls in the order they were written, each with its
+dependencies; `waits_for` says what may overlap.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from neuraxis.references.template import Binding
 from neuraxis.specs import Json
 
 OnError = Literal["fail_fast", "continue", "retry"]
-"""What becomes of a plan whose step failed: the rest is skipped; only what depends on
-the step is; or a step that may be repeated is tried again before the rest is skipped.
+"""Reaction to a failed step.
+
+`fail_fast` skips the rest, `continue` only what depends on the step; `retry` first
+tries a repeatable step again.
 """
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A checked call: what it needs and what it stands on.
+    """Checked call with its references and dependencies.
 
     `arguments` are as written, with lossless coercions made; references still stand
     in them at the paths of `bindings` and `asset_refs`. `depends` are call ids of
@@ -41,23 +43,23 @@ class Step(Struct, frozen=True, kw_only=True):
     depends: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     loop: Loop | None = None
-    """The step is done for each item of a list."""
+    """Loop of a step with `for_each`."""
     item: Item | None = None
-    """The step is one of those, made while the plan runs."""
+    """Item of the loop, for a step made while the plan runs."""
 
     @property
     def tool(self) -> str:
-        """`plugin.command`, the names as they were found."""
+        """Return `plugin.command`, the names as they were found."""
         return f"{self.command.plugin.name}.{self.command.spec.name}"
 
     @property
     def part_of(self) -> str:
-        """The id of the call with `for_each` that the step is one item of, or ""."""
+        """Return the id of the `for_each` call of this item, or ""."""
         return "" if self.item is None else self.item.part_of
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Steps in the order they were written. With a problem, nothing may run.
+    """Steps in the order of the calls; nothing runs with a problem.
 
     `at_fault` gives the call id of each problem, in the same order ("": the plan).
     """
@@ -71,11 +73,11 @@ class Plan(Struct, frozen=True, kw_only=True):
 def waits_for(
     plan: Plan, alone: Callable[[Step], bool] = lambda step: False
 ) -> Mapping[str, frozenset[str]]:
-    """Which steps must have ended before each may start (decision 6).
+    """Return which steps must end before each may start (decision 6).
 
     Steps that change nothing may overlap. One with an effect waits for all that stand
-    before it and holds all that stand after it; so does one that `alone` names. Only
-    the nearest are named: what those wait for has ended too.
+    before it and delays all that stand after it; so does one for which `alone` is true.
+    Only direct dependencies are named: what those wait for has ended too.
     """
     waits: dict[str, frozenset[str]] = {}
     barrier: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What a run of a session is made of, and what it is run with.
+"""Configuration and state of a session's runs, and their `Runtime`.
 
 A session's own parts flow in; the `Runtime` of one run's plans flows out.
 """
@@ -32,7 +32,7 @@ from neuraxis.settings import Settings
 
 
 class RunConfig(Struct, frozen=True, kw_only=True):
-    """What a run is made of; the session's own, unchanged from run to run."""
+    """Configuration of a run; unchanged from run to run of a session."""
 
     model: Model
     dialect: Dialect
@@ -54,20 +54,20 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     on_error: OnError = "fail_fast"
     raise_failures: bool = False
     early_start: bool = True
-    """What only looks may start while the model is still writing (decision 7)."""
+    """Whether read-only calls may start while the reply is streaming (decision 7)."""
     tell: Tell = "all"
     depth: int = 0
 
 
 class RunState(Struct):
-    """What changes during a run."""
+    """Mutable state of one run."""
 
     results: list[Result] = field(default_factory=list[Result])
     texts: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
     usage: Usage = NOTHING_USED
     misread: int = 0
-    """Replies in a row that could not be read or planned."""
+    """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)
 
 
@@ -77,7 +77,7 @@ def runtime_of(
     emit: Callable[[Event], None],
     cancelled: threading.Event,
 ) -> Runtime:
-    """What the plans of one run are run with."""
+    """Return the `Runtime` for the plans of one run."""
     gate = Gate(
         policy=parts.policy,
         assets=parts.assets,

@@ -1,8 +1,8 @@
-"""An event loop for callers that have none, kept between calls of `run_sync`.
+"""An event loop for synchronous callers, reused between calls of `run_sync`.
 
 `asyncio.run` makes a loop each time, which costs more than a whole run of a session.
-This one is kept while it is idle: it is closed with its session, when the session is
-garbage, at the end of the process, and before the process is forked.
+This one stays open while it is idle: it is closed with its session, when the session
+is garbage, at the end of the process, and before the process is forked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _loops: weakref.WeakSet[SyncLoop] = weakref.WeakSet()
-"""All that may hold a loop, to be closed before a fork."""
+"""All instances whose loops must be closed before a fork."""
 
 
 class SyncLoop:
@@ -42,24 +42,24 @@ class SyncLoop:
                 "Jupyter and in async functions; there: answer = await session.run(...)"
             )
         if not self._lock.acquire(blocking=False):
-            return asyncio.run(work)  # another thread has it
+            return asyncio.run(work)  # another thread uses the loop
         try:
             if self._runner is None:
                 self._runner = asyncio.Runner()
                 _loops.add(self)
-                # holds the runner and not this object, so that it may be garbage
+                # refers to the runner and not to this object, so that it may be garbage
                 self._finalizer = weakref.finalize(self, _close, self._runner)
             results: list[T] = []
             self._runner.run(_alone(work, results))
             return results[0]
         finally:
-            asyncio.set_event_loop(None)  # an idle loop is nobody's current one
+            asyncio.set_event_loop(None)  # an idle loop must not stay the current one
             self._lock.release()
 
     def close(self) -> None:
         """Close the loop; the next `run` makes another."""
         if not self._lock.acquire(blocking=False):
-            return  # it runs
+            return  # a coroutine still runs in it
         try:
             runner, self._runner = self._runner, None
             if runner is None:
@@ -80,10 +80,10 @@ def _is_loop_running() -> bool:
 
 
 async def _alone(work: Coroutine[Any, Any, T], results: list[T]) -> None:
-    """Await `work`, then cancel the tasks that nobody awaited, as `asyncio.run` does.
+    """Await `work`, then cancel its leftover tasks, as `asyncio.run` does.
 
     The result goes into `results`: `asyncio.Runner` writes out the `repr` of its task
-    with what the task returned, which may be all the rows of an answer.
+    with the returned value, which may be all the rows of an answer.
     """
     try:
         results.append(await work)
@@ -106,7 +106,7 @@ async def _alone(work: Coroutine[Any, Any, T], results: list[T]) -> None:
 
 
 def _close(runner: asyncio.Runner) -> None:
-    # not `Runner.close`, which waits for threads: a command may have left one that hangs
+    # not `Runner.close`, which waits for threads: a command may have left one hanging
     loop = runner.get_loop()
     if loop.is_running() or loop.is_closed():
         return
@@ -116,7 +116,7 @@ def _close(runner: asyncio.Runner) -> None:
 
 
 def _close_all() -> None:
-    """Close all loops: a child must not share what a loop waits on with its parent."""
+    """Close all loops, before a fork shares their selectors with a child."""
     for kept in list(_loops):
         kept.close()
 

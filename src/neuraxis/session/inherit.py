@@ -1,7 +1,7 @@
-"""What a session inside of a command takes over from the run around it (rule D12).
+"""Configuration that a nested session inherits from its parent run (rule D12).
 
-The `Context` of the command flows in; policy, approvals, settings, secrets and what is
-known of origins flow out.
+It comes from the command's `Context`: policy, approvals, settings, secrets and the
+origins of what the parent's model has read.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 MOST_DEPTH = 4
-"""Sessions inside of sessions; a deeper one is refused."""
+"""Maximum depth of nested sessions; a deeper one is refused."""
 
 
 class Inherited(Struct, frozen=True, kw_only=True):
-    """What a session takes over, unless it is told otherwise."""
+    """Configuration that a session inherits unless its arguments replace it."""
 
     policy: Policy = DEFAULT
     approve: Approve | None = None
@@ -45,9 +45,9 @@ class Inherited(Struct, frozen=True, kw_only=True):
     depth: int = 0
 
     def origins(self, workspace: Path) -> Origins:
-        """What is known at the start: the files, and what the request is made of.
+        """Return the initial origins: of the workspace's files and of the request.
 
-        A request that strangers had a part in is not the word of a person.
+        A request with untrusted origins is not the user's own word.
         """
         if self.outer is None:
             return Origins()
@@ -60,7 +60,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
             files={name: label for name, label in files if name is not None},
             own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
-            # the model around it may have written what it read into its request
+            # the parent's model may have written what it read into the request
             read_private=known.read_private,
             given=label,
         )
@@ -69,11 +69,11 @@ class Inherited(Struct, frozen=True, kw_only=True):
 
 
 def inherit(within: Context | None) -> Inherited:
-    """What a session that is made `within` a command takes over.
+    """Return what a session made `within` a command inherits.
 
     Raises:
-        ConfigError: the context is none that a command was given, or sessions stand
-            too deep in each other.
+        ConfigError: the context was not given to a command, or too many sessions
+            are nested.
     """
     if within is None:
         return Inherited()
@@ -107,7 +107,7 @@ def inherit(within: Context | None) -> Inherited:
 
 
 def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
-    """What the requests of a session, and all it remembers, are made of, as JSON."""
+    """Return the origins of a session's requests and history, as JSON."""
     if outer is None:
         return ()
     return to_tell(outer.label.union(origins.read, *origins.results.values()))

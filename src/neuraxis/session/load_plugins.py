@@ -1,4 +1,4 @@
-"""Plugins as they are named or handed over flow in; the registry of them flows out."""
+"""Load a session's plugins into its registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuraxis.plugins.registry import Registry
 def registry_of(
     plugins: Iterable[Any], workspace: Path, lock: str | Path | None
 ) -> Registry:
-    """The plugins, those that were named accepted by the lock file, if there is one.
+    """Return the registry; the lock must accept plugins loaded by name.
 
     Raises:
         ConfigError: one cannot be loaded, lies in the workspace, or is not accepted.
@@ -28,24 +28,24 @@ def registry_of(
     named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
     check(
         Path.cwd() / FILE_NAME if lock is None else Path(lock),
-        # what the program itself hands over needs no acceptance
+        # objects that the program itself passes need no acceptance
         (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
     )
     return Registry(plugin for _, plugin in named)
 
 
 def outside(source: Any, workspace: Path) -> Any:
-    """A plugin's source, unless it is code in the folder that commands write to.
+    """Return a plugin's source, refused if commands could have written it.
 
     Raises:
-        ConfigError: it lies there.
+        ConfigError: it is code in the workspace.
     """
     if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
         try:
             folder = Path(source).expanduser().resolve()
             is_there = folder.exists()
         except (OSError, RuntimeError, ValueError):
-            return source  # no path at all: the loader says what it can be
+            return source  # no path at all: the loader reports what is accepted
         if is_there and folder.is_relative_to(workspace.resolve()):
             raise ConfigError(
                 f"plugin {source}: it lies in the workspace {workspace}, where a model "

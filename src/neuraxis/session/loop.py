@@ -1,7 +1,7 @@
-"""One run of a session: a request flows in, events and an answer flow out.
+"""The agent loop: answer one request, turn by turn.
 
 A turn is: prompt, model, decode, plan, run, encode. The run ends when the model
-writes no call, when a limit is reached, or when it keeps writing what cannot be read.
+writes no call, when a limit is reached, or after too many unreadable replies.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from neuraxis.specs import Json
 BROKEN_OFF = 2
 """Repetitions of a reply in whose middle the server failed."""
 MISREAD = 3
-"""So many replies in a row that cannot be read or planned end a run."""
+"""Consecutive unreadable replies that end a run."""
 
 
 class _Stop(Exception):
-    """The run ends without an answer of the model's."""
+    """Ends the run without an answer of the model."""
 
     def __init__(self, outcome: str, error: str) -> None:
         super().__init__(error)
@@ -72,18 +72,18 @@ async def converse(
     *,
     live: bool = True,
 ) -> Answer:
-    """Answer one request. `history` grows by what was said, also when it fails.
+    """Answer one request. `history` grows by its messages, also on failure.
 
     Args:
-        text: what the person says.
-        parts: the session's own.
-        history: what was said so far.
+        text: the user's request.
+        parts: the session's configuration.
+        history: the messages so far.
         emit: sees every event as it happens.
-        live: whether anybody watches: else the pieces of a reply are not told.
+        live: whether the chunks of a reply are reported as events.
 
     Raises:
         StorageError: the journal could not be written.
-        asyncio.CancelledError: the run was cancelled; running commands were told.
+        asyncio.CancelledError: the run was cancelled, and its commands were stopped.
     """
     started = time.perf_counter()
     state = RunState()
@@ -152,13 +152,13 @@ async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
     except TimeoutError:
         if limit.expired():
             raise TimeLimitReached from None
-        raise  # not ours
+        raise  # the time limit of a command
 
 
 def plan_of(
     calls: Sequence[Call], parts: RunConfig, params: Mapping[str, Json] | None = None
 ) -> Plan:
-    """The checked plan of these calls, or all that is wrong with them."""
+    """Return the checked plan of these calls, or all their mistakes."""
     return build(
         calls,
         parts.registry.find,
@@ -175,7 +175,7 @@ async def run_calls(
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
-    """Run calls that no model wrote: checked, decided and kept like any other.
+    """Run calls that no model wrote: checked, authorised and stored as ever.
 
     Where the plan has problems nothing runs, and each call's result is the first.
     """
@@ -216,7 +216,7 @@ async def _turns(
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
-            raise TimeLimitReached  # nothing waited, so that no timer was heard
+            raise TimeLimitReached  # nothing was awaited, so the timer could not fire
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_status(history, parts.assets, left))
         completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
@@ -232,7 +232,7 @@ async def _turns(
             return
         if reply.errors:
             emit(_unread(reply))
-            _tell_errors(parts, history, state, reply.errors, emit)
+            _report_errors(parts, history, state, reply.errors, emit)
             continue
         plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
@@ -240,7 +240,7 @@ async def _turns(
         if problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
-            _tell_errors(parts, history, state, problems, emit)
+            _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
         ended = runtime.usage.ended
@@ -254,7 +254,7 @@ async def _turns(
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
-        _tell(parts, history, plan, results, emit)
+        _report_results(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
@@ -359,10 +359,10 @@ def _native(call: NativeCall) -> Json:
 
 
 def _readable(text: str, parts: RunConfig, state: RunState) -> str:
-    """What is said to a person, with the objects it refers to put in (rule B62)."""
+    """Return the answer's text with the assets it embeds (rule B62)."""
     if "<|" not in text:
         return text
-    # few answers hold objects, and a first run should not wait for this
+    # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import write_bytes
@@ -379,9 +379,9 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
-    """A reply without its closing brackets may have lost a step (rule D9).
+    """Refuse effects of a reply that had no closing brackets (rule D9).
 
-    Reading is fine; an effect is not worth the risk.
+    It may have lost a step. Reading is fine; an effect is not worth the risk.
     """
     completed = any(note.startswith("completed") for note in reply.notes)
     if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
@@ -419,28 +419,28 @@ def _told(step: Step) -> Json:
     return told
 
 
-def _tell(
+def _report_results(
     parts: RunConfig,
     history: list[Message],
     plan: Plan,
     results: Sequence[Result],
     emit: Callable[[Event], None],
 ) -> None:
-    """Put the results where the model reads them, in one message (rule C25)."""
+    """Add the results to the history, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
     for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
 
-def _tell_errors(
+def _report_errors(
     parts: RunConfig,
     history: list[Message],
     state: RunState,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:
-    """Let the model mend what it wrote, a few times (rule D9)."""
+    """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
     message = parts.dialect.correction(errors, history[-1])
     for part in message:

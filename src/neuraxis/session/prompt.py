@@ -1,4 +1,4 @@
-"""Build the prompt of a turn: the constant part, the history, and the status message.
+"""Build the prompt of a turn: the constant part, history, and status.
 
 The status (stored assets, remaining budget) stands behind the newest message and is not
 stored, so that the history, and with it a server's prompt cache, stays as it was.
@@ -18,16 +18,16 @@ from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.registry import Registry
 
 TIGHT = 0.25
-"""Below this part of a limit the model is told what is left."""
+"""Fraction of a limit below which the model sees the remaining budget."""
 
 
 def remaining_budget(budget: Budget, steps: int, turn: int, seconds: float) -> str:
-    """A sentence on what is left of the run, or "" where there is plenty.
+    """Return a sentence on the remaining budget, or "" if plenty remains.
 
     Args:
         budget: the limits of the run.
         steps: calls that ran so far.
-        turn: the number of the reply that is asked for now, from 1.
+        turn: the number of the requested reply, from 1.
         seconds: since the run began.
     """
     calls = max(budget.steps - steps, 0)
@@ -44,7 +44,7 @@ def remaining_budget(budget: Budget, steps: int, turn: int, seconds: float) -> s
 def with_status(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
-    """The history with the AssetMeta list (rule B55) and what is left behind it."""
+    """Append the asset list (rule B55) and remaining budget to the history."""
     told = assets.told
     if not told and not left:
         return history
@@ -57,7 +57,7 @@ def with_status(
 
 
 def constant_prompt(registry: Registry, dialect: Dialect) -> Prompt:
-    """The part that is made once for a registry."""
+    """Build the part of the prompt that is constant for a registry."""
     specs, names = registry.specs, registry.tool_names
     return Prompt(
         messages=(Message(role="system", content=dialect.prompt(specs, names)),),
@@ -71,5 +71,5 @@ def constant_prompt(registry: Registry, dialect: Dialect) -> Prompt:
 
 
 def with_messages(constant: Prompt, messages: Sequence[Message]) -> Prompt:
-    """The constant part, then what was said."""
+    """Append messages to the constant part."""
     return replace(constant, messages=(*constant.messages, *messages))

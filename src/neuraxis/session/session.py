@@ -1,7 +1,6 @@
-"""A conversation of a person with a model that can call plugins.
+"""Session: a user's conversation with a model that can call plugins.
 
-Names, functions and settings flow in; `run` gives events and an answer. What the
-parts do with each other is in `loop.py`.
+The agent loop itself is in `loop.py`.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ from neuraxis.specs import Json
 
 
 class Session:
-    """A conversation; its history grows from run to run.
+    """Conversation whose history grows from run to run.
 
     Args:
         model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`;
@@ -73,31 +72,31 @@ class Session:
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
-        session: the id of an earlier session in the journal, to go on with it.
+        session: the id of an earlier session in the journal, to resume it.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
-        policy: what may run; default: `policy.DEFAULT`, which holds back what
-            foreign words would do (docs/security.md).
-        approve: asked where the policy says `ask`, True is a yes; a plain function is
-            run in a thread. None: nobody can be asked.
-        yes_to: patterns of `plugin.command` that need not be asked about.
+        policy: what may run; default: `policy.DEFAULT`, which refuses what
+            untrusted words would do (docs/security.md).
+        approve: called where the policy says `ask`, True approves; a plain function
+            runs in a thread. None: nobody can approve.
+        yes_to: patterns of `plugin.command` that need no approval.
         lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
-        allow_hosts: inside addresses that requests may reach, as `host:port`.
-        strict: take what the protocol documents say and nothing else.
+        allow_hosts: private addresses that requests may reach, as `host:port`.
+        strict: accept exactly what the protocol documents say.
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
-            "continue" only what depends on it, "retry" first tries commands again
-            that may be repeated.
-        early_start: what only looks may start while the model is still writing; it
-            counts only if the whole reply turns out to be right.
+            "continue" only what depends on it, "retry" first tries repeatable
+            commands again.
+        early_start: whether read-only calls may start while the reply is streaming;
+            their results are used only if the whole reply is valid.
         tell: which results of a plan the model is shown: "all", or only the "ends",
             which no later step of it takes; the others by their address.
-        within: a command's `Context`: the run around it holds this session (rule D12).
+        within: a command's `Context`: its run becomes the parent run (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
-        ConfigError: a name or file does not exist, an argument or setting is not what
-            it can be, or a plugin has mistakes.
+        ConfigError: a name or file does not exist, an argument or setting is invalid,
+            or a plugin has mistakes.
         StorageError: the journal cannot be opened.
     """
 
@@ -234,7 +233,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request from code that is not async; `watch` sees each event."""
+        """Answer one request synchronously; `watch` sees each event."""
         return self._loop.run(self._run_and_close(text, watch))
 
     async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
@@ -260,7 +259,7 @@ class Session:
             if not self._announced:
                 self._announce()
             if self.history and self.history[-1].calls:
-                self._tell_the_rest()
+                self._report_the_rest()
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
@@ -271,34 +270,34 @@ class Session:
             turn.end()
 
     def _limited(self) -> RunConfig:
-        """The parts, with what is left of the limits around the session."""
+        """Return the configuration, within the parent run's remaining budget."""
         parts, outer = self._parts, self._outer
         if outer is not None:
             parts = replace(parts, budget=outer.left(parts.budget))
         return parts
 
-    def _tell_the_rest(self) -> None:
-        """Tell the model what became of a plan in whose middle the run was cut off."""
+    def _report_the_rest(self) -> None:
+        """Report results of a cut-off plan to the model."""
         events = [entry.event for entry in self.journal.read(self.id)]
         self.history += history_of(events, self.dialect).untold
         self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
-        """Keep an object that the person gives; its id, for references (rule B61).
+        """Store an object of the user's; return its id for references (B61).
 
         Args:
             value: any object (an array becomes read-only), or the `Path` of a file
                 of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
-                kept as such, any other file as its bytes.
-            description: told to the model; default: the file's name.
+                stored as such, any other file as its bytes.
+            description: shown to the model; default: the file's name.
 
         Raises:
-            ConfigError: the file cannot be read as what its ending says.
+            ConfigError: the file's content does not match its suffix.
         """
         check_description(description)
         if isinstance(value, Path):
             description = description or value.name
-            # few attach a file, and a first run should not wait for what reads it
+            # imported here: few sessions attach files, and it would delay a first run
             from neuraxis.assets.attachments import read_attachment
 
             value = read_attachment(value)
@@ -317,7 +316,7 @@ class Session:
     def check(
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
     ) -> Plan:
-        """The plan that these calls are, or all that is wrong; nothing is run."""
+        """Return the plan of these calls, or all mistakes; nothing runs."""
         check_calls(calls)
         return plan_of(calls, self._parts, params)
 
@@ -330,20 +329,20 @@ class Session:
         params: Mapping[str, Json] | None = None,
         on_error: OnError | None = None,
     ) -> list[Result]:
-        """Run a plan that no model wrote; checked whole, then run as if in order.
+        """Run a plan that no model wrote, checked before it runs.
 
         Args:
-            calls: the steps; a result's id is its call's. Where they are wrong none is
-                run, and each result's error is the first problem (`check` gives all).
+            calls: the steps; a result's id is its call's. Where they are wrong none
+                runs; each result's error is the first problem (`check` returns all).
             watch: sees every event as it happens.
-            params: what `{{ params['x'] }}` stands for; None: it is plain text.
+            params: values of `{{ params['x'] }}`; None: it is plain text.
             on_error: for this plan; None: the session's own.
         """
         check_calls(calls, watch, on_error)
         parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        emit = tee(self._emit, watch)  # `_turn` is that of a request
+        emit = tee(self._emit, watch)  # `_turn` locks requests only
         if not self._announced:
             self._announce(emit)
         work = run_calls(calls, parts, emit, params)
@@ -369,7 +368,7 @@ class Session:
         kind = event.__class__
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
-            # outcome is told as unknown, which is never wrong
+            # outcome is reported as unknown, which is never wrong
             durable = kind is SessionFinished
             if isinstance(event, CallStarted):
                 durable = event.effects in ("once", "idempotent")
@@ -387,7 +386,7 @@ class Session:
             self._outer.hear(self.id, self.workspace, event)
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
-        """What the model is sent: the constant part, then `messages`."""
+        """Return the model's prompt: the constant part, then `messages`."""
         constant = self._constant
         if constant is None or constant.plugins is not self.registry.specs:
             constant = constant_prompt(self.registry, self.dialect)
@@ -395,9 +394,9 @@ class Session:
         return with_messages(constant, messages)
 
     def close(self) -> None:
-        """Let go of the journal's file, of idle threads and of `run_sync`'s loop.
+        """Close the journal's file, idle threads and `run_sync`'s loop.
 
-        While a request is being answered that is put off until it ends.
+        Postponed while a request is being answered.
         """
         if self._turn.puts_off(self.close):
             return

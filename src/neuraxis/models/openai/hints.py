@@ -1,4 +1,4 @@
-"""What a server did not do flows in; what a person can do about it flows out."""
+"""Hints for the user on a server that does not answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PORTS = {
     8000: "vLLM (`vllm serve NAME`)",
     1234: "LM Studio",
 }
-"""The servers that listen on these unless they are told another port."""
+"""Servers by their default port."""
 _KINDS = {"ollama": 11434, "llamacpp": 8080, "vllm": 8000, "lmstudio": 1234}
 _UNKNOWN = ("Name or service", "nodename nor", "getaddrinfo", "name resolution")
-"""How systems say that a name is no machine's."""
+"""Substrings of operating systems' messages for unknown host names."""
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER", "record layer")
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> str:
-    """What to do about a server that nothing was sent to."""
+    """Return a hint on a server that could not be reached."""
     parts = urlsplit(endpoint.url)
     where = (
         f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
@@ -51,7 +51,7 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
 
 
 def meant(name: str) -> str:
-    """The name that a model of such a server has here; empty: it is another thing."""
+    """Return the model name that was probably meant, or ""."""
     kind, colon, rest = name.partition(":")
     word = kind.casefold().replace(".", "").replace("-", "").replace("_", "")
     if colon and word in _KINDS:

@@ -1,8 +1,8 @@
-"""A prompt flows to a server of the OpenAI form over HTTP, chunks flow back.
+"""Model behind a server of the OpenAI form, over HTTP.
 
 One class for every server that has `/chat/completions`: OpenAI, vLLM, llama.cpp,
-Ollama and others. A request is repeated only while nothing of an answer was given
-out; once a chunk is out, a broken stream is an error and never a shorter reply.
+Ollama and others. A request is repeated only while no chunk of an answer was yielded;
+after that a broken stream is an error and never a shorter reply.
 """
 
 from __future__ import annotations
@@ -106,15 +106,15 @@ class ChatWire:
 
 
 class OpenAIModel:
-    """A model behind a server of the OpenAI form.
+    """Model behind a server of the OpenAI form.
 
     Args:
         model: the name that the server knows it by.
         server: its base URL, or an endpoint made from settings.
-        key_env: the environment variable that holds the key. None: `OPENAI_API_KEY`
+        key_env: the environment variable that has the key. None: `OPENAI_API_KEY`
             for api.openai.com, and no key for any other server.
         options: sampling, limits and timeouts.
-        name: what events and errors call it.
+        name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
         now: the clock of `Options.retry_seconds`, in seconds.
     """
@@ -164,7 +164,7 @@ class OpenAIModel:
 
 
 def from_name(rest: str, settings: Settings) -> OpenAIModel:
-    """The model of `openai:NAME`; says at once when its key is missing."""
+    """Return the model of `openai:NAME`; raise at once for a missing key."""
     if not rest:
         raise ConfigError("openai: expected openai:NAME, got no name of a model")
     endpoint = named_endpoint(rest, settings)
@@ -178,7 +178,7 @@ def from_name(rest: str, settings: Settings) -> OpenAIModel:
 
 
 def from_url(url: str, settings: Settings) -> OpenAIModel:
-    """The model of `http(s)://HOST/v1#NAME`."""
+    """Return the model of `http(s)://HOST/v1#NAME`."""
     address, name = urldefrag(url)
     if not name:
         raise ConfigError(

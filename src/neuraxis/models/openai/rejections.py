@@ -1,9 +1,9 @@
-"""What a server says of a request it refused flows in, the part it means flows out.
+"""Find the part of a request that a server's refusal means.
 
 Servers of the OpenAI form agree on less than the form has, and which of it a model
-takes is known to nobody before it is asked: so a request that is refused is mended by
-what the refusal names. `tests/wire/models/refusals.yaml` has what servers really say.
-A server's words are cut before they are read here (`openai_wire.MOST_TEXT`).
+accepts is unknown before it is asked: so a refused request is repeated without what the
+refusal names. `tests/wire/models/refusals.yaml` has what servers really say. A server's
+words are cut before they are read here (`stream.MOST_TEXT`).
 """
 
 from __future__ import annotations
@@ -89,30 +89,30 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "required")
-"""Without these there is no tool."""
+"""Schema keywords without which there is no tool."""
 
 
 def refused_part(body: Body, said: str, *, known: bool = False) -> str:
-    """The part of the body that a server refused; empty: it is something else.
+    """Return the part of the body that a server refused, or "".
 
-    `known`: the server took a request before, so what every request has is no suspect.
+    `known`: the server accepted a request before, so parts of all requests are fine.
     """
     for part in _suspects(said):
-        # What changes nothing was not meant, and would be asked for ever.
+        # removing an absent part changes nothing, and would be retried for ever
         if without(body, part) != body:
             return part
-    # Some servers know no `stream_options` and do not say so: it is the first suspect.
+    # some servers know no `stream_options` and do not say so: it is the first suspect
     unnamed = not known and "stream_options" in body and not is_about_size(said)
     return "stream_options" if unnamed else ""
 
 
 def is_about_size(said: str) -> bool:
-    """Whether a refusal says that the prompt is too long: no other request helps."""
+    """Return whether the prompt was too long: no other request helps."""
     return bool(_TOO_LONG.search(said))
 
 
 def _suspects(said: str) -> Iterator[str]:
-    """The parts that the words may mean, the surest first."""
+    """Yield the parts that the words may mean, the surest first."""
     # Newer models of OpenAI and Azure want `max_completion_tokens` for `max_tokens`.
     if "max_completion_tokens" in said:
         yield "max_tokens"

@@ -1,4 +1,4 @@
-"""A prompt and the options flow in, the body of a request and its bytes flow out.
+"""Build the body of a request from a prompt and options.
 
 The constant part of a prompt is written as JSON once: a thousand tools are half a
 megabyte, in every request of a session.
@@ -22,7 +22,7 @@ from neuraxis.specs import Json
 
 
 class Constant(Struct, frozen=True, kw_only=True):
-    """The part of a prompt that each request repeats, and what it is as JSON."""
+    """Constant part of a prompt, with its JSON."""
 
     messages: tuple[Message, ...]
     native_tools: tuple[Mapping[str, Json], ...]
@@ -31,7 +31,7 @@ class Constant(Struct, frozen=True, kw_only=True):
     tools: bytes
 
     def is_of(self, prompt: Prompt) -> bool:
-        """Whether this very part stands in the prompt."""
+        """Return whether this very part is in the prompt."""
         return (
             self.native_tools is prompt.native_tools
             and len(self.messages) == prompt.constant
@@ -40,7 +40,7 @@ class Constant(Struct, frozen=True, kw_only=True):
 
 
 def constant_of(prompt: Prompt) -> Constant:
-    """The constant part, written."""
+    """Serialize the constant part."""
     native = bool(prompt.native_tools)
     messages = tuple(prompt.messages[: prompt.constant])
     return Constant(
@@ -54,7 +54,7 @@ def constant_of(prompt: Prompt) -> Constant:
 def request_body(
     prompt: Prompt, name: str, options: Options, origin: str = ""
 ) -> dict[str, Json]:
-    """The body of a request for one completion; `origin` is who is asked."""
+    """Return a request's body; `origin` is the server and model."""
     native = bool(prompt.native_tools)
     body: dict[str, Json] = {
         "model": name,
@@ -119,7 +119,7 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
         if message.carried:
             put_back(told, message.carried, origin)
         return told
-    # Without tools in the request a server refuses the role: the text is what counts.
+    # without tools in the request a server refuses the role: the text is what counts
     role = "user" if message.role == "tool" else message.role
     told = {"role": role, "content": message.content}
     if message.parts:
@@ -156,7 +156,8 @@ def arguments_text(message: Message, place: int) -> str:
         pass
     sent: Json = {"unreadable": written} if written.strip() else {}
     if len(message.calls) == len(message.tool_calls):
-        read: Json = message.calls[place].arguments  # what was meant, and run
+        # the arguments that were read, and run
+        read: Json = message.calls[place].arguments
         sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
     return json.dumps(sent, ensure_ascii=False)
 
@@ -198,13 +199,13 @@ def base64_of(part: Part) -> str:
 
 
 def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
-    """The body as UTF-8; half a surrogate pair, which has no UTF-8, becomes `?`.
+    """Encode the body as UTF-8; an unpaired surrogate becomes `?`.
 
-    `constant` stands in it, and need not be written again.
+    `constant` is a part of it that is already serialized.
     """
     if constant is None:
         return _json(body)
-    parts: list[bytes] = []  # joined once: each copy of a long text would be felt
+    parts: list[bytes] = []  # joined once, to copy long texts once
     mark = b"{"
     for key, value in body.items():
         parts += [mark, _json(key), b":"]

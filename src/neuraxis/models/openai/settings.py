@@ -1,8 +1,8 @@
-"""Settings flow in; the server's address, its key's name and the options come out.
+"""Settings of a model server: address, key and options.
 
-Who may say where a key is sent: the command line, the environment and the user's own
-settings file. A `neuraxis.toml` that lies in a workspace may come from anybody, so a
-server that it names gets no key, and it may not name the variable of a key.
+The command line, the environment and the user's own settings file may say where a key
+is sent. A `neuraxis.toml` in a workspace may come from anybody, so a server that it
+names gets no key, and it may not name the variable of a key.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ URL_ENV = "OPENAI_BASE_URL"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What is asked of the server, and how long it is waited for (seconds).
+    """Request options and timeouts (seconds).
 
     `extra` is added to the request's body. A request is repeated at most `max_retries`
     times and never later than `retry_seconds` after its start. A wait begins at
     `backoff` and doubles each time up to `max_wait`; a longer one that the server
-    asks for is kept, if it ends in time.
+    asks for is respected, if it ends in time.
     """
 
     temperature: float | None = None
@@ -57,13 +57,13 @@ class Options(Struct, frozen=True, kw_only=True):
     max_wait: float = 30.0
     connect_timeout: float = 10.0
     first_byte_timeout: float = 180.0
-    """Until the first byte of the answer: a local model reads the whole prompt."""
+    """Until the first byte: a local model reads the whole prompt."""
     stall_timeout: float = 60.0
     """Between two portions of the stream; a comment line counts as one."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A server: its base URL, and the variable that holds its key (empty: none)."""
+    """Server: its base URL, and its key's variable (empty: none)."""
 
     url: str
     key_env: str = ""
@@ -74,31 +74,32 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        """Host and port, as people name the server."""
+        """Return host and port, to name the server in messages."""
         return urlsplit(self.url).netloc
 
     @property
     def loopback(self) -> bool:
-        """Whether the server is on this machine."""
+        """Return whether the server is on this machine."""
         return is_loopback(urlsplit(self.url).hostname or "")
 
     def key_header(self, key: str) -> Mapping[str, str]:
-        """The header that a key is sent in.
+        """Return the header that a key is sent in.
 
-        Azure takes its keys in one of its own, and in the usual one tokens of Entra,
-        which begin as every JSON Web Token does (learn.microsoft.com/azure/ai-services/
-        openai/reference#authentication). Its newer paths take both as OpenAI does.
+        Azure expects its keys in a header of its own, and in the usual one tokens of
+        Entra, which begin as every JSON Web Token does
+        (learn.microsoft.com/azure/ai-services/openai/reference#authentication). Its
+        newer paths accept both as OpenAI does.
         """
         if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
             return {"api-key": key}
         return {"authorization": f"Bearer {key}"}
 
     def key(self, environ: Mapping[str, str] | None = None) -> str:
-        """The key, read now; empty where none is set and none is needed.
+        """Return the key, read now; empty where none is set or needed.
 
         Raises:
-            ModelUnavailable: the server needs a key and there is none, or it is no
-                text that can stand in a header.
+            ModelUnavailable: the server needs a key and there is none, or a header
+                cannot contain it.
         """
         if not self.key_env:
             return ""
@@ -152,7 +153,7 @@ _PROJECTS = (
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
+    """Return whether a host name or address is this machine."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -234,9 +235,9 @@ def named_endpoint(
 
 
 def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
-    """The server of `http://HOST/v1#NAME`.
+    """Return the server of `http://HOST/v1#NAME`.
 
-    The general key goes there only if it is the server of `openai:` too.
+    It gets the general key only if it is also the server of `openai:`.
     """
     base = base_url(url, "the model's URL")
     if _is_projects_choice(base, settings):
@@ -257,7 +258,7 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
 
 
 def _is_projects_choice(base: str, settings: Settings) -> bool:
-    """Whether a project's file names that server in its `model`."""
+    """Return whether a project's file names that server in its `model`."""
     model = settings.get("model")
     if not settings.is_of_project("model") or not isinstance(model, str):
         return False
@@ -295,10 +296,10 @@ def _string(value: Json, where: str) -> str:
 
 
 def options_for(name: str, settings: Settings) -> Options:
-    """The options of `models.NAME.*`; values from the environment are texts.
+    """Return the options of `models.NAME.*`; values of the environment are texts.
 
     Raises:
-        ConfigError: an unknown option, or a value of the wrong kind.
+        ConfigError: an unknown option, or a value of a wrong type.
     """
     given: dict[str, Json] = {}
     trees: dict[str, dict[str, Json]] = {name: {} for name in _TREES}

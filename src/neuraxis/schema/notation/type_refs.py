@@ -1,4 +1,4 @@
-"""The `_type_ref` types of one file (rule B36).
+"""Collect the `_type_ref` types of one file (rule B36).
 
 A whole file, a command or a node flows in; the table of its named types flows out.
 """
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^\W\d][\w.\-]*")
 def collect_types(
     tree: Json, *, problems: list[NotationProblem] | None = None
 ) -> TypeTable:
-    """Every `_type_ref` of a file, wherever it stands (rule B36).
+    """Return every `_type_ref` type of a file (rule B36).
 
     `tree` is the whole file, one command, or one node. A name that is defined twice,
     or that is a builtin type's, is an error; the first definition holds.
@@ -42,13 +42,13 @@ def collect_types(
 
 
 def _definitions(tree: Json) -> Iterator[tuple[Any, Json, Path]]:
-    """Name, body and place of each definition, in the order of the file."""
+    """Yield name, body and place of each definition, in file order."""
     for node, path in _top_nodes(tree):
         yield from _inside(node, path, 0)
 
 
 def _top_nodes(tree: Json) -> Iterator[_Place]:
-    """The parameter and response nodes of a file, a command or a list of either."""
+    """Yield the parameter and response nodes of a file or its commands."""
     for holder, path in _commands(tree):
         if not isinstance(holder, Mapping):
             continue
