@@ -26,9 +26,7 @@ def mcp() -> None:
     metavar="NAME",
     help="The secret NAME that HTTP clients send as `Authorization: Bearer`.",
 )
-def serve(
-    http: bool, host: str, port: int, token: str | None, **options: Any
-) -> int:
+def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -> int:
     """Offer all plugins to MCP clients: commands as tools, assets as resources.
 
     A client starts this command and speaks over its standard input and output. With

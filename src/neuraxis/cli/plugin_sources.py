@@ -1,4 +1,4 @@
-"""Plugin sources on the command line: load all that is named, add one to the settings."""
+"""Plugin sources on the command line: load what is named, add one to the settings."""
 
 from __future__ import annotations
 

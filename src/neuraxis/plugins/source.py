@@ -44,8 +44,9 @@ def find_source(source: Any) -> PluginSource | None:
         ConfigError: the rest of the text names nothing that the scheme knows.
     """
     if not isinstance(source, str):
-        given = not isinstance(source, type) and isinstance(source, PluginSource)
-        return source if given else None
+        if isinstance(source, type) or not isinstance(source, PluginSource):
+            return None
+        return source
     scheme, colon, rest = source.strip().partition(":")
     if not colon or not scheme.isidentifier() or scheme == "neuraxis":
         return None

@@ -16,8 +16,8 @@ import httpx2
 import msgspec
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.shared.auth import (
+    AuthorizationCodeResult,
     OAuthClientInformationFull,
     OAuthClientMetadata,
     OAuthToken,
@@ -42,7 +42,7 @@ class StoredTokens(msgspec.Struct, kw_only=True):
 
 
 class TokenFile:
-    """Tokens and client registration of one server, in a file only the user may read."""
+    """Tokens and registration of one server, in a file only the user may read."""
 
     def __init__(self, url: str, folder: Path | None = None) -> None:
         name = hashlib.sha256(url.encode()).hexdigest()[:32] + ".json"

@@ -20,9 +20,7 @@ class BackgroundLoop:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def submit(
-        self, work: Coroutine[Any, Any, T]
-    ) -> concurrent.futures.Future[T]:
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Start a coroutine there; cancelling the future cancels it."""
         with self._lock:
             if self._loop is None:

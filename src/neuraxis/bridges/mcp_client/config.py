@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from neuraxis.bridges.json_shapes import items, mapping
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import shown
 from neuraxis.parsing.json_errors import Fault
@@ -74,9 +75,7 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def read_servers(
-    given: str | Path | Mapping[str, Json], name: str = ""
-) -> Servers:
+def read_servers(given: str | Path | Mapping[str, Json], name: str = "") -> Servers:
     """Return the servers that a text, a file or a mapping names.
 
     Args:
@@ -151,9 +150,8 @@ def _from_file(path: Path, name: str) -> Servers:
 
 
 def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
-    inner: Json = tree.get("mcp")  # `settings.json` of some editors
-    for holder in (tree, inner if isinstance(inner, Mapping) else {}):
-        holder = cast("Mapping[str, Json]", holder)
+    # under `mcp` in the `settings.json` of some editors
+    for holder in (tree, mapping(tree.get("mcp"))):
         for key in SECTIONS:
             listed = holder.get(key)
             if isinstance(listed, Mapping):
@@ -172,8 +170,8 @@ def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
 
 
 def _words(entry: Mapping[str, Json]) -> str:
-    command, given = entry.get("command"), entry.get("args")
-    words = [str(word) for word in given] if isinstance(given, list) else []
+    command = entry.get("command")
+    words = [str(word) for word in items(entry.get("args"))]
     return shlex.join([str(command), *words]) if command else ""
 
 
@@ -219,9 +217,10 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         fields = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
         return {str(name): text(value) for name, value in fields.items()}
 
-    command, args = entry.get("command"), entry.get("args") or []
+    command: Json = entry.get("command")
+    args: Json = entry.get("args") or []
     if isinstance(command, Mapping):  # `command: {path, args}` of one editor
-        inner = cast("Mapping[str, Json]", command)
+        inner = mapping(cast("Json", command))
         command, args = inner.get("path"), inner.get("args") or []
     url = next((entry[key] for key in _URL_KEYS if entry.get(key)), "")
     kind = str(entry.get("type") or entry.get("transport") or "").lower()
@@ -254,7 +253,7 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
 
 def _expanded(text: str, lacking: list[str]) -> str:
     def value(found: re.Match[str]) -> str:
-        known = os.environ.get(found[1], found[2])
+        known: str | None = os.environ.get(found[1]) or cast("str | None", found[2])
         if known is None:
             lacking.append(found[1])
         return known or ""

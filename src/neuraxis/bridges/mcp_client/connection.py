@@ -11,17 +11,16 @@ import contextlib
 import logging
 import re
 import time
-import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPDeprecationWarning
 from pydantic import BaseModel
 
+from neuraxis.bridges.json_shapes import items, mapping
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import http_client
@@ -29,8 +28,8 @@ from neuraxis.bridges.mcp_client.tools import definition_digest
 from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE, Inbox, stdio, watched
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, NeuraxisError
-from neuraxis.models import Model, complete
 from neuraxis.messages import Message, Prompt
+from neuraxis.models import Model, complete
 from neuraxis.policy.secrets import Secrets
 
 T = TypeVar("T")
@@ -106,20 +105,21 @@ class Connection:
             except TimeoutError:
                 self._close.set()
                 self._holder.cancel()
-                self._fail(f"no answer within {self.config.seconds:g} seconds")
-            except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - foreign
-                self._fail(reason_of(error))
+                why = f"no answer within {self.config.seconds:g} seconds"
+                raise self._failed(why) from None
+            except Exception as error:  # noqa: BLE001 - a server may cause any
+                raise self._failed(reason_of(error)) from None
             self._failures = 0
             if self.definitions:
                 await self._compare()
             return client
 
-    def _fail(self, why: str) -> Any:
+    def _failed(self, why: str) -> ServerFailed:
         self._failures += 1
         words = self._inbox.fault or self._inbox.last_words
         said = f"{why}; it said: {words}" if words and words not in why else why
         self._reason = f"{self.config.name} ({self.config.place}): {said}"
-        raise ServerFailed(self._reason)
+        return ServerFailed(self._reason)
 
     async def _hold(self, opened: asyncio.Future[Client], close: asyncio.Event) -> None:
         """Hold the connection open in one task, as its cancel scopes need."""
@@ -131,7 +131,7 @@ class Connection:
                 self._client = client
                 opened.set_result(client)
                 watching = asyncio.create_task(self._listen(client))
-                waiting = {
+                waiting: set[asyncio.Task[Any]] = {
                     asyncio.create_task(close.wait()),
                     asyncio.create_task(inbox.ended.wait()),
                 }
@@ -242,20 +242,18 @@ class Connection:
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
-            self._inbox.listing = page = []
+            page: list[Any] = []
+            self._inbox.listing = page
             try:
                 result = await client.list_tools(cursor=cursor)
             except (MCPError, RuntimeError, ValueError) as error:
-                raise ServerFailed(
-                    f"{self.config.name}: its tools cannot be listed: {reason_of(error)}"
-                ) from None
+                why = f"its tools cannot be listed: {reason_of(error)}"
+                raise ServerFailed(f"{self.config.name}: {why}") from None
             finally:
                 self._inbox.listing = None
             kept = {tool.name for tool in result.tools}
             found += [
-                tool
-                for tool in page
-                if not isinstance(tool, dict) or tool.get("name") in {*kept, None}
+                tool for tool in page if mapping(tool).get("name") in {*kept, None}
             ]
             cursor = result.next_cursor
             if not cursor:
@@ -304,12 +302,12 @@ class Connection:
 
     # --- what the server asks ----------------------------------------------------
 
-    async def _roots(self, _: Any) -> types.ListRootsResult:
+    async def _roots(self, context: Any) -> types.ListRootsResult:
         uri: Any = self._workspace.as_uri()
         root = types.Root(uri=uri, name="workspace")
         return types.ListRootsResult(roots=[root])
 
-    async def _elicitation(self, _: Any, params: Any) -> types.ElicitResult:
+    async def _elicitation(self, context: Any, params: Any) -> types.ElicitResult:
         is_url = isinstance(params, types.ElicitRequestURLParams)
         schema = {} if is_url else _plain(params.requested_schema)
         said = await self._put(
@@ -331,7 +329,7 @@ class Connection:
         return types.ElicitResult(action="accept", content=content)
 
     async def _sampling(
-        self, _: Any, params: types.CreateMessageRequestParams
+        self, context: Any, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         model, told = self._asking.sampling, _sampling_messages(params)
         shown = "\n".join(message.content for message in told)
@@ -372,7 +370,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
         told.append(Message(role="system", content=params.system_prompt))
     for message in params.messages:
         content: Any = message.content
-        blocks = content if isinstance(content, list) else [content]
+        blocks: list[Any] = items(content) or [content]
         texts = [str(getattr(block, "text", "")) for block in blocks]
         role = "user" if message.role == "user" else "assistant"
         told.append(Message(role=role, content="\n".join(texts)))
@@ -380,7 +378,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
 
 
 def _name(tool: Any) -> str:
-    return str(tool.get("name")) if isinstance(tool, dict) else ""
+    return str(mapping(tool).get("name", ""))
 
 
 def _difference(before: Any, now: Any) -> str:
@@ -395,15 +393,12 @@ def _difference(before: Any, now: Any) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Return why something failed, in one line: the first cause of a group."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    group: Any = error
+    while isinstance(group, BaseExceptionGroup):
+        group = cast("Any", group).exceptions[0]
+    error = cast("BaseException", group)
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename!r}"
     if isinstance(error, MCPError):
         return one_line(error.error.message) or "the server refused"
     return one_line(str(error)) or type(error).__name__
-
-
-def silence_deprecations() -> None:
-    """Keep the SDK's notices on roots and sampling from the person."""
-    warnings.filterwarnings("ignore", category=MCPDeprecationWarning)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.attachments import MOST_BYTES
+from neuraxis.bridges.json_shapes import items, mapping
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.specs import Json
@@ -52,8 +53,7 @@ def prompt_value(result: Mapping[str, Json]) -> Any:
     """Return the value of a `prompts/get` result: its messages."""
     messages: list[Json] = []
     for message in _blocks(result.get("messages")):
-        content = message.get("content")
-        block = cast("Mapping[str, Json]", content) if isinstance(content, dict) else {}
+        block = mapping(message.get("content"))
         messages.append(
             {"role": str(message.get("role", "user")), "content": block_value(block)}
         )
@@ -61,8 +61,7 @@ def prompt_value(result: Mapping[str, Json]) -> Any:
 
 
 def _blocks(given: Json) -> Sequence[Mapping[str, Json]]:
-    listed = cast("list[Json]", given) if isinstance(given, list) else []
-    return [cast("Mapping[str, Json]", b) for b in listed if isinstance(b, Mapping)]
+    return [mapping(block) for block in items(given) if isinstance(block, Mapping)]
 
 
 def block_value(block: Mapping[str, Json]) -> Any:
@@ -73,10 +72,7 @@ def block_value(block: Mapping[str, Json]) -> Any:
         case "image" | "audio":
             return binary_value(block.get("data"), str(block.get("mimeType", "")))
         case "resource":
-            inner: Json = block.get("resource")
-            if isinstance(inner, Mapping):
-                return _resource(cast("Mapping[str, Json]", inner))
-            return None
+            return _resource(mapping(block.get("resource")))
         case "resource_link":
             return _link(block)
         case _:

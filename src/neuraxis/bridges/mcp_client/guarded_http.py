@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Mapping
-from typing import cast
 
 import anyio.to_thread
 import httpx2
@@ -100,7 +99,7 @@ def http_client(
 ) -> httpx2.AsyncClient:
     """Return the HTTP client of one server: no proxy, no cookie, no key of others."""
     return httpx2.AsyncClient(
-        transport=GuardedTransport(cast("str", httpx2.URL(url).host)),
+        transport=GuardedTransport(httpx2.URL(url).host),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(SECONDS, read=STREAM_SECONDS),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 import msgspec
@@ -60,13 +60,11 @@ class RunningCall:
         if self.asked <= MOST_QUESTIONS:
             if answer is not None:
                 given: object = answer(question)
-                said = (
-                    await cast("Awaitable[Any]", given)
-                    if inspect.isawaitable(given)
-                    else given
-                )
+                said = await given if inspect.isawaitable(given) else given
             elif self.outer is not None:
-                said = True if await _by_person(question, self.outer, self.asked) else None
+                said = (
+                    True if await _by_person(question, self.outer, self.asked) else None
+                )
         if said is None or said is False:
             self.refused += 1
             return None
@@ -133,7 +131,11 @@ def form_content(said: Any, schema: Mapping[str, Json]) -> dict[str, Json] | Non
     }
     if isinstance(said, Mapping):
         content.update(cast("Mapping[str, Json]", said))
-    return content if Schema({**schema, "x-formats": "annotation"}).valid(content) else None
+    return (
+        content
+        if Schema({**schema, "x-formats": "annotation"}).valid(content)
+        else None
+    )
 
 
 def message_text(text: str) -> str:

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import cast
 
 import msgspec
 
 from neuraxis.bridges.foreign_schema import SchemaRefused, import_schema
+from neuraxis.bridges.json_shapes import mapping
 from neuraxis.bridges.untrusted_text import hides_something, one_line, visible
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
 
@@ -60,7 +60,7 @@ def import_tools(
         if number > MOST_TOOLS:
             problems.append(f"{plugin}: only the first {MOST_TOOLS} tools are taken")
             break
-        fields = cast("Mapping[str, Json]", given) if isinstance(given, Mapping) else {}
+        fields = mapping(given)
         own = fields.get("name")
         if not isinstance(own, str) or not own.strip():
             problems.append(f"{plugin}: tool {number} has no name; it is left out")
@@ -123,9 +123,7 @@ def _description(fields: Mapping[str, Json], notes: list[str]) -> str:
     return visible(text, MOST_TEXT)
 
 
-def effects_of(
-    name: str, hints: Json, given: Mapping[str, EffectKind]
-) -> Effects:
+def effects_of(name: str, hints: Json, given: Mapping[str, EffectKind]) -> Effects:
     """Return a tool's effects: the strictest ones, unless the person says otherwise.
 
     Args:
@@ -137,7 +135,7 @@ def effects_of(
     for pattern, chosen in given.items():
         if fnmatchcase(name, pattern):
             kind = chosen
-    claims = cast("Mapping[str, Json]", hints) if isinstance(hints, Mapping) else {}
+    claims = mapping(hints)
     if claims.get("readOnlyHint") is False and kind in ("none", "read"):
         kind = "once"
     if claims.get("idempotentHint") is False and kind == "idempotent":

@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -19,6 +19,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
+from neuraxis.bridges.json_shapes import items, mapping
 from neuraxis.bridges.untrusted_text import one_line
 
 MOST_MESSAGE = 64 * 1024 * 1024
@@ -55,10 +56,9 @@ class Inbox:
             return True
         self._notifications = 0
         if isinstance(inner, JSONRPCResponse) and self.listing is not None:
-            tools = inner.result.get("tools")
-            if isinstance(tools, list):
-                self.listing += tools
-                inner.result["tools"] = [_for_sdk(tool) for tool in tools if _named(tool)]
+            tools = items(inner.result.get("tools"))
+            self.listing += tools
+            inner.result["tools"] = [_for_sdk(each) for each in tools if _named(each)]
         return True
 
     @property
@@ -68,14 +68,12 @@ class Inbox:
 
 
 def _named(tool: Any) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
+    return isinstance(mapping(tool).get("name"), str)
 
 
 def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
     """What the SDK needs of a definition: one that it cannot read hides all others."""
-    schema: Any = tool.get("inputSchema")
-    properties: Any = schema.get("properties") if isinstance(schema, dict) else None
-    kept = properties if isinstance(properties, dict) else {}
+    kept = mapping(mapping(tool.get("inputSchema")).get("properties"))
     return {
         "name": tool["name"],
         "inputSchema": {
@@ -86,7 +84,7 @@ def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def watched(transport: Any, inbox: Inbox) -> AsyncIterator[_Streams]:
+async def watched(transport: Any, inbox: Inbox) -> AsyncGenerator[_Streams]:
     """Pass the messages of another transport on as long as they are within limits."""
     async with transport as (incoming, outgoing):
         send, receive = anyio.create_memory_object_stream[Any](0)
@@ -95,7 +93,9 @@ async def watched(transport: Any, inbox: Inbox) -> AsyncIterator[_Streams]:
             try:
                 async with send:
                     async for message in incoming:
-                        if isinstance(message, SessionMessage) and not inbox.look(message):
+                        if isinstance(message, SessionMessage) and not inbox.look(
+                            message
+                        ):
                             break
                         await send.send(message)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -119,7 +119,7 @@ async def stdio(
     *,
     env: Mapping[str, str],
     cwd: str | None,
-) -> AsyncIterator[_Streams]:
+) -> AsyncGenerator[_Streams]:
     """Start a server as a child process and exchange lines of JSON with it.
 
     Its environment is a short list of the person's variables and `env`; no shell reads
@@ -187,7 +187,9 @@ async def _write(process: Process, receive: Any) -> None:
     try:
         async with receive:
             async for message in receive:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                text = message.message.model_dump_json(
+                    by_alias=True, exclude_unset=True
+                )
                 await process.stdin.send(text.encode() + b"\n")
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         pass
@@ -212,7 +214,8 @@ async def _stop(process: Process) -> None:
         if end is not None:
             _signal(process, end)
         with anyio.move_on_after(_GRACE_SECONDS):
-            while process.returncode is None:
+            # `process.wait` also waits for pipes that a grandchild holds open
+            while process.returncode is None:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         if process.returncode is not None:
             break

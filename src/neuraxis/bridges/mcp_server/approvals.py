@@ -16,6 +16,7 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 
+from neuraxis.bridges.json_shapes import mapping
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
 
@@ -46,7 +47,9 @@ class Asker:
 
     def _can_ask(self) -> bool:
         wanted = types.ClientCapabilities(
-            elicitation=types.ElicitationCapability(form=types.FormElicitationCapability())
+            elicitation=types.ElicitationCapability(
+                form=types.FormElicitationCapability()
+            )
         )
         return self._context.session.check_client_capability(wanted)
 
@@ -80,7 +83,7 @@ async def approve(asked: ApprovalAsked) -> bool:
 
 def is_yes(answer: Any) -> bool:
     """Check whether an elicitation's answer allows the call."""
-    content = getattr(answer, "content", None) or {}
+    content = mapping(getattr(answer, "content", None))
     return getattr(answer, "action", "") == "accept" and content.get("allow") is True
 
 

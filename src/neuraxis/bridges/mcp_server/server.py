@@ -81,7 +81,8 @@ class McpService:
     ) -> types.CallToolResult | types.InputRequiredResult:
         asker = Asker(context)
         CURRENT.set(asker)
-        if digest := self._waiting.answered(params):
+        digest = self._waiting.answered(params)
+        if digest:
             self._session.approvals.grant(digest)
         arguments = params.arguments or {}
         progress = _Progress(context)
@@ -93,6 +94,8 @@ class McpService:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
             result = await self._run(offered, arguments, progress.hear)
         finally:
+            if digest:  # the yes was for this call, and for none that comes later
+                self._session.approvals.take(digest)
             await progress.close()
         if asker.waiting is not None and result.error is not None:
             return self._waiting.question(asker.waiting)
@@ -126,7 +129,9 @@ class McpService:
         calls = [
             Call(
                 id=f"r{number}.{index}",
-                plugin=names[call.command].plugin.name if call.command in names else None,
+                plugin=names[call.command].plugin.name
+                if call.command in names
+                else None,
                 command=names[call.command].spec.name
                 if call.command in names
                 else call.command,
@@ -191,7 +196,9 @@ class McpService:
         uri = params.uri
         asset = values.asset_id(uri)
         if asset is None or asset not in self._session.assets.ids:
-            raise MCPError(types.INVALID_PARAMS, f"Resource not found: {uri}", {"uri": uri})
+            raise MCPError(
+                types.INVALID_PARAMS, f"Resource not found: {uri}", {"uri": uri}
+            )
         try:
             content: Any = self._session.assets.root(asset)["content"]
             if isinstance(content, dict) and set(cast("Any", content)) == {
@@ -270,7 +277,9 @@ def http_app(session: Session, *, host: str = "127.0.0.1", token: str = "") -> A
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, wanted):
-                await send({"type": "http.response.start", "status": 401, "headers": []})
+                await send(
+                    {"type": "http.response.start", "status": 401, "headers": []}
+                )
                 await send({"type": "http.response.body", "body": b""})
                 return
         await app(scope, receive, send)
@@ -299,7 +308,9 @@ async def serve_http(
         ConfigError: the host is not loopback.
     """
     if host not in LOOPBACK:
-        raise ConfigError(f"--host: expected one of {', '.join(LOOPBACK)}, got {host!r}")
+        raise ConfigError(
+            f"--host: expected one of {', '.join(LOOPBACK)}, got {host!r}"
+        )
     import uvicorn  # the SDK's own server
 
     config = uvicorn.Config(
@@ -308,17 +319,19 @@ async def serve_http(
         port=port,
         log_level="warning",
         lifespan="on",
+        timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     try:
-        while not server.started and not serving.done():
+        # uvicorn has no event for it
+        while not server.started and not serving.done():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         if server.started:
             actual = server.servers[0].sockets[0].getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
             started(f"http://{shown}:{actual}/mcp")
-        await serving
+        await asyncio.shield(serving)
     finally:
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)

@@ -75,7 +75,9 @@ def _input_schema(command: Command) -> dict[str, Any]:
 
 
 def _output_schema(response: Mapping[str, Json] | None) -> dict[str, Any] | None:
-    if response is None or any(word in repr(response) for word in _NO_JSON):
+    if response is None or not response.get("type"):
+        return None  # anything, also what is no JSON
+    if any(word in repr(response) for word in _NO_JSON):
         return None
     plain = for_server(response)
     if plain.get("type") == "object":

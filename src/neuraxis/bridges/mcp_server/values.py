@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
@@ -62,13 +62,14 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
     content += [types.TextContent(text=f"Note: {told}") for told in result.warnings]
     answer: Json = None
     if can_be_said and (structured or isinstance(said, dict)):
-        answer = said if isinstance(said, dict) else {"result": said}
-        if result.stored and len(_text(answer)) > MOST_STRUCTURED:
+        answer = cast("Json", said) if isinstance(said, dict) else {"result": said}
+        too_long = result.stored and len(_text(answer)) > MOST_STRUCTURED
+        if too_long and not structured:
             answer = None
     if answer is None:
         if structured:
-            # a declared schema asks for what cannot be sent; the link is in the text
-            return types.CallToolResult(content=content, is_error=not result.stored)
+            # clients refuse an answer without the structure that was declared
+            return types.CallToolResult(content=content, is_error=True)
         return types.CallToolResult(content=content)
     return types.CallToolResult(
         content=content, structured_content=cast("dict[str, Any]", answer)
@@ -149,8 +150,9 @@ def _as_text(value: Any) -> tuple[str, str]:
     if isinstance(value, str):
         return "text/plain", value
     for method in ("write_csv", "to_csv"):  # a table of polars, or of pandas
-        write = getattr(value, method, None)
-        if callable(write) and (text := write()).__class__ is str:
+        write: Callable[[], Any] | None = getattr(value, method, None)
+        text = write() if write is not None else None
+        if isinstance(text, str):
             return "text/csv", text
     can_be_said, said = sayable(value)
     if can_be_said:
