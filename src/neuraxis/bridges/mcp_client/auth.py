@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import msgspec
@@ -24,7 +23,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from neuraxis.bridges.mcp_client.config import ServerConfig
+from neuraxis.bridges.mcp_client.config import OAuth, ServerConfig
 from neuraxis.errors import ConfigError
 from neuraxis.settings import user_dir
 
@@ -44,7 +43,13 @@ class StoredTokens(msgspec.Struct, kw_only=True):
 class TokenFile:
     """Tokens and registration of one server, in a file only the user may read."""
 
-    def __init__(self, url: str, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path | None = None,
+        registered: OAuthClientInformationFull | None = None,
+    ) -> None:
+        self._registered = registered
         name = hashlib.sha256(url.encode()).hexdigest()[:32] + ".json"
         self._file = (folder or user_dir("data") / "mcp") / name
 
@@ -74,7 +79,9 @@ class TokenFile:
         self._write(stored)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the stored registration."""
+        """Return the registration: the person's own, else the stored one."""
+        if self._registered is not None:
+            return self._registered
         text = self._read().client
         return OAuthClientInformationFull.model_validate_json(text) if text else None
 
@@ -89,7 +96,6 @@ def oauth(
     config: ServerConfig,
     value_of: Callable[[str], str],
     on_sign_in: SignIn | None,
-    storage: Any = None,
 ) -> httpx2.Auth | None:
     """Return what signs requests to a server; None: its configuration asks for none.
 
@@ -97,27 +103,31 @@ def oauth(
         config: of the server.
         value_of: fills in secrets by name.
         on_sign_in: asks the person, where there is one.
-        storage: for tests; default: a file in the user's data folder.
     """
     given = config.oauth
     if given is None:
         return None
-    tokens = storage or TokenFile(config.url)
     secret = value_of(given.client_secret)
     if secret and given.client_id and on_sign_in is None:
+        if not given.issuer:
+            raise ConfigError(
+                f"{config.name}: oauth.issuer: expected the authorization server that "
+                "the client is registered with; else a server could name its own, and "
+                "be sent the secret"
+            )
         return ClientCredentialsOAuthProvider(
             config.url,
-            tokens,
+            TokenFile(config.url),
             client_id=given.client_id,
             client_secret=secret,
             scope=given.scope or None,
-            issuer=given.issuer or config.url,
+            issuer=given.issuer,
         )
-    return _by_person(config, tokens, on_sign_in, secret)
+    return _by_person(config, given, on_sign_in, secret)
 
 
 def _by_person(
-    config: ServerConfig, tokens: Any, on_sign_in: SignIn | None, secret: str
+    config: ServerConfig, given: OAuth, on_sign_in: SignIn | None, secret: str
 ) -> httpx2.Auth:
     back: list[str] = []
 
@@ -137,19 +147,26 @@ def _by_person(
             iss=query.get("iss"),
         )
 
-    assert config.oauth is not None
     metadata = OAuthClientMetadata(
         client_name="neuraxis",
         redirect_uris=[AnyUrl(REDIRECT)],
         grant_types=["authorization_code", "refresh_token"],
         response_types=["code"],
-        scope=config.oauth.scope or None,
+        scope=given.scope or None,
     )
+    registered = None
+    if given.client_id:
+        registered = OAuthClientInformationFull(
+            client_id=given.client_id,
+            client_secret=secret or None,
+            redirect_uris=[AnyUrl(REDIRECT)],
+            token_endpoint_auth_method="client_secret_basic" if secret else "none",
+        )
     return OAuthClientProvider(
         config.url,
         metadata,
-        tokens,
+        TokenFile(config.url, registered=registered),
         redirect_handler=redirect,
         callback_handler=callback,
-        client_metadata_url=None,
+        client_metadata_url=given.client_metadata_url or None,
     )

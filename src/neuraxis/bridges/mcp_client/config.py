@@ -42,6 +42,8 @@ class OAuth(msgspec.Struct, frozen=True, kw_only=True):
     client_secret: str = ""
     """`secret://NAME`; with it the client signs in as itself (client credentials)."""
     scope: str = ""
+    client_metadata_url: str = ""
+    """A page that describes the client, for servers that take it as its id."""
     issuer: str = ""
     """The authorization server that the client is registered with."""
 
@@ -278,5 +280,6 @@ def _oauth(entry: Mapping[str, Json]) -> OAuth | None:
         client_id=fields.get("client_id", fields.get("clientId", "")),
         client_secret=fields.get("client_secret", fields.get("clientSecret", "")),
         scope=fields.get("scope", ""),
+        client_metadata_url=fields.get("client_metadata_url", ""),
         issuer=fields.get("issuer", ""),
     )
