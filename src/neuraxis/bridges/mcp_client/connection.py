@@ -35,6 +35,7 @@ from neuraxis.policy.secrets import Secrets
 T = TypeVar("T")
 MOST_PAGES = 100
 """Pages of one list of a server."""
+SIGN_IN_SECONDS = 300.0
 RETRY_SECONDS = (0.0, 1.0, 5.0, 30.0)
 """Seconds before another attempt to connect, by the failures so far."""
 _SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
@@ -81,6 +82,12 @@ class Connection:
         self._reason = ""
         self._relisting: asyncio.Task[None] | None = None
 
+    @property
+    def _seconds(self) -> float:
+        """Seconds it may take to connect; a person who signs in takes longer."""
+        by_person = self.config.oauth is not None and self._asking.on_sign_in
+        return max(self.config.seconds, SIGN_IN_SECONDS if by_person else 0.0)
+
     # --- opening and closing -----------------------------------------------------
 
     async def client(self) -> Client:
@@ -100,12 +107,12 @@ class Connection:
             self._close = asyncio.Event()
             self._holder = asyncio.create_task(self._hold(opened, self._close))
             try:
-                async with asyncio.timeout(self.config.seconds):
+                async with asyncio.timeout(self._seconds):
                     client = await asyncio.shield(opened)
             except TimeoutError:
                 self._close.set()
                 self._holder.cancel()
-                why = f"no answer within {self.config.seconds:g} seconds"
+                why = f"no answer within {self._seconds:g} seconds"
                 raise self._failed(why) from None
             except Exception as error:  # noqa: BLE001 - a server may cause any
                 raise self._failed(reason_of(error)) from None
@@ -234,7 +241,11 @@ class Connection:
         client = await self.client()
         if client.server_capabilities.tools is None:
             return []
-        listed = await self._list(client)
+        try:
+            async with asyncio.timeout(self.config.seconds):
+                listed = await self._list(client)
+        except TimeoutError:
+            raise self._failed("its tools were not listed in time") from None
         self.definitions = self.definitions or listed
         return listed
 

@@ -68,6 +68,7 @@ class McpService:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_completion=self._complete,
         )
 
     async def _list_tools(self, _: _Context, __: Any) -> types.ListToolsResult:
@@ -189,6 +190,17 @@ class McpService:
             description="A large or complex answer of an earlier call.",
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _complete(
+        self, _: _Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        begun = params.argument.value
+        ids = [one for one in self._session.assets.ids if one.startswith(begun)]
+        is_asset = getattr(params.ref, "uri", "").startswith(values.SCHEME)
+        found = ids[:100] if is_asset else []
+        return types.CompleteResult(
+            completion=types.Completion(values=found, total=len(found), has_more=False)
+        )
 
     async def _read_resource(
         self, _: _Context, params: types.ReadResourceRequestParams

@@ -17,12 +17,14 @@ import mcp_types as types
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import sayable
+from neuraxis.bridges.json_shapes import mapping
 from neuraxis.messages import Result
 from neuraxis.specs import Json
 
 SCHEME = "neuraxis://asset/"
-MOST_PICTURE = 1_000_000
-"""Bytes of a picture that is sent with the answer; a larger one is a link only."""
+MOST_MEDIA = 2_000_000
+"""Characters of pictures and sounds in an answer; larger ones are a link only."""
+MOST_PARTS = 50
 MOST_RESOURCE = 50_000_000
 """Bytes of a resource that is sent."""
 MOST_STRUCTURED = 1_000_000
@@ -55,7 +57,14 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
         return types.CallToolResult(content=[text], is_error=True)
     content: list[types.ContentBlock] = []
     can_be_said, said = sayable(result.value)
-    if result.stored:
+    parts = media(result.value)
+    if parts is not None:
+        content += parts
+    if result.stored and parts is not None:
+        content.append(_link(result))
+    elif parts is not None:
+        pass
+    elif result.stored:
         content += _stored(result)
     else:
         content.append(types.TextContent(text=_text(said)))
@@ -77,18 +86,61 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
 
 
 def _stored(result: Result) -> list[types.ContentBlock]:
-    uri, told = asset_uri(result.call.id), describe(result.value)
+    link = _link(result)
+    said = f"The answer is the resource {link.uri}: {link.description}"
+    return [types.TextContent(text=said), link]
+
+
+def _link(result: Result) -> types.ResourceLink:
+    told = describe(result.value)
     words = told if isinstance(told, str) else _text(told)
-    blocks: list[types.ContentBlock] = [
-        types.TextContent(text=f"The answer is the resource {uri}: {words}"),
-        types.ResourceLink(uri=uri, name=result.call.id, description=words[:200]),
-    ]
-    if is_picture(result.value):
-        data = picture_bytes(result.value)
-        if len(data) <= MOST_PICTURE:
-            text = base64.b64encode(data).decode()
-            blocks.append(types.ImageContent(data=text, mime_type="image/png"))
+    uri = asset_uri(result.call.id)
+    return types.ResourceLink(uri=uri, name=result.call.id, description=words[:200])
+
+
+def media(value: Any) -> list[types.ContentBlock] | None:
+    """Return pictures, sounds and resources as such; None: the value is no media.
+
+    The forms are those in which `mcp_client` gives them, so that they pass through.
+    """
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if len(listed) > MOST_PARTS or all(isinstance(part, str) for part in listed):
+        return None
+    blocks: list[types.ContentBlock] = []
+    size = 0
+    for part in listed:
+        block = types.TextContent(text=part) if isinstance(part, str) else _block(part)
+        if block is None:
+            return None
+        size += len(block.model_dump_json())
+        if size > MOST_MEDIA:
+            return None
+        blocks.append(block)
     return blocks
+
+
+def _block(part: Any) -> types.ContentBlock | None:
+    if is_picture(part):
+        text = base64.b64encode(picture_bytes(part)).decode()
+        return types.ImageContent(data=text, mime_type="image/png")
+    fields = mapping(part)
+    kind, data = fields.get("mime_type"), fields.get("data")
+    if not isinstance(kind, str):
+        return None
+    if isinstance(fields.get("uri"), str):
+        blob = {"uri": fields["uri"], "mime_type": kind or None}
+        if isinstance(fields.get("text"), str):
+            told = types.TextResourceContents(**blob, text=fields["text"])
+            return types.EmbeddedResource(resource=told)
+        return None
+    if not isinstance(data, bytes):
+        return None
+    text = base64.b64encode(data).decode()
+    if kind.startswith("image/"):
+        return types.ImageContent(data=text, mime_type=kind)
+    if kind.startswith("audio/"):
+        return types.AudioContent(data=text, mime_type=kind)
+    return None
 
 
 def _text(value: Json) -> str:
