@@ -60,8 +60,11 @@ async def main(url):
     workspace = Path(tempfile.mkdtemp())
     os.environ["XDG_DATA_HOME"] = str(workspace / "data")
     session = await asyncio.to_thread(
-        Session, model=ScriptedModel([]), plugins=[source],
-        workspace=workspace / "w", policy=EVERYTHING,
+        Session,
+        model=ScriptedModel([]),
+        plugins=[source],
+        workspace=workspace / "w",
+        policy=EVERYTHING,
     )
     with session:
         (plugin,) = session.registry.plugins
@@ -71,8 +74,9 @@ async def main(url):
             for call in given.get("toolCalls", [])
         ] or [(spec.name, sample(spec.parameters)) for spec in plugin.spec.commands]
         for number, (name, arguments) in enumerate(wanted):
-            call = Call(id=f"c{number}", plugin="peer", command=name,
-                        arguments=arguments)
+            call = Call(
+                id=f"c{number}", plugin="peer", command=name, arguments=arguments
+            )
             result = await session.call(call)
             print(name, result.status, str(result.value)[:200], result.error)
         return 0 if plugin.spec.listed else 1

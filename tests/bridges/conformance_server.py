@@ -63,9 +63,15 @@ def test_multiple_content_types() -> Any:
     """Tests response with multiple content types."""
     from PIL import Image
 
-    return ["Multiple content types test:", Image.new("RGB", (1, 1), "red"),
-            {"uri": "test://mixed-content-resource", "mime_type": "application/json",
-             "text": '{"test":"data","value":123}'}]
+    return [
+        "Multiple content types test:",
+        Image.new("RGB", (1, 1), "red"),
+        {
+            "uri": "test://mixed-content-resource",
+            "mime_type": "application/json",
+            "text": '{"test":"data","value":123}',
+        },
+    ]
 
 
 @command(effects="none")
@@ -84,15 +90,21 @@ async def test_tool_with_progress(context: Context) -> str:
 
 
 PLUGINS = [
-    test_simple_text, test_image_content, test_audio_content, test_embedded_resource,
-    test_multiple_content_types, test_error_handling, test_tool_with_progress,
+    test_simple_text,
+    test_image_content,
+    test_audio_content,
+    test_embedded_resource,
+    test_multiple_content_types,
+    test_error_handling,
+    test_tool_with_progress,
 ]
 
 
 async def main() -> None:
     folder = Path(tempfile.mkdtemp())
-    with Session(model=ScriptedModel([]), plugins=PLUGINS, workspace=folder,
-                 policy=EVERYTHING) as session:
+    with Session(
+        model=ScriptedModel([]), plugins=PLUGINS, workspace=folder, policy=EVERYTHING
+    ) as session:
         await serve_http(
             session,
             port=int(sys.argv[1]) if len(sys.argv) > 1 else 0,

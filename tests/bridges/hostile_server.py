@@ -39,10 +39,13 @@ def tools():
             {"name": "no_schema"},
             {"name": "wrong", "inputSchema": {"type": "object", "properties": 5}},
             {"name": "remote", "inputSchema": {"$ref": "http://127.0.0.1:1/x.json"}},
-            {"name": "secret", "inputSchema": {
-                "type": "object",
-                "properties": {"key": {"type": "string", "x-secret-ok": True}},
-            }},
+            {
+                "name": "secret",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"key": {"type": "string", "x-secret-ok": True}},
+                },
+            },
             {"description": "no name"},
             "no object",
         ]
@@ -52,7 +55,7 @@ def tools():
 def call(number, params):
     state["calls"] += 1
     if MODE == "huge":
-        sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"content":[' % number)
+        sys.stdout.write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[')
         sys.stdout.write('{"type":"text","text":"')
         block = "x" * 1_000_000
         for _ in range(100):
@@ -63,8 +66,16 @@ def call(number, params):
     if MODE == "endless_progress":
         token = params.get("_meta", {}).get("progressToken", 0)
         for step in range(10_000_000):
-            send({"method": "notifications/progress", "params": {
-                "progressToken": token, "progress": step, "message": COLOURS}})
+            send(
+                {
+                    "method": "notifications/progress",
+                    "params": {
+                        "progressToken": token,
+                        "progress": step,
+                        "message": COLOURS,
+                    },
+                }
+            )
         return
     if MODE == "dies":
         print("I am " + COLOURS + " dying", file=sys.stderr)
@@ -77,10 +88,13 @@ def call(number, params):
             params = (
                 {"messages": [{"role": "user", "content": content}], "maxTokens": 10}
                 if MODE == "asks"
-                else {"message": COLOURS, "requestedSchema": {
-                    "type": "object",
-                    "properties": {"name": {"type": "string", "default": "Ada"}},
-                }}
+                else {
+                    "message": COLOURS,
+                    "requestedSchema": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string", "default": "Ada"}},
+                    },
+                }
             )
             send({"id": 1000 + state["asks"], "method": method, "params": params})
             answer = json.loads(sys.stdin.readline())
@@ -92,8 +106,15 @@ def call(number, params):
     elif MODE == "colours":
         text = COLOURS
     elif MODE == "fails":
-        send({"id": number, "result": {"isError": True, "content": [
-            {"type": "text", "text": "It failed " + COLOURS}]}})
+        send(
+            {
+                "id": number,
+                "result": {
+                    "isError": True,
+                    "content": [{"type": "text", "text": "It failed " + COLOURS}],
+                },
+            }
+        )
         return
     elif MODE == "slow":
         time.sleep(30)
@@ -109,11 +130,17 @@ def answer(message):
     method, number = message.get("method"), message.get("id")
     params = message.get("params") or {}
     if method == "initialize":
-        send({"id": number, "result": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": True}},
-            "serverInfo": {"name": "files" + COLOURS, "version": "1"},
-            "instructions": "Use me. " + COLOURS}})
+        send(
+            {
+                "id": number,
+                "result": {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {"listChanged": True}},
+                    "serverInfo": {"name": "files" + COLOURS, "version": "1"},
+                    "instructions": "Use me. " + COLOURS,
+                },
+            }
+        )
     elif method == "tools/list":
         send({"id": number, "result": {"tools": tools()}})
     elif method == "tools/call":

@@ -8,15 +8,18 @@ from neuraxis.bridges.mcp_client.config import read_servers, suggested_name
 from neuraxis.errors import ConfigError
 
 
-@pytest.mark.parametrize(("text", "name"), [
-    ("npx -y @modelcontextprotocol/server-filesystem .", "filesystem"),
-    ("uvx mcp-server-git --repository x", "git"),
-    ("python servers/weather.py", "weather"),
-    ("npx some-server", "some"),
-    ("npx -y figma-mcp@1.2.3", "figma"),
-    ("https://mcp.example.com/mcp", "mcp_example_com"),
-    ("/opt/bin/thing", "thing"),
-])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("npx -y @modelcontextprotocol/server-filesystem .", "filesystem"),
+        ("uvx mcp-server-git --repository x", "git"),
+        ("python servers/weather.py", "weather"),
+        ("npx some-server", "some"),
+        ("npx -y figma-mcp@1.2.3", "figma"),
+        ("https://mcp.example.com/mcp", "mcp_example_com"),
+        ("/opt/bin/thing", "thing"),
+    ],
+)
 def test_a_plugin_is_named_after_its_server(text, name):
     """The person's words name the plugin, never the server's own."""
     assert suggested_name(text) == name
@@ -55,16 +58,24 @@ def test_the_configuration_file_of_other_clients_is_read(tmp_path, monkeypatch):
     assert by_name["remote"].headers == {"Authorization": "Bearer t0ken-value"}
     assert by_name["default"].env == {"A": "b"}
     told = "\n".join(found.problems)
-    for words in ("remote: autoApprove is ignored", "lacking: not set in the env",
-                  "broken: expected command", "old: the transport sse", "odd: expected"):
+    for words in (
+        "remote: autoApprove is ignored",
+        "lacking: not set in the env",
+        "broken: expected command",
+        "old: the transport sse",
+        "odd: expected",
+    ):
         assert words in told
 
 
-@pytest.mark.parametrize("tree", [
-    {"servers": {"a": {"command": "x", "type": "stdio"}}, "inputs": []},
-    {"context_servers": {"a": {"command": {"path": "x", "args": []}}}},
-    {"mcp": {"servers": {"a": {"command": "x"}}}},
-])
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"servers": {"a": {"command": "x", "type": "stdio"}}, "inputs": []},
+        {"context_servers": {"a": {"command": {"path": "x", "args": []}}}},
+        {"mcp": {"servers": {"a": {"command": "x"}}}},
+    ],
+)
 def test_the_forms_of_editors_are_read(tree):
     """VS Code and Zed write other keys."""
     (server,) = read_servers(tree).servers
@@ -73,21 +84,32 @@ def test_the_forms_of_editors_are_read(tree):
 
 def test_one_server_can_be_given_as_a_mapping():
     """With OAuth and effects, which a person writes."""
-    (server,) = read_servers({
-        "url": "https://example.com/mcp", "effects": {"get_*": "read"},
-        "oauth": {"clientId": "me", "client_secret": "secret://SHOP"},
-    }).servers
+    (server,) = read_servers(
+        {
+            "url": "https://example.com/mcp",
+            "effects": {"get_*": "read"},
+            "oauth": {"clientId": "me", "client_secret": "secret://SHOP"},
+        }
+    ).servers
     assert server.name == "example_com"
     assert server.effects == {"get_*": "read"}
     assert (server.oauth.client_id, server.oauth.client_secret) == (
-        "me", "secret://SHOP"
+        "me",
+        "secret://SHOP",
     )
 
 
-@pytest.mark.parametrize("given", [
-    "", "'open", {"name": "x"}, {"command": "x", "effects": {"*": "harmless"}},
-    {"url": "ftp://example.com"}, "missing.json",
-])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "'open",
+        {"name": "x"},
+        {"command": "x", "effects": {"*": "harmless"}},
+        {"url": "ftp://example.com"},
+        "missing.json",
+    ],
+)
 def test_what_names_no_server_is_refused(given, tmp_path, monkeypatch):
     """The message says what was expected."""
     monkeypatch.chdir(tmp_path)
@@ -99,5 +121,5 @@ def test_a_file_that_is_no_json_is_named(tmp_path):
     """The place in the file stands in the message."""
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {}})[:-3])
-    with pytest.raises(ConfigError, match="mcp.json"):
+    with pytest.raises(ConfigError, match=r"mcp\.json"):
         read_servers(file)

@@ -81,5 +81,6 @@ def test_a_prompt_is_its_messages():
     """Roles and contents, in order."""
     result = {"messages": [{"role": "user", "content": text("Hello")}]}
     assert prompt_value(result) == {
-        "description": "", "messages": [{"role": "user", "content": "Hello"}]
+        "description": "",
+        "messages": [{"role": "user", "content": "Hello"}],
     }

@@ -20,8 +20,11 @@ SERVER = Path(__file__).parents[1] / "hostile_server.py"
 
 
 def hostile(mode, **options):
-    return mcp({"command": sys.executable, "args": [str(SERVER), mode]},
-               name="hostile", **options)
+    return mcp(
+        {"command": sys.executable, "args": [str(SERVER), mode]},
+        name="hostile",
+        **options,
+    )
 
 
 def opened(tmp_path, *plugins, **options):
@@ -31,8 +34,12 @@ def opened(tmp_path, *plugins, **options):
 
 
 async def say(session, watch=None, command="say", **arguments):
-    call = Call(id=f"c{time.monotonic_ns()}", plugin="hostile", command=command,
-                arguments=arguments or {"text": "hello"})
+    call = Call(
+        id=f"c{time.monotonic_ns()}",
+        plugin="hostile",
+        command=command,
+        arguments=arguments or {"text": "hello"},
+    )
     return await session.call(call, watch)
 
 
@@ -85,7 +92,7 @@ async def test_a_server_is_held_to_the_lock_file(tmp_path):
 
 
 async def test_names_of_built_in_commands_are_not_taken(tmp_path):
-    """A server's `list_files` is `hostile.list_files`; the built-in one keeps its name."""
+    """A server's `list_files` has its plugin's name; the built-in one keeps its own."""
     source = hostile("collides")
     with opened(tmp_path, "neuraxis:files", source) as session:
         names = session.registry.tool_names
@@ -121,8 +128,13 @@ async def test_escape_codes_in_texts_are_taken_out(tmp_path):
     source = hostile("colours")
     with opened(tmp_path, source) as session:
         (plugin,) = session.registry.plugins
-        said = json.dumps([plugin.spec.description, plugin.spec.title,
-                           plugin.spec.commands[0].description])
+        said = json.dumps(
+            [
+                plugin.spec.description,
+                plugin.spec.title,
+                plugin.spec.commands[0].description,
+            ]
+        )
         assert "\\u001b" not in said
         assert "\\u202e" not in said
         assert "<script>" in said
@@ -208,7 +220,9 @@ async def test_hints_of_a_server_do_not_make_the_policy_laxer(tmp_path):
     with opened(tmp_path, hostile("claims")) as session:
         effects = session.registry.find("hostile", "say").spec.effects
         assert (effects.kind, effects.destructive, effects.open_world) == (
-            "once", True, True
+            "once",
+            True,
+            True,
         )
     with opened(tmp_path, hostile("claims", effects={"s*": "read"})) as session:
         effects = session.registry.find("hostile", "say").spec.effects
@@ -267,8 +281,13 @@ async def test_a_call_that_takes_too_long_is_cancelled(tmp_path):
 def test_a_log_line_of_a_server_is_made_safe(tmp_path, caplog):
     """What is logged of a server has no escape codes."""
     with caplog.at_level(logging.WARNING):
-        source = mcp({"command": sys.executable, "args": ["-c", "import sys; "
-                      "print('\\x1b[31mno', file=sys.stderr)"]}, name="rude")
+        source = mcp(
+            {
+                "command": sys.executable,
+                "args": ["-c", "import sys; print('\\x1b[31mno', file=sys.stderr)"],
+            },
+            name="rude",
+        )
         source.open_plugins(tmp_path)
         source.close_plugins()
     assert "it said: no" in caplog.text

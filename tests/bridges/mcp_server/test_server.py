@@ -1,4 +1,4 @@
-"""The MCP server, asked by the SDK's client in both revisions, in process and over HTTP."""
+"""The MCP server, asked by the SDK's client, in process and over HTTP."""
 
 import asyncio
 import base64
@@ -155,11 +155,13 @@ async def test_a_picture_is_sent_and_can_be_handed_on(session, mode):
 async def test_a_plan_is_one_tool(session, mode):
     """Its steps hand objects on; a wrong plan is refused whole."""
     pytest.importorskip("PIL.Image")
-    plan = {"steps": [
-        {"tool": "picture", "as": "red"},
-        {"tool": "width", "arguments": {"image": "{{ red }}"}},
-        {"tool": "add", "arguments": {"a": "{{ previous_result }}"}},
-    ]}
+    plan = {
+        "steps": [
+            {"tool": "picture", "as": "red"},
+            {"tool": "width", "arguments": {"image": "{{ red }}"}},
+            {"tool": "add", "arguments": {"a": "{{ previous_result }}"}},
+        ]
+    }
     async with client(session, mode) as asked:
         answer = await asked.call_tool("run_plan", plan)
         assert not answer.is_error, answer.content
@@ -167,8 +169,9 @@ async def test_a_plan_is_one_tool(session, mode):
         assert [step["status"] for step in told] == ["done"] * 3
         assert told[2]["result"] == {"sum": 5}
         assert told[0]["resource"].startswith("neuraxis://asset/")
-        wrong = {"steps": [{"tool": "pay", "arguments": {"amount": 1}},
-                           {"tool": "nothing"}]}
+        wrong = {
+            "steps": [{"tool": "pay", "arguments": {"amount": 1}}, {"tool": "nothing"}]
+        }
         answer = await asked.call_tool("run_plan", wrong)
         assert answer.is_error
         assert "paid" not in str(answer)
@@ -190,9 +193,14 @@ async def test_progress_reaches_the_client(session, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("action", "allow", "done"), [
-    ("accept", True, True), ("accept", False, False), ("decline", True, False),
-])
+@pytest.mark.parametrize(
+    ("action", "allow", "done"),
+    [
+        ("accept", True, True),
+        ("accept", False, False),
+        ("decline", True, False),
+    ],
+)
 async def test_a_call_that_needs_a_yes_asks_the_person(
     session, mode, action, allow, done
 ):
@@ -204,14 +212,10 @@ async def test_a_call_that_needs_a_yes_asks_the_person(
         return ElicitResult(action=action, content={"allow": allow})
 
     async with client(session, mode, elicitation_callback=answer) as asked:
-        try:
-            result = await asked.call_tool("pay", {"amount": 7})
-        except RuntimeError as error:  # asked until the client gives up
-            assert not done
-            assert "rounds" in str(error)
-        else:
-            assert result.is_error is not done
-            assert ("paid 7" in result.content[0].text) is done
+        result = await asked.call_tool("pay", {"amount": 7})
+    assert result.is_error is not done
+    assert ("paid 7" in result.content[0].text) is done
+    assert len(asked_for) == 1
     assert '"amount": 7' in asked_for[0]
 
 
@@ -238,12 +242,18 @@ async def test_a_yes_to_one_call_is_for_no_other(session):
         )
         yes = {"approval": ElicitResult(action="accept", content={"allow": True})}
         changed = await asked.session.call_tool(
-            "pay", {"amount": 7_000}, input_responses=yes,
-            request_state=first.request_state, allow_input_required=True,
+            "pay",
+            {"amount": 7_000},
+            input_responses=yes,
+            request_state=first.request_state,
+            allow_input_required=True,
         )
         assert changed.result_type == "input_required"  # asked about anew
         forged = await asked.session.call_tool(
-            "pay", {"amount": 7}, input_responses=yes, request_state="guess",
+            "pay",
+            {"amount": 7},
+            input_responses=yes,
+            request_state="guess",
             allow_input_required=True,
         )
         assert forged.result_type == "input_required"
@@ -285,8 +295,9 @@ async def test_http_wants_the_token(session):
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         async with httpx2.AsyncClient() as plain:
             refused = await plain.post(url, json=body)
-            wrong = await plain.post(url, json=body,
-                                     headers={"Authorization": "Bearer x"})
+            wrong = await plain.post(
+                url, json=body, headers={"Authorization": "Bearer x"}
+            )
         headers = {"Authorization": "Bearer t0ken-value"}
         async with (
             httpx2.AsyncClient(headers=headers) as right,
@@ -316,5 +327,5 @@ async def test_a_page_of_another_origin_is_refused(session):
 
 async def test_it_listens_on_loopback_only(session):
     """Another address is refused."""
-    with pytest.raises(ConfigError, match="loopback|127"):
+    with pytest.raises(ConfigError, match=r"expected one of 127"):
         await serve_http(session, host="0.0.0.0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
@@ -77,12 +77,14 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def read_servers(given: str | Path | Mapping[str, Json], name: str = "") -> Servers:
+def read_servers(
+    given: str | Path | Sequence[str] | Mapping[str, Json], name: str = ""
+) -> Servers:
     """Return the servers that a text, a file or a mapping names.
 
     Args:
-        given: a command, a URL, the path of a JSON file, one server's entry, or a
-            mapping with `mcpServers`.
+        given: a command (a text or a list of words), a URL, the path of a JSON file,
+            one server's entry, or a mapping with `mcpServers`.
         name: of the plugin, where it is one server.
 
     Raises:
@@ -90,6 +92,8 @@ def read_servers(given: str | Path | Mapping[str, Json], name: str = "") -> Serv
     """
     if isinstance(given, Mapping):
         return _from_mapping(given, "mcp(...)", name)
+    if not isinstance(given, str | Path):
+        given = shlex.join(given)
     if isinstance(given, Path) or given.strip().endswith((".json", ".jsonc")):
         return _from_file(Path(given).expanduser(), name)
     text = given.strip()

@@ -17,15 +17,14 @@ from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 from pydantic import BaseModel
 
 from neuraxis.bridges.json_shapes import items, mapping
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
-from neuraxis.bridges.mcp_client.guarded_http import http_client
+from neuraxis.bridges.mcp_client.guarded_http import http
 from neuraxis.bridges.mcp_client.tools import definition_digest
-from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE, Inbox, stdio, watched
+from neuraxis.bridges.mcp_client.transport import Inbox, stdio, watched
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, NeuraxisError
 from neuraxis.messages import Message, Prompt
@@ -168,14 +167,10 @@ class Connection:
             return _SECRET.sub(lambda found: secrets.value(found[1]), text)
 
         if config.url:
-            inner = streamable_http_client(
+            inner = http(
                 config.url,
-                http_client=http_client(
-                    config.url,
-                    {name: filled(value) for name, value in config.headers.items()},
-                    auth.oauth(config, filled, self._asking.on_sign_in),
-                ),
-                max_sse_event_size=MOST_MESSAGE,
+                {name: filled(value) for name, value in config.headers.items()},
+                auth.oauth(config, filled, self._asking.on_sign_in),
             )
         else:
             inner = stdio(

@@ -6,11 +6,14 @@ host must be public, and the connection goes to the address that was checked.
 
 from __future__ import annotations
 
+import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any
 
 import anyio.to_thread
 import httpx2
+from mcp.client.streamable_http import streamable_http_client
 
 from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE
 from neuraxis.sandbox.http.addresses import inside, is_metadata
@@ -94,14 +97,22 @@ async def _public(host: str, port: int) -> str:
     return addresses[0]
 
 
-def http_client(
+@contextlib.asynccontextmanager
+async def http(
     url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
-) -> httpx2.AsyncClient:
-    """Return the HTTP client of one server: no proxy, no cookie, no key of others."""
-    return httpx2.AsyncClient(
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Exchange messages with a server over HTTP: no proxy, no key of others."""
+    client = httpx2.AsyncClient(
         transport=GuardedTransport(httpx2.URL(url).host),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(SECONDS, read=STREAM_SECONDS),
         trust_env=False,
     )
+    async with (
+        client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=MOST_MESSAGE
+        ) as streams,
+    ):
+        yield streams

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def mcp(
-    server: str | Path | Mapping[str, Json],
+    server: str | Path | Sequence[str] | Mapping[str, Json],
     *,
     name: str = "",
     effects: Mapping[str, EffectKind] | None = None,
@@ -47,8 +47,8 @@ def mcp(
     """Return a plugin source for MCP servers; they are started with the session.
 
     Args:
-        server: a command (`npx some-server`), a URL, the path of a JSON file with
-            `mcpServers`, or such a mapping.
+        server: a command (`npx some-server`, or a list of words), a URL, the path of
+            a JSON file with `mcpServers`, or such a mapping.
         name: of the plugin, where it is one server; default: made from the command.
         effects: what the commands may change, by pattern of their name
             (`{"read_*": "read"}`); default `once`, whatever the server claims.

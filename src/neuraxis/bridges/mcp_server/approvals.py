@@ -37,6 +37,8 @@ class Asker:
 
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._context = context
+        self.said_no = False
+        """The person answered this request already."""
         self.waiting: ApprovalAsked | None = None
         """A question that only the answer to the request can ask."""
 
@@ -55,7 +57,7 @@ class Asker:
 
     async def ask(self, asked: ApprovalAsked) -> bool:
         """Return whether the person said yes."""
-        if not self._can_ask():
+        if self.said_no or not self._can_ask():
             return False
         if self.is_modern:
             self.waiting = asked
@@ -120,9 +122,17 @@ class Waiting:
             input_requests={KEY: request}, request_state=token
         )
 
-    def answered(self, params: types.CallToolRequestParams) -> str:
-        """Return the digest of the call that was allowed; empty: none was."""
+    def answered(self, params: types.CallToolRequestParams, asker: Asker) -> str:
+        """Return the digest of the call that was allowed; empty: none was.
+
+        Args:
+            params: of the call, with the answer to an earlier one.
+            asker: is told of a no, so that it does not ask again.
+        """
         token = params.request_state or ""
         digest, until = self._digests.pop(token, ("", 0.0))
         answer = (params.input_responses or {}).get(KEY)
-        return digest if is_yes(answer) and time.monotonic() < until else ""
+        if digest and not is_yes(answer):
+            asker.said_no = True
+            return ""
+        return digest if time.monotonic() < until else ""

@@ -82,7 +82,7 @@ class McpService:
     ) -> types.CallToolResult | types.InputRequiredResult:
         asker = Asker(context)
         CURRENT.set(asker)
-        digest = self._waiting.answered(params)
+        digest = self._waiting.answered(params, asker)
         if digest:
             self._session.approvals.grant(digest)
         arguments = params.arguments or {}

@@ -128,11 +128,12 @@ def _block(part: Any) -> types.ContentBlock | None:
     if not isinstance(kind, str):
         return None
     if isinstance(fields.get("uri"), str):
-        blob = {"uri": fields["uri"], "mime_type": kind or None}
-        if isinstance(fields.get("text"), str):
-            told = types.TextResourceContents(**blob, text=fields["text"])
-            return types.EmbeddedResource(resource=told)
-        return None
+        if not isinstance(fields.get("text"), str):
+            return None
+        told = types.TextResourceContents(
+            uri=fields["uri"], mime_type=kind or None, text=fields["text"]
+        )
+        return types.EmbeddedResource(resource=told)
     if not isinstance(data, bytes):
         return None
     text = base64.b64encode(data).decode()
