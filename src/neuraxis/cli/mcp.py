@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import click
@@ -37,6 +36,8 @@ def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -
         from neuraxis.bridges.mcp_server import approvals, server
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "Serving MCP") from error
+    import asyncio  # slow to import, and --help needs none
+
     from neuraxis.models.scripted import ScriptedModel
     from neuraxis.policy.secrets import Secrets
 
