@@ -1,4 +1,4 @@
-"""Bridges: plugins from MCP servers and other formats, and ours offered to others.
+"""Bridges: MCP servers and other formats as plugins, and the reverse.
 
 Each name is looked up when it is first asked for, and its extra is imported when used.
 """

@@ -1,4 +1,4 @@
-"""Texts of untrusted servers, made safe to show to a person and to a model.
+"""Remove escape codes and invisible characters from untrusted texts.
 
 Descriptions, titles, progress and error messages pass through here. Results do not:
 they are data, and whoever shows them makes them safe.

@@ -1,4 +1,4 @@
-"""Plugin sources on the command line: load what is named, add one to the settings."""
+"""Plugin sources on the command line: load them, add one to settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
-    """Return the plugins of all sources, and the mistakes of those that do not load.
+    """Return the plugins of all sources, and the errors of others.
 
     MCP servers are started, asked and ended.
     """

@@ -1,4 +1,4 @@
-"""Plugin sources: something outside that gives plugins and is closed with the session.
+"""Plugin sources: servers and files that give plugins to a session.
 
 An MCP server is one: it is connected to when the session is made. A text such as
 `mcp:npx some-server` names one, in settings and on the command line.
@@ -38,7 +38,7 @@ class PluginSource(Protocol):
 
 
 def find_source(source: Any) -> PluginSource | None:
-    """Return the plugin source that a value is or names; None: it is neither.
+    """Return the plugin source that a value is or names, or None.
 
     Raises:
         ConfigError: the rest of the text names nothing that the scheme knows.

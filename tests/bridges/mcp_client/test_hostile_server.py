@@ -50,6 +50,14 @@ async def test_a_server_that_behaves_answers(tmp_path):
     assert (result.status, result.value) == ("done", "said hello")
 
 
+async def test_a_closed_session_starts_no_server_again(tmp_path):
+    """What was closed stays closed: no process is left behind."""
+    session = opened(tmp_path, hostile("tame"))
+    session.close()
+    result = await say(session)
+    assert "closed with its session" in result.error.message
+
+
 async def test_lines_that_are_no_messages_are_passed_over(tmp_path):
     """A server that prints a greeting to standard output is still understood."""
     with opened(tmp_path, hostile("prints")) as session:

@@ -1,1 +1,1 @@
-"""MCP client: the tools, resources and prompts of MCP servers as checked commands."""
+"""MCP client: tools, resources and prompts of servers as commands."""

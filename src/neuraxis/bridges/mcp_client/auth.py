@@ -1,4 +1,4 @@
-"""OAuth for MCP servers: secrets by name, tokens in a private file of the user's.
+"""OAuth for MCP servers: secrets by name, tokens in a private file.
 
 With a client secret the client signs in as itself. Without one a person signs in with
 a browser, which `on_sign_in` opens; where nobody can, the server is reported.
@@ -41,7 +41,7 @@ class StoredTokens(msgspec.Struct, kw_only=True):
 
 
 class TokenFile:
-    """Tokens and registration of one server, in a file only the user may read."""
+    """Tokens and registration of one server, in a private file."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ def oauth(
     value_of: Callable[[str], str],
     on_sign_in: SignIn | None,
 ) -> httpx2.Auth | None:
-    """Return what signs requests to a server; None: its configuration asks for none.
+    """Return what signs requests; None: the configuration asks for none.
 
     Args:
         config: of the server.

@@ -1,4 +1,4 @@
-"""A background event loop, for connections that outlive the loop of one run."""
+"""A background event loop, for connections that outlive one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class BackgroundLoop:
-    """An event loop in a daemon thread; it starts with the first piece of work."""
+    """An event loop in a daemon thread, started by the first work."""
 
     def __init__(self, name: str) -> None:
         self._name = name

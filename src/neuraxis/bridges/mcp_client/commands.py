@@ -39,7 +39,7 @@ def plugin_commands(
     connection: Connection,
     loop: BackgroundLoop,
 ) -> dict[str, Command]:
-    """Return the commands of a plugin by name, those for its tools first."""
+    """Return the commands of a plugin by name, its tools first."""
     own = {tool.spec.name: tool.name for tool in imported.tools}
     found: dict[str, Command] = {}
     for spec in plugin.commands:
@@ -54,7 +54,7 @@ def plugin_commands(
 
 
 def extra_specs(plugin: str, capabilities: Any, taken: set[str]) -> list[CommandSpec]:
-    """Return the specs of the commands for resources and prompts, where there are any.
+    """Return the specs of the commands for resources and prompts.
 
     Args:
         plugin: its name.
@@ -153,7 +153,7 @@ async def _asked(
 
 
 def _scrub_later(context: Context, connection: Connection) -> None:
-    """Have the secrets that the server was given taken out of what it answers."""
+    """Register the server's secrets, so that answers are scrubbed of them."""
     config, outer = connection.config, context.outer
     named = [*config.env.values(), *config.headers.values()]
     if isinstance(outer, Outer) and any(SCHEME in text for text in named):
@@ -185,7 +185,7 @@ def _progress(context: Context) -> Callable[..., Awaitable[None]]:
 
 
 def _checked(value: Any, context: Context) -> Any:
-    """The value; the model is warned of what cannot be seen in its texts."""
+    """Return the value; warn the model of invisible characters in it."""
     waiting: list[Any] = [value]
     seen = 0
     while waiting and seen < 1_000:

@@ -1,4 +1,4 @@
-"""Configuration of MCP servers: a command, a URL, or the `mcpServers` of a JSON file.
+"""Configuration of MCP servers: commands, URLs, and `mcpServers` files.
 
 Read are the files that other clients keep (`mcpServers`, `servers`, `context_servers`).
 What is not understood of a server is reported and leaves the others as they are.
@@ -49,7 +49,7 @@ class OAuth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One MCP server: how it is started or reached. Secrets are named, never held."""
+    """One MCP server: how it is started or reached; secrets by name."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
-    """The servers that a configuration names, and what of it was not understood."""
+    """The servers that a configuration names, and its problems."""
 
     servers: tuple[ServerConfig, ...] = ()
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""One connection to an MCP server: it is opened when needed, and again when it broke.
+"""One connection to an MCP server; it is reopened when it breaks.
 
 Everything here runs in the source's background loop. What a server lists is compared
 with what was accepted: a changed command is refused, a new one is only reported.
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class ServerFailed(NeuraxisError):
-    """The server could not be reached, or broke off; the text says why."""
+    """The server could not be reached; the text says why."""
 
 
 class Asking:
@@ -76,6 +76,7 @@ class Connection:
         self._holder: asyncio.Task[None] | None = None
         self._close: asyncio.Event | None = None
         self._opening = asyncio.Lock()
+        self._closed = False
         self._failures = 0
         self._tried_at = 0.0
         self._reason = ""
@@ -83,7 +84,7 @@ class Connection:
 
     @property
     def _seconds(self) -> float:
-        """Seconds it may take to connect; a person who signs in takes longer."""
+        """Seconds to connect; a person who signs in takes longer."""
         by_person = self.config.oauth is not None and self._asking.on_sign_in
         return max(self.config.seconds, SIGN_IN_SECONDS if by_person else 0.0)
 
@@ -96,6 +97,8 @@ class Connection:
             ServerFailed: it cannot be reached, or could not a moment ago.
         """
         async with self._opening:
+            if self._closed:
+                raise ServerFailed(f"{self.config.name}: closed with its session")
             if self._client is not None:
                 return self._client
             wait = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
@@ -148,7 +151,7 @@ class Connection:
                     for task in (*waiting, watching):
                         task.cancel()
                     await asyncio.gather(*waiting, watching, return_exceptions=True)
-        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - foreign code
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - a server may cause any
             if opened.done():
                 _log.debug("%s: %s", self.config.name, reason_of(error))
             else:
@@ -191,6 +194,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection; the server's process ends."""
+        self._closed = True
         if self._close is not None:
             self._close.set()
         if self._holder is not None:
@@ -398,7 +402,7 @@ def _difference(before: Any, now: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why something failed, in one line: the first cause of a group."""
+    """Return the first cause of a failure, on one line."""
     group: Any = error
     while isinstance(group, BaseExceptionGroup):
         group = cast("Any", group).exceptions[0]

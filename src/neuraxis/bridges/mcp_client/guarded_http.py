@@ -1,4 +1,4 @@
-"""Guarded HTTP for MCP: the server's own host, and public hosts that it names.
+"""Guarded HTTP for MCP: the server's own host and public ones.
 
 The person named the server. Where it sends the client for OAuth is untrusted: such a
 host must be public, and the connection goes to the address that was checked.
@@ -101,7 +101,7 @@ async def _public(host: str, port: int) -> str:
 async def http(
     url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Exchange messages with a server over HTTP: no proxy, no key of others."""
+    """Exchange messages with a server over HTTP, without proxies."""
     client = httpx2.AsyncClient(
         transport=GuardedTransport(httpx2.URL(url).host),
         headers=dict(headers),

@@ -29,7 +29,7 @@ MOST_TEXT = 2_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server asks: a form, the visit of a page, or a text of a model."""
+    """A server's question: a form, a page to visit, or sampling."""
 
     server: str
     kind: Literal["form", "url", "sampling"]
@@ -45,7 +45,7 @@ AnswerQuestion = Callable[[Question], Any]
 
 
 class RunningCall:
-    """A call that runs on a connection, and the questions asked during it."""
+    """A running call, and the questions asked during it."""
 
     def __init__(self, server: str, outer: object) -> None:
         self.server = server

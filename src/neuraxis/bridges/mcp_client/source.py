@@ -44,7 +44,7 @@ def mcp(
     sampling: str | Model | None = None,
     on_sign_in: Callable[[str], Awaitable[str]] | None = None,
 ) -> McpServers:
-    """Return a plugin source for MCP servers; they are started with the session.
+    """Return a plugin source for MCP servers, started with the session.
 
     Args:
         server: a command (`npx some-server`, or a list of words), a URL, the path of

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from neuraxis.bridges.foreign_schema import SchemaRefused, import_schema
+from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
 from neuraxis.bridges.json_shapes import mapping
 from neuraxis.bridges.untrusted_text import hides_something, one_line, visible
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
@@ -36,7 +36,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools of one server, and what is wrong with some of them."""
+    """The imported tools of one server, and their problems."""
 
     tools: tuple[Tool, ...] = ()
     problems: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def import_tools(
     plugin: str,
     effects: Mapping[str, EffectKind] | None = None,
 ) -> Imported:
-    """Return the commands of tool definitions; a bad one never hides the others.
+    """Return the commands of tool definitions, and problems of bad ones.
 
     Args:
         definitions: as the server lists them.

@@ -1,4 +1,4 @@
-"""Transports to MCP servers: stdio and HTTP, with limits on what a server may send.
+"""Transports to MCP servers: stdio, and limits on what servers send.
 
 A message over `MOST_MESSAGE` bytes, or a flood of notifications, ends the connection:
 calls that wait are told so, and the next call connects anew.
@@ -46,7 +46,7 @@ class Inbox:
         self._notifications = 0
 
     def look(self, message: SessionMessage) -> bool:
-        """Check one message, and take tool definitions out of it; False: end here."""
+        """Check one message and collect tool definitions; False: end here."""
         inner: Any = message.message
         if isinstance(inner, JSONRPCNotification):
             self._notifications += 1
@@ -63,7 +63,7 @@ class Inbox:
 
     @property
     def last_words(self) -> str:
-        """The end of what the server wrote to its standard error, made safe to show."""
+        """The end of the server's standard error, safe to show."""
         return one_line(self.stderr.decode(errors="replace")[-600:])
 
 
@@ -72,7 +72,7 @@ def _named(tool: Any) -> bool:
 
 
 def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
-    """What the SDK needs of a definition: one that it cannot read hides all others."""
+    """What the SDK needs of a definition, without what it cannot read."""
     kept = mapping(mapping(tool.get("inputSchema")).get("properties"))
     return {
         "name": tool["name"],
@@ -85,7 +85,7 @@ def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def watched(transport: Any, inbox: Inbox) -> AsyncGenerator[_Streams]:
-    """Pass the messages of another transport on as long as they are within limits."""
+    """Pass on the messages of a transport while they are within limits."""
     async with transport as (incoming, outgoing):
         send, receive = anyio.create_memory_object_stream[Any](0)
 
@@ -120,7 +120,7 @@ async def stdio(
     env: Mapping[str, str],
     cwd: str | None,
 ) -> AsyncGenerator[_Streams]:
-    """Start a server as a child process and exchange lines of JSON with it.
+    """Start a server process and exchange lines of JSON with it.
 
     Its environment is a short list of the person's variables and `env`; no shell reads
     the command. What it writes to standard error never reaches the terminal.

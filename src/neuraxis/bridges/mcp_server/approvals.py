@@ -90,7 +90,7 @@ def is_yes(answer: Any) -> bool:
 
 
 def question_text(asked: ApprovalAsked) -> str:
-    """Return the question in words: what would run, and why it is asked about."""
+    """Return the question in words: what would run, and why."""
     call: Any = asked.call or {}
     calls = list(asked.plan) or [call]
     lines = [

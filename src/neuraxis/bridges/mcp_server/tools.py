@@ -1,4 +1,4 @@
-"""Commands as MCP tools: names, schemas and hints; and the tool that runs a plan."""
+"""Commands as MCP tools, and the tool that runs a plan."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MOST_STRUCTURED = 1_000_000
 
 
 class CannotBeRead(Exception):
-    """The asset has no form that could be sent; the text says why."""
+    """The asset cannot be sent; the text says why."""
 
 
 def asset_uri(asset_id: str) -> str:
@@ -41,7 +41,7 @@ def asset_uri(asset_id: str) -> str:
 
 
 def asset_id(uri: str) -> str | None:
-    """Return the id of the asset at an address; None: it is none of ours."""
+    """Return the asset id of an address; None: not ours."""
     return unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else None
 
 
@@ -99,7 +99,7 @@ def _link(result: Result) -> types.ResourceLink:
 
 
 def media(value: Any) -> list[types.ContentBlock] | None:
-    """Return pictures, sounds and resources as such; None: the value is no media.
+    """Return pictures, sounds and resources as blocks; None: no media.
 
     The forms are those in which `mcp_client` gives them, so that they pass through.
     """

@@ -1,4 +1,4 @@
-"""JSON Schemas of other programs, of any draft, as schemas that calls are checked by.
+"""JSON Schemas of other programs, of any draft, enforced as written.
 
 The schema is enforced as it is. What is changed says nothing of values: our own `x-`
 words, which would give a server rights, and the draft, where the author left it out.
@@ -41,7 +41,7 @@ class SchemaRefused(Exception):
 def import_schema(
     given: Json, *, parameters: bool = True
 ) -> tuple[dict[str, Json], str]:
-    """Return a schema that is enforced as the author wrote it, and what was wrong.
+    """Return a schema enforced as written, and what was wrong with it.
 
     The second text is empty where the schema is valid as it stands.
 
