@@ -16,6 +16,7 @@ from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
 from neuraxis.cli.completion import completion
 from neuraxis.cli.doctor import doctor
+from neuraxis.cli.mcp import mcp
 from neuraxis.cli.models import models
 from neuraxis.cli.plans import plan
 from neuraxis.cli.plugins import plugins
@@ -49,6 +50,7 @@ for command in (
     plugins,
     prompt,
     models,
+    mcp,
     sessions,
     doctor,
     completion,

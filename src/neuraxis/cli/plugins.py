@@ -1,4 +1,4 @@
-"""`neuraxis plugins list|show|check|lock|convert|new`."""
+"""`neuraxis plugins list|show|check|lock|convert|new|add`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def plugins() -> None:
 
 
 def _load(sources: tuple[str, ...]) -> Any:
-    from neuraxis.plugins.loader import load_plugins
+    from neuraxis.cli.plugin_sources import load_all
 
     if sources:
         named = list(sources)
     else:
         choices = Choices()
         named = plugin_sources(choices, settings_of(choices))
-    return load_plugins(named)
+    return load_all(named)
 
 
 def _say(text: str, *, err: bool = False) -> None:
@@ -290,6 +290,35 @@ _CODE = '''\
 def greet(person: str) -> dict[str, str]:
     return {{"greeting": f"Hello, {{person}}!"}}
 '''
+
+
+@plugins.command(short_help="Use a plugin in every run of this folder.")
+@click.argument("source", required=False)
+@click.option(
+    "--mcp", metavar="SERVER", help="An MCP server: a command, a URL or a JSON file."
+)
+def add(source: str | None, mcp: str | None) -> int:
+    """Write the plugin SOURCE, or an MCP server, into neuraxis.toml of this folder.
+
+    It is loaded once, to say what it offers and what of it cannot be used.
+    """
+    from neuraxis.cli.plugin_sources import add_to_settings
+
+    if (source is None) == (mcp is None):
+        raise ConfigError("plugins add: expected a SOURCE or --mcp SERVER, one of them")
+    text = f"mcp:{mcp}" if mcp is not None else str(source)
+    loaded, errors = _load((text,))
+    if errors:
+        raise errors[0]
+    for plugin in loaded:
+        for problem in plugin.problems:
+            _say(str(problem), err=True)
+        commands = ", ".join(plugin.commands) or "no command"
+        _say(f"{plugin.spec.name}: {commands}")
+    if not any(plugin.commands for plugin in loaded):
+        raise ConfigError(f"{text}: it offers no command, and is not added")
+    _say(f"added to {add_to_settings(text)}")
+    return 0
 
 
 @plugins.command(short_help="Begin a plugin: a folder that works.")

@@ -6,10 +6,10 @@ plugins. Schemas are compiled when a command is first called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -74,6 +74,12 @@ class Plugin(Struct, frozen=True, kw_only=True):
     problems: tuple[ManifestProblem, ...] = ()
 
 
+class _Closed(Protocol):
+    """What a registry closes: a plugin source."""
+
+    def close_plugins(self) -> None: ...
+
+
 class Registry:
     """The plugins of one session. Only listed ones can be found (rule B4)."""
 
@@ -86,8 +92,16 @@ class Registry:
         self._specs: tuple[PluginSpec, ...] = ()
         self._stale = True
         self._explicit: dict[str, Command] = {}
+        self.sources: Sequence[_Closed] = ()
+        """What was opened for these plugins, and is closed with them."""
         for plugin in plugins:
             self.add(plugin)
+
+    def close(self) -> None:
+        """Close the servers and files that plugins were taken from."""
+        sources, self.sources = self.sources, ()
+        for source in sources:
+            source.close_plugins()
 
     def add(self, plugin: Plugin) -> None:
         """Take one plugin in.
@@ -187,7 +201,8 @@ class Registry:
         ]
         times: dict[str, int] = {}
         for command in commands:
-            times[command.spec.name] = times.get(command.spec.name, 0) + 1
+            if command.spec.tool_name is None:  # else it takes nobody's plain name
+                times[command.spec.name] = times.get(command.spec.name, 0) + 1
         found: dict[tuple[str | None, str], Command] = {}
         tools: dict[str, tuple[str, str]] = {}
         for command in commands:
@@ -195,7 +210,7 @@ class Registry:
             key = (command.plugin.name, plain)
             full = f"{key[0]}.{key[1]}"
             own = command.spec.tool_name
-            free = times[plain] == 1 and plain not in self._explicit
+            free = times.get(plain) == 1 and plain not in self._explicit
             tool = own or (plain if free else full)
             # `a` and `b.c`, `a.b` and `c`: two ways to one full name.
             while own is None and (tool in tools or tool in self._explicit):

@@ -9,7 +9,8 @@ from typing import Any
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check
-from neuraxis.plugins.registry import Registry
+from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.source import PluginSource, find_source
 
 
 def registry_of(
@@ -25,13 +26,37 @@ def registry_of(
             f"workspace: {workspace}: expected a folder, or a path where there is "
             "nothing yet, got a file"
         )
-    named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
-    check(
-        Path.cwd() / FILE_NAME if lock is None else Path(lock),
-        # objects that the program itself passes need no acceptance
-        (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
-    )
-    return Registry(plugin for _, plugin in named)
+    opened: list[PluginSource] = []
+    try:
+        named = [
+            each
+            for source in plugins
+            for each in _loaded(outside(source, workspace), workspace, opened)
+        ]
+        check(
+            Path.cwd() / FILE_NAME if lock is None else Path(lock),
+            # what the program itself hands over needs no acceptance
+            (plugin.spec for is_checked, plugin in named if is_checked),
+        )
+        registry = Registry(plugin for _, plugin in named)
+    except BaseException:
+        for source in opened:
+            source.close_plugins()
+        raise
+    registry.sources = tuple(opened)
+    return registry
+
+
+def _loaded(
+    source: Any, workspace: Path, opened: list[PluginSource]
+) -> list[tuple[bool, Plugin]]:
+    """The plugins of one source, each with whether the lock file must hold it."""
+    outer = find_source(source)
+    if outer is None:
+        return [(isinstance(source, str | Path), load_plugin(source))]
+    opened.append(outer)
+    # a server that cannot be reached says nothing that could have changed
+    return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
 
 
 def outside(source: Any, workspace: Path) -> Any:

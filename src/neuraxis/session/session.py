@@ -402,6 +402,7 @@ class Session:
             return
         self._loop.close()
         self._engine.close()
+        self.registry.close()
         leave(self.journal, own=self._journal_is_own)
 
     def __enter__(self) -> Session:
