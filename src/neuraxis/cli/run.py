@@ -19,6 +19,7 @@ from neuraxis.cli.options import (
     settings_of,
 )
 from neuraxis.cli.plans import check_folder, keep_plan
+from neuraxis.cli.standard_input import attach_piped
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ _UNREAD = {
     "--attach",
     multiple=True,
     type=click.Path(),
-    help="A file that the model may use: a picture, a table, a text.",
+    help="A file that the model may use: a picture, a table, a text; -: what is piped "
+    "in, waited for.",
 )
 @click.option(
     "--record",
@@ -70,7 +72,8 @@ def run(
 ) -> int:
     """Answer REQUEST, calling plugins where it takes some.
 
-    Without REQUEST, or where it is -, it is read from standard input.
+    Without REQUEST, or where it is -, it is read from standard input. What is piped in
+    beside a REQUEST is attached to it.
 
     Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
     2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
@@ -79,6 +82,8 @@ def run(
     text = _piped(request) if request in (None, "-") else request
     if not text.strip():
         raise ConfigError("the request is empty")
+    if "-" in attach and request in (None, "-"):
+        raise ConfigError("--attach -: standard input is the request already")
     choices = Choices(**options)
     resumed = session_to_continue(choices, latest=resume, given=session_id)
     if save_plan is not None:
@@ -86,7 +91,10 @@ def run(
     session = open_session(choices, resumed, record, quiet or as_json)
     with session:
         for path in attach:
-            session.attach(Path(path))
+            if path != "-":
+                session.attach(Path(path))
+        if text is request:  # else standard input is the request
+            attach_piped(session, is_asked_for="-" in attach)
         answer, code = ask(session, text, as_json=as_json, quiet=quiet)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan, choices.on_error)

@@ -7,18 +7,19 @@ line where it stands. Processes that commands started and left are ended last.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Collection, Generator, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import asyncio
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _GRACE = 1.0
@@ -117,6 +118,8 @@ def cancelled_by_signals() -> Generator[None]:
         KeyboardInterrupt: Ctrl-C was pressed meanwhile.
         Signalled: another signal came meanwhile.
     """
+    import asyncio  # slow to import, and most commands run nothing
+
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("no task runs here")
@@ -197,6 +200,8 @@ def _processes() -> Iterator[tuple[int, int]]:
 
 
 def _listed() -> Iterator[tuple[int, int]]:
+    import subprocess  # as above
+
     with subprocess.Popen(
         ["ps", "-A", "-o", "pid=,ppid=,stat="], stdout=subprocess.PIPE, text=True
     ) as lister:
