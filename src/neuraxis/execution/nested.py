@@ -43,7 +43,7 @@ _LONGEST = 30.0
 """Seconds that a thread waits for the loop around it."""
 _OVER = (
     "the command that this session was made in has ended; make a session in each call "
-    "(with journal=… and session=ID it goes on with an earlier conversation)"
+    "(Session.open(ID, journal=…) goes on with an earlier conversation)"
 )
 
 
@@ -123,6 +123,27 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             allowed = await approve(asked) is True
             refusals.count += not allowed
         return allowed
+
+    async def settled(self) -> None:
+        """Wait until the run around it has on disk what it heard.
+
+        Raises:
+            StorageError: that journal cannot be written.
+        """
+        settled = self.runtime.gate.settled
+        if settled is None or self.cancelled.over:
+            return
+        if asyncio.get_running_loop() is self.loop:
+            await settled()
+            return
+        work = settled()
+        try:
+            # behind what was handed to that loop before
+            waits = asyncio.run_coroutine_threadsafe(work, self.loop)
+        except RuntimeError:  # closed loop: nobody waits
+            work.close()
+            return
+        await asyncio.wrap_future(waits)
 
     def hear(self, session: str, workspace: Path, event: Event) -> None:
         """Tell the run around it what happened inside, in the thread of its loop.
@@ -236,12 +257,6 @@ def _session_of(told: Inside) -> str:
         session = str(event["session"])
         event = cast("Mapping[str, Json]", event["event"])
     return session
-
-
-def begins_effect(event: Inside) -> bool:
-    """Whether it tells of a call that must be on disk before it runs (decision 8)."""
-    told = innermost(event.event)
-    return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
 
 
 WorkspacePaths = tuple[str, str]

@@ -18,7 +18,7 @@ from neuraxis.session.session import Session
 from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 
-_OWN = frozenset({"within", "session"})
+_OWN = frozenset({"within", "id", "_earlier"})
 """What each conversation has of its own."""
 _LONGEST = 1e6
 """Seconds of a call whose agent has no time limit of its own."""

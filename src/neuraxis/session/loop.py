@@ -7,6 +7,7 @@ writes no call, when a limit is reached, or when it keeps writing what cannot be
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.errors import ModelError
+from neuraxis.errors import ModelError, StorageError
 from neuraxis.events import (
     BudgetReached,
     Event,
@@ -40,7 +41,7 @@ from neuraxis.messages import (
     Reply,
     Result,
 )
-from neuraxis.models import Model, complete
+from neuraxis.models import complete
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.session.answer import Answer
@@ -63,7 +64,7 @@ class _Stop(Exception):
 
 
 async def converse(
-    text: str,
+    text: str | None,
     parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
@@ -73,7 +74,7 @@ async def converse(
     """Answer one request. `history` grows by what was said, also when it fails.
 
     Args:
-        text: what the person says.
+        text: what the person says; None: the request that was cut off is ended.
         parts: the session's own.
         history: what was said so far.
         emit: sees every event as it happens.
@@ -87,9 +88,10 @@ async def converse(
     state = RunState()
     cancelled = threading.Event()
     outcome, error = "answered", ""
-    emit(MessageSent(sender="user", receiver="model", content=text))
-    parts.origins.said(text)
-    history.append(Message(role="user", content=parts.dialect.request(text)))
+    if text is not None:
+        emit(MessageSent(sender="user", receiver="model", content=text))
+        parts.origins.said(text)
+        history.append(Message(role="user", content=parts.dialect.request(text)))
     runtime = runtime_of(parts, state, emit, cancelled)
     early = EarlyStarts(
         on=parts.early_start,
@@ -118,6 +120,8 @@ async def converse(
     except asyncio.CancelledError:
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
+        if parts.settled is not None:
+            await parts.settled()
         raise
     answer = Answer(
         text="\n\n".join(state.texts),
@@ -203,6 +207,9 @@ async def _turns(
     live: bool,
 ) -> None:
     limit = parts.budget.model_calls
+    if parts.settled is not None:
+        await parts.settled()  # the request is not lost while the model is asked
+    pending = _pending(history)
     for turn in range(1, limit + 1):
         if early.busy:
             await early.throw_away()
@@ -212,7 +219,10 @@ async def _turns(
             raise TimeLimitReached  # nothing waited, so that no timer was heard
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_status(history, parts.assets, left))
-        completion = await _ask(parts.model, prompt, turn, early, emit, live)
+        if pending is None:
+            completion = await _ask(parts, prompt, turn, early, emit, live)
+        else:
+            completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
@@ -260,14 +270,28 @@ async def _turns(
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
 
+def _pending(history: list[Message]) -> Completion | None:
+    """The reply that nobody looked at, of a run that was cut off; taken out."""
+    if not history or history[-1].role != "assistant":
+        return None
+    last = history.pop()
+    return Completion(
+        text=last.content,
+        finish_reason="tool_calls" if last.tool_calls else "stop",
+        tool_calls=last.tool_calls,
+        carried=last.carried,
+    )
+
+
 async def _ask(
-    model: Model,
+    parts: RunConfig,
     prompt: Prompt,
     turn: int,
     early: EarlyStarts,
     emit: Callable[[Event], None],
     live: bool,
 ) -> Completion:
+    model = parts.model
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
@@ -295,6 +319,9 @@ async def _ask(
             carried=completion.carried,
         )
     )
+    if parts.settled is not None:
+        with contextlib.suppress(StorageError):  # the answer is not lost for that
+            await parts.settled()
     return completion
 
 

@@ -43,6 +43,10 @@ class Past(Struct, frozen=True, kw_only=True):
     values: tuple[tuple[str, str, Json], ...] = ()
     """(call id, command, answer) of what was said inline: can be referred to again."""
     assets: tuple[AssetStored, ...] = ()
+    cut_off: bool = False
+    """Whether the last request has no end."""
+    pending: bool = False
+    """Whether its last reply was not looked at; it stands before `untold`."""
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
@@ -78,6 +82,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         calls=highest,
         values=tuple(values.values()),
         assets=tuple(assets),
+        cut_off=said.cut_off,
+        pending=said.cut_off and said.is_reply_open,
     )
 
 
@@ -91,6 +97,10 @@ class _Said(Struct, kw_only=True):
 
     dialect: Dialect
     messages: list[Message] = field(default_factory=list[Message])
+    cut_off: bool = False
+    """Whether a request began and did not end."""
+    is_reply_open: bool = False
+    """Whether the last reply was not looked at."""
     _by_model: bool = False
     """Whether the next plan is one that the model wrote, and not the program."""
     _steps: dict[str, str] = field(default_factory=dict[str, str])
@@ -105,14 +115,16 @@ class _Said(Struct, kw_only=True):
         match event:
             case MessageSent(sender="user"):
                 self.tell_the_rest()
+                self.cut_off, self.is_reply_open = True, False
                 text = self.dialect.request(event.content)
                 self.messages.append(Message(role="user", content=text))
             case MessageSent(sender="system", receiver="model"):
+                self.is_reply_open = False
                 self._steps.clear()
                 self._ended.clear()
                 self._answer(event.content)
             case ModelFinished():
-                self._by_model = True
+                self._by_model = self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
                 self.messages.append(
@@ -124,7 +136,7 @@ class _Said(Struct, kw_only=True):
                     )
                 )
             case PlanChecked() if self._by_model:
-                self._by_model = False
+                self._by_model = self.is_reply_open = False
                 steps = () if event.problems else event.steps
                 self._steps = dict(_tool(step) for step in steps)
             case CallStarted() if not event.part_of:
@@ -133,8 +145,11 @@ class _Said(Struct, kw_only=True):
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
-            case SessionStarted() | SessionFinished():
+            case SessionStarted():
                 self._by_model = False
+            case SessionFinished():
+                self._by_model = False
+                self.cut_off = event.outcome == "cancelled"
             case _:
                 pass
 
