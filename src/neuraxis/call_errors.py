@@ -332,6 +332,34 @@ def outcome_unknown(target: str) -> CallError:
     )
 
 
+def unknown_before(target: str, calls: Sequence[str]) -> str:
+    """The reason for a question about a command with calls of unknown outcome."""
+    listed = ", ".join(calls)
+    return (
+        f"it is not known whether an earlier call of {target} ({listed}) had its "
+        "effect; this would be another one"
+    )
+
+
+def had_its_effect(target: str, call_id: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was done."""
+    return CallError(
+        code="repeated_call",
+        where=target,
+        message=f"{target} was not run: the earlier call {call_id} had its effect, as "
+        "its plugin says now. Call it again only if the user wants it once more.",
+    )
+
+
+def had_no_effect(target: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was not done."""
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} was started and had no effect.",
+    )
+
+
 def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
     """The answer is not what the manifest declares (rule D11)."""
     told = "; ".join(problem_text(problem, "response") for problem in problems)

@@ -222,13 +222,14 @@ def make_session(
         raise ConfigError(f"--template {choices.template}: there is no such file")
     standard = Budget()
     return Session(
+        id=resume,
+        _earlier=resume is not None,
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
         asset_folder=asset_folder(settings),
-        session=resume,
         settings=settings,
         template=choices.template,
         budget=Budget(

@@ -115,6 +115,8 @@ def _context(
 
     return Context(
         call_id=call.id,
+        session_id=runtime.session,
+        idempotency_key=f"{runtime.session}:{call.id}",
         workspace=runtime.workspace,
         settings=runtime.settings,
         config=runtime.secrets.config(step.command.plugin.config),

@@ -40,8 +40,20 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Journal(Protocol):
     """Append-only; one journal holds many sessions. Errors are `StorageError`."""
 
+    def claim(self, session: str) -> None:
+        """Open a session; refused while anybody else has it open."""
+        ...
+
+    def release(self, session: str) -> None:
+        """Close a session that was claimed; what it appended is on disk by then."""
+        ...
+
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Keep the event; `durable`: it is on disk when this returns."""
+        """Store the event; `durable`: it is on disk when this returns."""
+        ...
+
+    async def settled(self, session: str) -> None:
+        """Wait until all that was appended to a session is on disk."""
         ...
 
     def read(self, session: str) -> Sequence[Entry]:
@@ -66,18 +78,6 @@ def flush(journal: Journal) -> None:
     if write is not None:
         with contextlib.suppress(StorageError):
             write()
-
-
-def leave(journal: Journal, *, own: bool) -> None:
-    """Close a session's own journal; one that is shared goes on for the others.
-
-    Raises:
-        StorageError: what was held back cannot be written.
-    """
-    if own:
-        journal.close()
-    else:
-        flush(journal)
 
 
 def open_journal(where: str | Path | Journal | None) -> Journal:

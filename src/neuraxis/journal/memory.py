@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
+from neuraxis.errors import StorageError
 from neuraxis.events import Event, MessageSent
 from neuraxis.journal import Entry, SessionInfo
 
@@ -14,6 +15,27 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._sessions: dict[str, list[tuple[float, Event]]] = {}
+        self._open: set[str] = set()
+
+    def claim(self, session: str) -> None:
+        """Open a session.
+
+        Raises:
+            StorageError: it is open already.
+        """
+        if session in self._open:
+            raise StorageError(
+                f"session {session} is open already, in this process; close it "
+                "there, or begin another session"
+            )
+        self._open.add(session)
+
+    def release(self, session: str) -> None:
+        """Close a session, so that somebody else may open it."""
+        self._open.discard(session)
+
+    async def settled(self, session: str) -> None:
+        """Nothing to wait for: it is gone with the process."""
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Keep the event."""

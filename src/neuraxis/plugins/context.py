@@ -41,6 +41,9 @@ class Context(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     call_id: str = ""
+    session_id: str = ""
+    idempotency_key: str = ""
+    """The same for each try of one call, and for no other call."""
     settings: Settings = field(default_factory=Settings)
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     progress: Callable[[str, float | None], None] = _no_progress

@@ -204,6 +204,7 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
         message = making_raised(error, spec.config)
         raise error_of(str(code), message, line_of(error, code)) from error
     names = {item.name for item in spec.commands}
+    reconcile = None if "reconcile" in names else getattr(holder, "reconcile", None)
     general = getattr(holder, "command", None) if "command" not in names else None
     commands: dict[str, Command] = {}
     problems: list[ManifestProblem] = []
@@ -222,6 +223,8 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
             message += _meant(re.sub(r"\W", "_", item.name), holder, module)
             problems.append(_problem(code, message))
             continue
+        if callable(reconcile):
+            command.reconcile = reconcile
         commands[item.name] = command
     if problems:
         raise ManifestError(tuple(problems))

@@ -32,6 +32,7 @@ class Command:
         run: its code; None: there is a description only.
         is_async: whether `run` gives a coroutine.
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
+        reconcile: says of an earlier call, by its id, whether it had its effect.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Command:
         run: Callable[..., Any] | None = None,
         is_async: bool = False,
         context_name: str = "",
+        reconcile: Callable[..., Any] | None = None,
     ) -> None:
         self.plugin = plugin
         self.spec = spec
         self.run = run
         self.is_async = is_async
         self.context_name = context_name
+        self.reconcile = reconcile
 
     @cached_property
     def parameters(self) -> Schema:

@@ -50,6 +50,8 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
         return f"{asked.reason}; the user said no {MOST_REFUSALS} times already"
     before = now()
     gate.emit(asked)
+    if gate.settled is not None:
+        await gate.settled()
     by = "user"
     try:
         async with asyncio.timeout(gate.approvals.expires):
@@ -69,6 +71,8 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
     gate.emit(
         ApprovalAnswered(id=asked.id, allowed=allowed, by=by, digest=asked.digest)
     )
+    if gate.settled is not None:
+        await gate.settled()
     if allowed:
         return ""
     gate.refusals.count += by == "user"

@@ -11,12 +11,11 @@ import asyncio
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
-from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
-from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.plan_approval import ask_together
@@ -24,15 +23,8 @@ from neuraxis.policy.provenance.file_changes import snapshot
 from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_foreign
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT
+from neuraxis.policy.settle import settle_earlier
 from neuraxis.specs import Json
-
-
-class Refused(Exception):
-    """A step is not run; `error` is what the model is told."""
-
-    def __init__(self, error: CallError) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
@@ -43,6 +35,8 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     """
     command, origins = step.command, gate.origins
     target = f"{command.plugin.name}.{command.spec.name}"
+    if command.spec.effects.kind == "once" and gate.unknown.all:
+        await settle_earlier(step, arguments, gate)
     if gate.policy is DEFAULT and origins.quiet:
         # The default stops only what strangers had a part in, and the model read
         # none of them: a look at the references says it all.
@@ -101,6 +95,7 @@ async def _ask(
                 gate.emit(
                     ApprovalAnswered(id=step.call.id, allowed=True, by=by, digest=plan)
                 )
+                # with the call's own start, which is waited for
                 return
         asked = ApprovalAsked(
             id=step.call.id,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from neuraxis.messages import CallError
 from neuraxis.policy.provenance.labels import (
     Traced,
 )
@@ -15,6 +16,14 @@ from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.schema.annotations import NO_MARKS, Annotations
 
 Verdict = Literal["allow", "ask", "deny"]
+
+
+class Refused(Exception):
+    """A step is not run; `error` is what the model is told."""
+
+    def __init__(self, error: CallError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class Decision(Struct, frozen=True, kw_only=True):

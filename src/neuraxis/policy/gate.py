@@ -5,8 +5,9 @@ Not the run itself: whoever executes steps holds a `Gate` and hands it over.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -16,6 +17,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
+from neuraxis.policy.unknown_calls import UnknownCalls
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
 """Asks a person; awaited for their yes."""
@@ -46,6 +48,9 @@ class Gate(Struct, frozen=True, kw_only=True):
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
     refusals: Refusals = field(default_factory=Refusals)
+    unknown: UnknownCalls = field(default_factory=UnknownCalls)
+    settled: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Waits until what was emitted is on disk; None: there is no disk."""
 
     def may_ask(self, step: Step) -> bool:
         """Whether a rule may ask a person; then only about a step that is sure to run."""

@@ -157,12 +157,14 @@ def plugin_from(
             place = place_of(source.__name__)
             raise ConfigError(none_marked(place, source, is_command))
         title = name or source.__name__.rpartition(".")[2]
-        return _plugin(title, source.__doc__, marked, place_of(source.__name__), None)
+        return _plugin(
+            title, source.__doc__, marked, place_of(source.__name__), None, source
+        )
     if inspect.isroutine(source) or is_command(source):
         function = cast("Callable[..., Any]", source)
         options = options_of(function)
         title = name or options.name or function.__name__
-        return _plugin(title, None, [function], where_of(function), None)
+        return _plugin(title, None, [function], where_of(function), None, source)
     instance = (
         make_instance(source, config or {}) if isinstance(source, type) else source
     )
@@ -177,7 +179,7 @@ def plugin_from(
     if not methods:
         raise ConfigError(no_method(source, cls))
     where = f"{cls.__module__}:{cls.__qualname__}"
-    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config)
+    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
 
 
 def _attributes(cls: type[Any]) -> list[str]:
@@ -190,7 +192,10 @@ def _plugin(
     functions: Sequence[Callable[..., Any]],
     source: str,
     config: Mapping[str, Json] | None,
+    holder: Any = None,
 ) -> Plugin:
+    """The plugin of functions; `holder` may answer for earlier calls (`reconcile`)."""
+    reconcile = getattr(holder, "reconcile", None)
     read = [read_function(function) for function in functions]
     taken: set[str] = set()
     for built in read:
@@ -221,6 +226,7 @@ def _plugin(
                 run=built.caller.run,
                 is_async=built.caller.is_async,
                 context_name=built.caller.context_name,
+                reconcile=reconcile if callable(reconcile) else None,
             )
             for built in read
         },
