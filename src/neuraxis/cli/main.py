@@ -20,6 +20,7 @@ from neuraxis.cli.plugins import plugins
 from neuraxis.cli.prompts import prompt
 from neuraxis.cli.run import run
 from neuraxis.cli.sessions import sessions
+from neuraxis.cli.undo import undo
 from neuraxis.errors import (
     ConfigError,
     MissingExtra,
@@ -48,6 +49,7 @@ for command in (
     prompt,
     models,
     sessions,
+    undo,
     doctor,
     completion,
 ):

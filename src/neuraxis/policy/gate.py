@@ -16,6 +16,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
+from neuraxis.sandbox.files.history import FileHistory
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
 """Asks a person; awaited for their yes."""
@@ -46,6 +47,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
     refusals: Refusals = field(default_factory=Refusals)
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
 
     def may_ask(self, step: Step) -> bool:
         """Whether a rule may ask a person; then only about a step that is sure to run."""

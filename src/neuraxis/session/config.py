@@ -27,6 +27,7 @@ from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
@@ -57,6 +58,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     """What only looks may start while the model is still writing (decision 7)."""
     tell: Tell = "all"
     depth: int = 0
+    files: FileHistory | None = None
 
 
 class RunState(Struct):
@@ -86,6 +88,7 @@ def runtime_of(
         approve=parts.approve,
         origins=parts.origins,
         approvals=parts.approvals,
+        files=parts.files,
     )
     return Runtime(
         assets=parts.assets,

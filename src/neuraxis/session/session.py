@@ -23,7 +23,9 @@ from neuraxis.events import (
     ApprovalAsked,
     CallStarted,
     Event,
+    FileChanged,
     Inside,
+    RunUndone,
     SessionFinished,
     SessionStarted,
 )
@@ -39,9 +41,17 @@ from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
+from neuraxis.sandbox.files.history import FileHistory, Undone
+from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.files import (
+    budget_of,
+    make_workspace,
+    undo_last,
+    versions_root,
+)
 from neuraxis.session.inherit import inherit, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -162,6 +172,14 @@ class Session:
         self.history: list[Message] = []
         self.origins = over.origins(self.workspace)
         self.origins.wary = policy.undeclared == "foreign"
+        self.files = over.files(self.workspace) or FileHistory(
+            self.workspace,
+            VersionStore(
+                versions_root(journal, asset_folder), self.id, budget_of(self.settings)
+            ),
+            self._emit,
+            self.origins.words,
+        )
         self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
@@ -193,6 +211,7 @@ class Session:
             early_start=early_start,
             tell=tell,
             depth=over.depth,
+            files=self.files,
         )
         if session is not None:
             self._resume()
@@ -211,6 +230,7 @@ class Session:
         events = [entry.event for entry in entries]
         past = history_of(events, self.dialect)
         self.origins.replay(events)
+        self.files.replay(events)
         self.history = list(past.messages)
         for _ in range(past.calls):
             next(self._numbers)
@@ -251,6 +271,7 @@ class Session:
                 self._announce()
             if self.history and self.history[-1].calls:
                 self._tell_the_rest()
+            self._begin_files()
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
@@ -336,10 +357,26 @@ class Session:
         emit = tee(self._emit, watch)  # `_turn` is that of a request
         if not self._announced:
             self._announce(emit)
+        self._begin_files()
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
         flush(self.journal)
         return results
+
+    def undo(self, *, changed_since: bool = False) -> Undone:
+        """Bring back the files as they were before the last run that changed any.
+
+        Args:
+            changed_since: restore also what somebody changed after the run; without
+                it the person whom `approve` asks decides, and else it is left.
+        """
+        return undo_last(self.files, self._parts.approve, self._loop, changed_since)
+
+    def _begin_files(self) -> None:
+        """Make the workspace, and begin a run whose changes `undo` takes back."""
+        make_workspace(self.workspace)
+        if self._outer is None:  # a run inside is a part of the one around it
+            self.files.begin()
 
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True
@@ -360,7 +397,7 @@ class Session:
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
             # outcome is told as unknown, which is never wrong
-            durable = kind is SessionFinished
+            durable = kind in (SessionFinished, FileChanged, RunUndone)
             if isinstance(event, CallStarted):
                 durable = event.effects in ("once", "idempotent")
             elif isinstance(event, Inside):
