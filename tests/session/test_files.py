@@ -52,7 +52,7 @@ def _notes(tmp_path: Path) -> str:
         {"tool": "append_file", "file_path": "notes.txt", "text": "x"},
     ],
 )
-def test_N1_with_nobody_to_ask_it_is_refused_with_the_way_out(
+def test_N1_C14_with_nobody_to_ask_it_is_refused_with_the_way_out(
     call: dict[str, Any], tmp_path: Path
 ) -> None:
     """The call is denied before it runs, and the sentence says what to do."""

@@ -69,7 +69,7 @@ def test_N1_an_approval_is_for_the_file_as_it_was(tmp_path: Path) -> None:
         way.delete("n.txt")
 
 
-def test_N1_own_files_are_written_again_until_somebody_changes_them(
+def test_N1_C14_own_files_are_written_again_until_somebody_changes_them(
     tmp_path: Path,
 ) -> None:
     """Known by digest, also in a later session over the same state."""
