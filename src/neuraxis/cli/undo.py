@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--yes", is_flag=True, help="Also files that were changed since.")
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
-    """Bring back the files that the last run changed, moved or deleted."""
+    """Bring back the files that the last run changed."""
     path = journal or journal_path(settings_of(Choices()))
     opened = existing_journal(path, named=journal is not None)
     if opened is None:

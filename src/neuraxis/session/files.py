@@ -37,13 +37,22 @@ def make_workspace(workspace: Path) -> None:
 
 
 def versions_root(
-    journal: str | Path | Journal | None, asset_folder: str | Path | None
+    journal: str | Path | Journal | None,
+    asset_folder: str | Path | None,
+    given: str | Path | None = None,
 ) -> Path | None:
     """Where old versions are stored: beside the journal's file, else in memory."""
-    path = getattr(journal, "path", journal)
-    if isinstance(path, str | Path) and path != "memory":
-        return Path(path).absolute().parent / "versions"
+    if given is not None:
+        return Path(given).absolute()
+    if is_on_disk(journal):
+        return Path(getattr(journal, "path", journal)).absolute().parent / "versions"
     return None if asset_folder is None else Path(asset_folder).absolute() / "versions"
+
+
+def is_on_disk(journal: str | Path | Journal | None) -> bool:
+    """Whether what a journal holds outlives the process."""
+    path = getattr(journal, "path", journal)
+    return isinstance(path, str | Path) and path != "memory"
 
 
 def budget_of(settings: Settings) -> int:

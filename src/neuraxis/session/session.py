@@ -48,6 +48,7 @@ from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.files import (
     budget_of,
+    is_on_disk,
     make_workspace,
     undo_last,
     versions_root,
@@ -81,6 +82,8 @@ class Session:
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
+        versions_folder: where old versions of files are stored for `undo`; default:
+            `versions` beside the journal's file, else in memory.
         session: the id of an earlier session in the journal, to go on with it.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
@@ -118,6 +121,7 @@ class Session:
         workspace: str | Path | None = None,
         journal: str | Path | Journal | None = None,
         asset_folder: str | Path | None = None,
+        versions_folder: str | Path | None = None,
         session: str | None = None,
         settings: Settings | None = None,
         template: str | Path | None = None,
@@ -175,7 +179,10 @@ class Session:
         self.files = over.files(self.workspace) or FileHistory(
             self.workspace,
             VersionStore(
-                versions_root(journal, asset_folder), self.id, budget_of(self.settings)
+                versions_root(journal, asset_folder, versions_folder),
+                self.id,
+                budget_of(self.settings),
+                journaled=is_on_disk(journal),
             ),
             self._emit,
             self.origins.words,

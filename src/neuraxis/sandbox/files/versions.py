@@ -29,20 +29,27 @@ class VersionStore:
         root: the folder of all sessions; None: versions live in memory.
         session: the id of the session, the name of its folder.
         budget: bytes of all versions below `root`; the oldest are pruned first.
+        journaled: the changes are in a journal that outlives the process.
     """
 
     def __init__(
-        self, root: Path | None = None, session: str = "", budget: int = BUDGET
+        self,
+        root: Path | None = None,
+        session: str = "",
+        budget: int = BUDGET,
+        *,
+        journaled: bool = True,
     ) -> None:
         self._root = root
         self._folder = None if root is None else root / session
         self._budget = budget
+        self._journaled = journaled
         self._memory: dict[str, bytes] = {}
 
     @property
     def is_durable(self) -> bool:
-        """Whether the versions outlive the process."""
-        return self._folder is not None
+        """Whether another process can bring the versions back."""
+        return self._folder is not None and self._journaled
 
     def put(self, pieces: Iterable[bytes], size: int, shown: str) -> str:
         """Store one version; return its digest.
