@@ -24,8 +24,8 @@ def make_workspace(workspace: Path) -> None:
     if workspace.is_symlink():
         raise ConfigError(
             f"the workspace {workspace} is a link to {workspace.resolve()}: whoever "
-            "made the link would choose the folder that commands write to. Delete the link, "
-            "or name the folder itself with --workspace"
+            "made the link would choose the folder that commands write to. Delete it or "
+            "name the folder itself with --workspace"
         )
     try:
         workspace.mkdir(parents=True, exist_ok=True)
@@ -44,8 +44,9 @@ def versions_root(
     """Where old versions are stored: beside the journal's file, else in memory."""
     if given is not None:
         return Path(given).absolute()
-    if is_on_disk(journal):
-        return Path(getattr(journal, "path", journal)).absolute().parent / "versions"
+    path = getattr(journal, "path", journal)
+    if isinstance(path, str | Path) and path != "memory":
+        return Path(path).absolute().parent / "versions"
     return None if asset_folder is None else Path(asset_folder).absolute() / "versions"
 
 

@@ -60,8 +60,8 @@ class VersionStore:
         if size > self._budget:
             raise FileRefused(
                 f"{shown!r} has {size} bytes, and at most {self._budget} of old "
-                "versions are stored, so that it could not be brought back. Write to another "
-                "name; the user may raise files.versions_bytes."
+                "versions are stored, so that it could not be brought back. Write to "
+                "another name; the user may raise files.versions_bytes."
             )
         if self._folder is None:
             data = b"".join(pieces)
