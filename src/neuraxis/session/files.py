@@ -24,8 +24,8 @@ def make_workspace(workspace: Path) -> None:
     if workspace.is_symlink():
         raise ConfigError(
             f"the workspace {workspace} is a link to {workspace.resolve()}: whoever "
-            "made the link would choose the folder that commands write to. Delete it or "
-            "name the folder itself with --workspace"
+            "made the link would choose the folder commands write to. "
+            "Delete it or name the folder itself with --workspace"
         )
     try:
         workspace.mkdir(parents=True, exist_ok=True)
