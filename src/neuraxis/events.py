@@ -138,6 +138,34 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     """The id of the step with `for_each` that this call does one item of."""
 
 
+class FileChanged(Struct, frozen=True, kw_only=True):
+    """A file of the workspace is about to be changed. Stored before that."""
+
+    call: str
+    path: str
+    """Relative to the workspace."""
+    kind: str = "write"
+    """`write`, `append`, `edit`, `copy`, `move`, `delete`, `script` or `folder`."""
+    run: int = 0
+    """Number of the run in its session, for `undo`."""
+    before: str = ""
+    """The SHA-256 digest of the old content, which is stored; empty: there was none."""
+    after: str = ""
+    """The digest of the new content; empty: the file is deleted or moved away."""
+    mode: int = 0
+    """Permissions that the old file had."""
+    own: bool = False
+    """The runtime wrote all of the new content."""
+    was_own: bool = False
+    """It wrote all of the old content."""
+
+
+class RunUndone(Struct, frozen=True, kw_only=True):
+    """The changes of one run to files were taken back."""
+
+    run: int = 0
+
+
 class AssetStored(Struct, frozen=True, kw_only=True):
     """An object was kept under a short id."""
 
@@ -213,6 +241,8 @@ Event = (
     | CallStarted
     | CallProgress
     | CallFinished
+    | FileChanged
+    | RunUndone
     | AssetStored
     | ApprovalAsked
     | ApprovalAnswered
@@ -231,6 +261,8 @@ NAMES: Mapping[str, type[Any]] = {
     "call_started": CallStarted,
     "call_progress": CallProgress,
     "call_finished": CallFinished,
+    "file_changed": FileChanged,
+    "run_undone": RunUndone,
     "asset_stored": AssetStored,
     "approval_asked": ApprovalAsked,
     "approval_answered": ApprovalAnswered,

@@ -24,8 +24,9 @@ FILE_NAME = "neuraxis.toml"
 GUARDS = ("sandbox", "policy", "secrets")
 """What a project's file may not set: it may come from anybody, or be written by a
 script, and these hold back what such a one may do."""
-GUARDED = ("search.key_env", "search.google_url")
-"""Nor these: which variable's value is sent, and where to."""
+GUARDED = ("search.key_env", "search.google_url", "files.versions_bytes")
+"""Nor these: which variable's value is sent, and where to; and how many old versions of
+the user's files are stored."""
 INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set to one of the project's own."""
 

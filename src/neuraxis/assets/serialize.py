@@ -75,6 +75,9 @@ class _Writer(Struct):
         return ["p", len(self.parts) - 1]
 
 
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
 def save(value: Any, path: Path) -> int:
     """Write the value; the number of bytes.
 
@@ -91,7 +94,8 @@ def save(value: Any, path: Path) -> int:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         beside.unlink(missing_ok=True)  # of a process that was killed
-        with beside.open("xb") as file:
+        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        with os.fdopen(made, "wb") as file:
             file.write(_HEAD.pack(MAGIC, len(header)))
             file.write(header)
             file.write(b"\0" * (start - _HEAD.size - len(header)))

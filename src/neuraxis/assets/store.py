@@ -219,7 +219,9 @@ class AssetStore:
         from neuraxis.assets.serialize import CannotBeSaved, save
 
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            # what was attached or answered is the person's own, as the journal is
+            for made in (folder.parent, folder):
+                made.mkdir(mode=0o700, parents=True, exist_ok=True)
             save(asset.root, self._file(asset_id))
             asset.saved = True
         except CannotBeSaved:

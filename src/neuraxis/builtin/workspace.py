@@ -12,6 +12,8 @@ from neuraxis.errors import CommandError
 from neuraxis.parsing.encodings import UTF_8, text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.files.history import CallFiles, FileHistory, Use
+from neuraxis.sandbox.files.versions import VersionStore
 
 NOBODY = Context(workspace=Path())
 """Where a command is called outside of a session: what it tells, nobody hears."""
@@ -58,13 +60,40 @@ def write(context: Context, file_path: str, data: bytes) -> str:
         CommandError: the path, the place or the amount is not allowed.
     """
     try:
-        written = workspace.write_bytes(
-            context.workspace, file_path, data, quota=quota(context)
-        )
+        return write_guarded(context, file_path, data)
     except workspace.FileRefused as error:
         raise CommandError(str(error)) from None
+
+
+def write_guarded(
+    context: Context,
+    file_path: str,
+    data: bytes,
+    *,
+    use: Use = "write",
+    kind: str = "write",
+) -> str:
+    """As `write`, for parts of files too; the old version is stored.
+
+    Raises:
+        FileRefused: the path, the place or the amount is not allowed, or the file is
+            the user's and nobody approved it.
+    """
+    written = changes(context).write(
+        file_path, data, quota(context), use=use, kind=kind
+    )
     context.wrote(written)
     return written
+
+
+def changes(context: Context) -> CallFiles:
+    """The way to change files; outside of a session nothing is held back."""
+    if isinstance(context.files, CallFiles):
+        return context.files
+    history = FileHistory(context.workspace, VersionStore(budget=1 << 62))
+    return CallFiles(
+        history=history, call_id=context.call_id, warn=lambda text: None, free=True
+    )
 
 
 def quota(context: Context) -> workspace.Quota:

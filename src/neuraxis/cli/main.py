@@ -23,6 +23,7 @@ from neuraxis.cli.plugins import plugins
 from neuraxis.cli.prompts import prompt
 from neuraxis.cli.run import run
 from neuraxis.cli.sessions import sessions
+from neuraxis.cli.undo import undo
 from neuraxis.errors import (
     ConfigError,
     MissingExtra,
@@ -52,6 +53,7 @@ for command in (
     models,
     mcp,
     sessions,
+    undo,
     doctor,
     completion,
 ):

@@ -182,6 +182,18 @@ def asset_folder(settings: Settings) -> Path | None:
     return None if path == "memory" else Path(path).parent / "assets"
 
 
+def versions_folder(settings: Settings) -> Path | None:
+    """Where old versions of files are stored, where no journal's file has a folder.
+
+    Commands that have no journal (`call`, `plan run`) know by it what they wrote.
+    """
+    from neuraxis.settings import user_dir
+
+    if journal_path(settings) != "memory":
+        return None
+    return user_dir("data") / "versions"
+
+
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     """The built-in plugins and those that were named."""
     named = list(choices.plugin)
@@ -230,6 +242,7 @@ def make_session(
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
         asset_folder=asset_folder(settings),
+        versions_folder=versions_folder(settings),
         settings=settings,
         template=choices.template,
         budget=Budget(

@@ -52,5 +52,7 @@ class Context(Struct, frozen=True, kw_only=True):
     wrote: Callable[[str], None] = _no_file
     warn: Callable[[str], None] = _no_warning
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
+    files: object = None
+    """The guarded way to change files, for the plugins that ship; None: no session."""
     outer: object = None
     """The run around the command, for `within`."""

@@ -31,6 +31,8 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     verdict: Verdict
     reason: str = ""
+    way_out: str = ""
+    """What the model can do instead where nobody approves."""
 
 
 ALLOWED = Decision(verdict="allow")

@@ -18,6 +18,7 @@ from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.sandbox.files.history import FileHistory
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
 """Asks a person; awaited for their yes."""
@@ -51,6 +52,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
 
     def may_ask(self, step: Step) -> bool:
         """Whether a rule may ask a person; then only about a step that is sure to run."""

@@ -29,6 +29,7 @@ from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
@@ -64,6 +65,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
+    files: FileHistory | None = None
 
 
 class RunState(Struct):
@@ -95,6 +97,7 @@ def runtime_of(
         approvals=parts.approvals,
         unknown=parts.unknown,
         settled=parts.settled,
+        files=parts.files,
     )
     return Runtime(
         assets=parts.assets,

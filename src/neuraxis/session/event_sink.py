@@ -17,9 +17,11 @@ from neuraxis.events import (
     CallProgress,
     CallStarted,
     Event,
+    FileChanged,
     Inside,
     MessageSent,
     ModelFinished,
+    RunUndone,
     SessionFinished,
     innermost,
 )
@@ -93,7 +95,9 @@ class EventSink:
         if kind not in NOT_STORED:
             self._unknown.hear(event)
             try:
-                self._journal.append(self._session, event)
+                # a file is changed by a command's thread as soon as this returns
+                durable = kind in (FileChanged, RunUndone)
+                self._journal.append(self._session, event, durable=durable)
             except StorageError as error:
                 if kind is not SessionFinished:
                     raise

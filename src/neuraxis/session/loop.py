@@ -390,12 +390,18 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.sandbox.files.history import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
-    from neuraxis.sandbox.files.workspace import write_bytes
+    from neuraxis.sandbox.files.workspace import Quota, write_bytes
 
     def save(name: str, data: bytes) -> str:
+        history = parts.files
         try:
-            written = write_bytes(parts.workspace, name, data)
+            if history is None:
+                written = write_bytes(parts.workspace, name, data)
+            else:
+                way = CallFiles(history=history, call_id="", warn=lambda text: None)
+                written = way.write(name, data, Quota())
         except FileRefused as error:
             raise CannotBeShown(str(error)) from error
         state.files.append(written)

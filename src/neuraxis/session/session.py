@@ -35,10 +35,19 @@ from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls, settlement
+from neuraxis.sandbox.files.history import FileHistory, Undone
+from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
+from neuraxis.session.files import (
+    budget_of,
+    is_on_disk,
+    make_workspace,
+    undo_last,
+    versions_root,
+)
 from neuraxis.session.inherit import inherit, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -77,6 +86,8 @@ class Session:
         asset_folder: where objects are saved for later; None: in memory only.
         id: of this session, a text of one's own; default: one that nobody can guess.
             `Session.open` goes on with an earlier one.
+        versions_folder: where old versions of files are stored for `undo`; default:
+            `versions` beside the journal's file, else in memory.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
@@ -114,6 +125,7 @@ class Session:
         journal: str | Path | Journal | None = None,
         asset_folder: str | Path | None = None,
         id: str | None = None,
+        versions_folder: str | Path | None = None,
         settings: Settings | None = None,
         template: str | Path | None = None,
         budget: Budget | None = None,
@@ -180,6 +192,17 @@ class Session:
         """How many messages stand behind a reply that nobody looked at; -1: none is."""
         self.origins = over.origins(self.workspace)
         self.origins.wary = policy.undeclared == "foreign"
+        self.files = over.files(self.workspace) or FileHistory(
+            self.workspace,
+            VersionStore(
+                versions_root(journal, asset_folder, versions_folder),
+                self.id,
+                budget_of(self.settings),
+                journaled=is_on_disk(journal),
+            ),
+            lambda event: self._sink.emit(event),
+            self.origins.words,
+        )
         self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
@@ -220,6 +243,7 @@ class Session:
             session=self.id,
             unknown=self._unknown,
             settled=self._sink.settled if self._sink.is_durable else None,
+            files=self.files,
         )
         if id is not None:
             self._begin(_earlier)
@@ -263,6 +287,7 @@ class Session:
             self._unknown.hear(event)
         self._unknown.cut_off()
         self._is_cut_off = past.cut_off
+        self.files.replay(events)
         self.history = list(past.messages)
         if past.pending:
             self._pending = len(past.untold)
@@ -360,6 +385,7 @@ class Session:
             elif text is None and self._pending >= 0:
                 del self.history[len(self.history) - self._pending :]
             self._is_cut_off, self._pending = True, -1
+            self._begin_files()
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
@@ -450,11 +476,27 @@ class Session:
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
+        self._begin_files()
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
         with suppress(StorageError):  # it is told with the next event
             await self._sink.settled()
         return results
+
+    def undo(self, *, changed_since: bool = False) -> Undone:
+        """Bring back the files as they were before the last run that changed any.
+
+        Args:
+            changed_since: restore also what somebody changed after the run; without
+                it the person whom `approve` asks decides, and else it is left.
+        """
+        return undo_last(self.files, self._parts.approve, self._loop, changed_since)
+
+    def _begin_files(self) -> None:
+        """Make the workspace, and begin a run whose changes `undo` takes back."""
+        make_workspace(self.workspace)
+        if self._outer is None:  # a run inside is a part of the one around it
+            self.files.begin()
 
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True

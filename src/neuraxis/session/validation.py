@@ -25,6 +25,7 @@ _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
     "asset_folder": (_PATH, "a path"),
+    "versions_folder": (_PATH, "a path"),
     "template": (_PATH, "the path of a file"),
     "lock": (_PATH, "the path of a file"),
     "id": ((str, type(None)), "the id of a session, a text"),

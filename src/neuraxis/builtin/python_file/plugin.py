@@ -8,7 +8,7 @@ A call has no way to change any of them.
 from __future__ import annotations
 
 from neuraxis.builtin.python_file import traceback_hints
-from neuraxis.builtin.workspace import number
+from neuraxis.builtin.workspace import changes, number
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace
 from neuraxis.sandbox.process.job import Limits, Outcome
@@ -47,6 +47,7 @@ def _run(script: str, context: Context) -> Outcome:
         cancelled=context.cancelled,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
+        choose=changes(context).bring_back if context.files is not None else None,
     )
 
 

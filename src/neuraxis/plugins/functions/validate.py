@@ -159,7 +159,7 @@ def _wrong(name: str, value: Any) -> str:
     ):
         return "a text"
     if name == "names_file" and not isinstance(value, Mapping):
-        return "a mapping of parameters to read, write or run"
+        return "a mapping of parameters to read, write, change, remove or run"
     if name in FLAGS and isinstance(value, str):
         return "a list of names of parameters"
     return ""

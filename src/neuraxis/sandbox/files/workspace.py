@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -112,9 +113,21 @@ def write_text(
 
 
 def write_bytes(
-    workspace: Path, path: str, data: bytes, *, quota: Quota | None = None
+    workspace: Path,
+    path: str,
+    data: bytes,
+    *,
+    quota: Quota | None = None,
+    before: Callable[[str], None] | None = None,
 ) -> str:
     """Write a file whole or not at all; folders on the way are made.
+
+    Args:
+        workspace: the folder.
+        path: as the model wrote it.
+        data: the content.
+        quota: how much may be written.
+        before: called with the checked path before anything is made; it may refuse.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -127,6 +140,8 @@ def write_bytes(
             f"{shown!r}: {len(data)} bytes; at most {limits.file_bytes} a file."
         )
     _check_quota(workspace, len(data), limits)
+    if before is not None:
+        before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
         mode = _check_target(folder, parts[-1], shown)
         _replace(folder, parts[-1], shown, data, mode)

@@ -61,6 +61,7 @@ def run_python(
     on_output: Callable[[str], None] | None = None,
     allow_none: bool = False,
     sandbox_uid: int = DEFAULT_UID,
+    choose: staging.Choose | None = None,
 ) -> Outcome:
     """Run `script` and wait for its end.
 
@@ -76,6 +77,8 @@ def run_python(
         allow_none: the setting that, together with the environment variable
             `NEURAXIS_SANDBOX=none`, lets `mode="none"` run without isolation.
         sandbox_uid: the user that scripts run as where the runtime is root.
+        choose: chooses which of its changes come back; the script then works on a
+            copy of the workspace. None: all.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -96,8 +99,8 @@ def run_python(
                 limits=limits,
                 network=network,
             )
-            if kind != "none":
-                job = _own_copy(stack, job, kind, sandbox_uid)
+            if kind != "none" or choose is not None:
+                job = _own_copy(stack, job, kind, sandbox_uid, choose)
             return _supervised(job, kind, start, cancelled, on_output)
     except CannotStart as error:
         return Outcome(
@@ -179,7 +182,9 @@ def _writable(text: str) -> bool:
         return False
 
 
-def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
+def _own_copy(
+    stack: ExitStack, job: Job, kind: str, uid: int, choose: staging.Choose | None
+) -> Job:
     """The job on a copy of its workspace, where the folder itself cannot be given."""
     inside = [
         str(folder.relative_to(job.workspace))
@@ -198,10 +203,11 @@ def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
     # still be renamed and made anew; the other kinds cannot make an exception at all.
     nested = any("/" in path for path in inside)
     root = os.geteuid() == 0
-    if not root and not nested and not (kept and kind != "bubblewrap"):
+    reserved = kept and kind not in ("bubblewrap", "none")
+    if not root and not nested and not reserved and choose is None:
         return job
-    other = uid if root else None
-    copy = staging.staged(job.workspace, other, job.limits, inside)
+    other = uid if root and kind != "none" else None
+    copy = staging.staged(job.workspace, other, job.limits, inside, choose)
     return replace(job, workspace=stack.enter_context(copy), uid=other)
 
 

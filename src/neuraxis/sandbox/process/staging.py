@@ -9,13 +9,14 @@ also keeps what is in `GUARDED` from a script where a sandbox cannot make it rea
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,6 +41,9 @@ _FOLDER = _flag("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _READ = _flag("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
 _WRITE = _flag("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 
+Choose = Callable[[Sequence[tuple[str, str]]], Collection[str]]
+"""Takes each changed path with its new digest (empty: deleted), gives those that may
+come back."""
 Stamp = tuple[int, int]
 """Inode and time of change, which no script can set."""
 
@@ -59,11 +63,21 @@ class _Copy(Struct):
         default_factory=dict[str, dict[str, Stamp]]
     )
     """Folder (with a slash at its end, or empty) -> what was copied into it."""
+    chosen: Collection[str] | None = None
+    """Paths of the changes that come back; None: all."""
+
+    def comes_back(self, path: str) -> bool:
+        """Whether a change of the script comes back."""
+        return self.chosen is None or path in self.chosen
 
 
 @contextmanager
 def staged(
-    workspace: Path, uid: int | None, limits: Limits, left_out: Collection[str] = ()
+    workspace: Path,
+    uid: int | None,
+    limits: Limits,
+    left_out: Collection[str] = (),
+    choose: Choose | None = None,
 ) -> Generator[Path]:
     """The copy, while the block runs; afterwards what changed is brought back.
 
@@ -72,6 +86,7 @@ def staged(
         uid: the owner of the copy; None: the user this process has.
         limits: no more is brought back than they allow.
         left_out: paths in the workspace that stay out of it, beside `GUARDED`.
+        choose: chooses the changed files that are brought back; None: all.
 
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
@@ -100,6 +115,9 @@ def staged(
             raise CannotStart(f"the workspace cannot be copied ({error})") from error
         os.chown(copy, owner, owner)
         yield copy
+        if choose is not None:
+            changed = sorted(_changes(copy, workspace, state))
+            state.chosen = frozenset(choose(changed)) if changed else frozenset()
         state.bytes_left, state.files_left = limits.disk, limits.files
         _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", state)
         if state.lost:
@@ -152,8 +170,8 @@ def _copy_in(source: int, target: int, path: str, state: _Copy) -> None:
             if not _count(state, entry.st_size) or path.count("/") > DEEPEST:
                 raise CannotStart(
                     f"the workspace holds more than {MOST_BYTES // MIB} MiB or "
-                    f"{MOST_FILES:,} files, too much to copy for a run by root; run "
-                    "Neuraxis as an ordinary user"
+                    f"{MOST_FILES:,} files, too much to copy for a script; use a "
+                    "folder with less in it as the workspace"
                 )
             mode = stat.S_IMODE(entry.st_mode) & 0o777
             if stat.S_ISDIR(entry.st_mode):
@@ -213,9 +231,10 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
                 entry = os.stat(name, dir_fd=copy, follow_symlinks=False)
                 if stat.S_ISDIR(entry.st_mode):
                     _folder_back(copy, name, workspace, path, state)
-                elif stat.S_ISREG(entry.st_mode) and known.get(name) != (
-                    entry.st_ino,
-                    entry.st_ctime_ns,
+                elif (
+                    stat.S_ISREG(entry.st_mode)
+                    and known.get(name) != (entry.st_ino, entry.st_ctime_ns)
+                    and state.comes_back(path + name)
                 ):
                     if not _count(state, entry.st_size):
                         raise OSError("the limit of what a script may write")
@@ -227,6 +246,41 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
     finally:
         os.close(copy)
         os.close(workspace)
+
+
+def _changes(copy: Path, workspace: Path, state: _Copy) -> Iterator[tuple[str, str]]:
+    """Every file that the script made, changed or deleted, with its new digest."""
+    top = len(os.fspath(copy)) + 1
+    there: set[str] = set()
+    for folder, folders, names, fd in os.fwalk(copy, follow_symlinks=False):
+        prefix = folder[top:] and f"{folder[top:]}/"
+        folders[:] = [one for one in folders if prefix + one not in state.left_out]
+        known = state.known.get(prefix, {})
+        for name in names:
+            path = prefix + name
+            there.add(path)
+            entry = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if path in state.left_out or not stat.S_ISREG(entry.st_mode):
+                continue
+            if known.get(name) != (entry.st_ino, entry.st_ctime_ns):
+                digest = _digest(name, fd)
+                if name not in known or digest != _digest(workspace / path):
+                    yield path, digest
+    for prefix, known in state.known.items():
+        for name in known:
+            path = prefix + name
+            if path not in there and f"{path}/" not in state.known:
+                yield path, ""
+
+
+def _digest(path: Path | str, folder: int | None = None) -> str:
+    """The digest of a regular file; empty: it is none, or is not there."""
+    try:
+        fd = os.open(path, _READ, dir_fd=folder)
+    except OSError:
+        return ""
+    with os.fdopen(fd, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _folder_back(copy: int, name: str, workspace: int, path: str, state: _Copy) -> None:
@@ -273,6 +327,8 @@ def _remove(workspace: int, name: str, path: str, state: _Copy) -> None:
         return
     with suppress(OSError):
         entry = os.stat(name, dir_fd=workspace, follow_symlinks=False)
+        if not stat.S_ISDIR(entry.st_mode) and not state.comes_back(path + name):
+            return
         if stat.S_ISDIR(entry.st_mode):
             below = os.open(name, _FOLDER, dir_fd=workspace)
             try:
