@@ -1,8 +1,8 @@
-"""A question flows to the terminal, a person's yes or no flows back.
+"""Ask for approval of a call or plan on the terminal.
 
-Shown is the exact call, or the calls of a plan in their order, each argument with where
-it came from; whatever stands in it is made inert first. The answer is no, unless the
-person types yes.
+The question shows the exact call, or the calls of a plan in their order, each
+argument with its origin; all of it is made inert first. Anything but a typed yes
+refuses.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LONGEST = 2_000
 
 
 def is_somebody_there() -> bool:
-    """Whether a person can read a question here and answer it."""
+    """Check whether a user can read a question here and answer it."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
-    """Ask for a yes to what is shown; Ctrl-C ends the run, all else than yes is no."""
+    """Ask for approval; only yes approves, and Ctrl-C ends the run."""
     _forget_typed()
     click.echo(question(asked), err=True)
     what = "all of them" if asked.plan else "it"
@@ -37,15 +37,15 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool:
     try:
         answer = await _line()
     except asyncio.CancelledError:
-        click.echo(err=True)  # Ctrl-C was pressed on the line of the question
+        click.echo(err=True)  # Ctrl-C was pressed on the line of the question.
         raise
     if not answer.endswith("\n"):
-        click.echo(err=True)  # Ctrl-D: what comes next begins a line of its own
+        click.echo(err=True)  # After Ctrl-D the next output must begin on a new line.
     return answer.strip().lower() in ("y", "yes")
 
 
 def question(asked: ApprovalAsked) -> str:
-    """The question as lines of inert text."""
+    """Return the question as lines of inert text."""
     if asked.plan:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
@@ -56,7 +56,7 @@ def question(asked: ApprovalAsked) -> str:
 
 
 def _plan_question(asked: ApprovalAsked) -> str:
-    """All calls of a plan; which of them the answer is for, and which not."""
+    """List all calls of a plan, with those the approval covers."""
     lines = [f"? {_inside(asked)}{_one(asked.reason)}; it goes on with"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
@@ -72,7 +72,7 @@ def _plan_question(asked: ApprovalAsked) -> str:
 
 
 def _inside(asked: ApprovalAsked) -> str:
-    """Which agent asks, that a command of the session asked."""
+    """Name the agent that asks, for a nested session."""
     return "".join(f"inside of {_one(tool)}: " for tool in asked.inside)
 
 
@@ -95,7 +95,7 @@ def _arguments(call: Mapping[str, Json], origins: Mapping[str, str]) -> list[str
 
 
 def _one(value: Json) -> str:
-    """One line of inert text; a line break in it cannot begin a line of ours."""
+    """Return one inert line, without line breaks that could imitate ours."""
     import json
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -104,17 +104,17 @@ def _one(value: Json) -> str:
 
 
 def _forget_typed() -> None:
-    """What was typed before the question was shown is no answer to it."""
+    """Discard input that was typed before the question was shown."""
     try:
         import termios
 
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     except (ImportError, OSError, ValueError):
-        return  # Windows, or no terminal
+        return  # Windows, or no terminal.
 
 
 async def _line() -> str:
-    """A line of standard input, without holding up the run's other tasks."""
+    """Read a line of standard input without blocking the run's other tasks."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[str] = loop.create_future()
 
@@ -125,7 +125,8 @@ async def _line() -> str:
     try:
         loop.add_reader(sys.stdin.fileno(), read)
     except (NotImplementedError, OSError, ValueError):
-        return await asyncio.to_thread(sys.stdin.readline)  # Windows, odd streams
+        # Windows, or a stream without a file descriptor.
+        return await asyncio.to_thread(sys.stdin.readline)
     try:
         return await answered
     finally:

@@ -1,4 +1,4 @@
-"""`neuraxis call PLUGIN.COMMAND --param …`: one command, without a model."""
+"""`neuraxis call PLUGIN.COMMAND --param …`: run one command without a model."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def call(
             command=found.spec.name,
             arguments=arguments,
         )
-        import asyncio  # slow to import
+        import asyncio  # Imported on first use: slow.
 
         result = asyncio.run(session.call(named))
     if as_json:
@@ -115,7 +115,7 @@ def _say(text: str) -> None:
 
 
 def _place(raised: BaseException | None) -> str:
-    """Where the command's own code raised it: its author is who calls it here."""
+    """Return the line of the command's own code that raised."""
     import sysconfig
 
     ours = str(Path(__file__).parent.parent)
@@ -181,7 +181,7 @@ def _json(value: Any) -> str:
 
 
 def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
-    """Names as they are typed, or with _ for - where there is no such parameter."""
+    """Return option names as typed, or with _ for - where needed."""
     known = spec.parameter_names
     pairs: list[tuple[str, str]] = []
     rest = list(words)
@@ -219,7 +219,7 @@ def _is_flag(name: str, spec: CommandSpec) -> bool:
 
 
 def _lonely(name: str, known: Sequence[str]) -> str:
-    """What is wrong with `--NAME` alone; it may be a misspelt option of ours."""
+    """Return the problem of a bare `--NAME`, such as a misspelt option."""
     if name in known:
         return f"--{name}: expected a value behind it"
     listed = ", ".join(f"--{item}" for item in known) or "none"
@@ -230,7 +230,7 @@ def _lonely(name: str, known: Sequence[str]) -> str:
 
 
 def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Texts as they were typed; the lenient reading makes numbers and lists of them."""
+    """Return arguments from typed texts, leniently parsed as numbers and lists."""
     given: dict[str, list[str]] = {}
     for name, value in pairs:
         if value.startswith("@@"):
@@ -245,7 +245,7 @@ def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
-    """What was typed has no type yet: `1` is a number where one is expected."""
+    """Parse a text strictly where the schema expects a number or boolean."""
     from neuraxis.schema import Schema
 
     return Schema(spec.parameters).coerce(typed)[0]
