@@ -63,7 +63,7 @@ def size_of(value: Any, most: float = math.inf) -> int:
                     seen.add(id(container))
                     waiting += _parts(container)
             case _:
-                total += _told(_own_size, item, _UNKNOWN)
+                total += _attribute_or(_own_size, item, _UNKNOWN)
     return total
 
 
@@ -74,7 +74,7 @@ def _parts(container: Any) -> list[Any]:
     return list(container)
 
 
-def _told(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
+def _attribute_or(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
     """Return a native object's attribute, or None if reading it fails.
 
     A closed file or connection may raise anything, and is still the result of a
@@ -130,7 +130,7 @@ def describe(value: Any) -> Json:
             held = memoryview(cast("bytes", value)).nbytes
             return f"{_class(value)} {size_text(held)}"
         case _:
-            detail = _told(_detail, value, "")
+            detail = _attribute_or(_detail, value, "")
             return f"{_class(value)} {detail}" if detail else _class(value)
 
 

@@ -141,7 +141,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case Mapping():
             return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
         case Set():
-            return _said_set(cast("Set[Any]", value), depth, left)
+            return _set_to_list(cast("Set[Any]", value), depth, left)
         case tuple() | list():
             return _said_items(cast("Any", value), depth, left)
         case _ if is_dataclass(value):
@@ -205,7 +205,7 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
 
 
-def _said_set(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
+def _set_to_list(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
     """Return a set as a list, sorted where possible for stable output."""
     _count(len(value), left)
     said = [_said(item, depth + 1, left) for item in value]

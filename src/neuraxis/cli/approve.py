@@ -49,7 +49,7 @@ def question(asked: ApprovalAsked) -> str:
     if asked.plan:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
-    lines = [f"? {_inside(asked)}{_name(call)} wants to run"]
+    lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
     lines += _arguments(call, asked.origins)
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
@@ -57,7 +57,7 @@ def question(asked: ApprovalAsked) -> str:
 
 def _plan_question(asked: ApprovalAsked) -> str:
     """List all calls of a plan, with those the approval covers."""
-    lines = [f"? {_inside(asked)}{_one(asked.reason)}; it goes on with"]
+    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}; it goes on with"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
@@ -71,7 +71,7 @@ def _plan_question(asked: ApprovalAsked) -> str:
     return "\n".join(lines)
 
 
-def _inside(asked: ApprovalAsked) -> str:
+def _nested_agents(asked: ApprovalAsked) -> str:
     """Name the agent that asks, for a nested session."""
     return "".join(f"inside of {_one(tool)}: " for tool in asked.inside)
 

@@ -191,11 +191,11 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
             written = f"--{known[0]} {word}" if known else "no argument"
             raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {written}")
         name, equals, value = word[2:].partition("=")
-        name = _meant(name, known)
+        name = _suggest_option(name, known)
         if not equals:
             if not rest or _is_name(rest[0], known):
                 if not _is_flag(name, spec):
-                    raise ConfigError(_lonely(name, known))
+                    raise ConfigError(_bare_option_problem(name, known))
                 value = "true"
             else:
                 value = rest.pop(0)
@@ -203,13 +203,13 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     return pairs
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _suggest_option(name: str, known: Sequence[str]) -> str:
     return name if name in known else name.replace("-", "_")
 
 
 def _is_name(word: str, known: Sequence[str]) -> bool:
     name = word.removeprefix("--").partition("=")[0]
-    return word.startswith("--") and _meant(name, known) in known
+    return word.startswith("--") and _suggest_option(name, known) in known
 
 
 def _is_flag(name: str, spec: CommandSpec) -> bool:
@@ -218,7 +218,7 @@ def _is_flag(name: str, spec: CommandSpec) -> bool:
     return "boolean" in _kinds(spec.parameters["properties"][name])
 
 
-def _lonely(name: str, known: Sequence[str]) -> str:
+def _bare_option_problem(name: str, known: Sequence[str]) -> str:
     """Return the problem of a bare `--NAME`, such as a misspelt option."""
     if name in known:
         return f"--{name}: expected a value behind it"

@@ -49,7 +49,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     something is wrong.
     """
     _, built = _checked(file, given, options)
-    if not _told(built):
+    if not _report_problems(built):
         return 1
     click.echo(f"{file}: {len(built.steps)} steps, nothing wrong")
     return 0
@@ -66,7 +66,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
-    if not _told(built):
+    if not _report_problems(built):
         return 1
     if saved.description:
         click.echo(inert(saved.description))
@@ -113,7 +113,7 @@ def run(
     results: list[Result] = []
     with _session(options) as session:
         built = session.check(saved.calls, params)
-        if not _told(built):
+        if not _report_problems(built):
             return 1
         own = options.get("on_error") or saved.on_error
         seconds = float(options.get("max_seconds") or Budget().seconds)
@@ -193,7 +193,7 @@ def _session(options: Mapping[str, Any]) -> Session:
     return make_session(choices, model=ScriptedModel([]))
 
 
-def _told(built: Plan) -> bool:
+def _report_problems(built: Plan) -> bool:
     """Return whether the plan may run; otherwise print all its errors."""
     from neuraxis.cli.terminal import inert
 

@@ -82,7 +82,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
-    close = (own,) if own in names else nearest(name, (*names, *_beside(name)))
+    close = (own,) if own in names else nearest(name, (*names, *_similar_paths(name)))
     hint = did_you_mean(close)
     listed = ", ".join(names) or "none"
     raise ConfigError(
@@ -103,7 +103,7 @@ def _place(name: str) -> Path | None:
     return path if is_file or is_ours else None
 
 
-def _beside(name: str) -> list[str]:
+def _similar_paths(name: str) -> list[str]:
     """Return similar files near the path, for the error message."""
     path = Path(name)
     try:
@@ -226,7 +226,7 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
         else:
             what = "method of Plugin" if holder is not module else "function"
             message = f"there is no {what} for the command {item.name!r}"
-            message += _meant(re.sub(r"\W", "_", item.name), holder, module)
+            message += _suggest_function(re.sub(r"\W", "_", item.name), holder, module)
             problems.append(_problem(code, message))
             continue
         commands[item.name] = command
@@ -235,7 +235,7 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
     return commands
 
 
-def _meant(name: str, holder: Any, module: ModuleType) -> str:
+def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
     """Suggest the function that the author may have meant."""
     for key, value in vars(module).items():
         if isinstance(value, type) and callable(getattr(value, name, None)):

@@ -78,11 +78,11 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
             column = column.alias(f"{column.name}_")
         made[column.name] = column
     if uneven:
-        warn(_told(uneven))
+        warn(_warning_text(uneven))
     return polars.DataFrame(made)
 
 
-def _told(uneven: dict[str, str]) -> str:
+def _warning_text(uneven: dict[str, str]) -> str:
     shown = list(uneven.items())[:_TOLD]
     named = "; ".join(f"{quote(name)} holds {reason}" for name, reason in shown)
     more = f"; and {len(uneven) - _TOLD} more" if len(uneven) > _TOLD else ""

@@ -43,7 +43,7 @@ def told(polars: Any) -> Generator[None]:
         raise CommandError(f"Polars could not do it: {first[:300]}") from None
 
 
-def _untold(text: str) -> None:
+def _ignore(text: str) -> None:
     """Do nothing."""
 
 
@@ -53,7 +53,7 @@ def read_frame(
     ending: str,
     separator: str = "",
     most: int = MOST_ROWS,
-    warn: Callable[[str], None] = _untold,
+    warn: Callable[[str], None] = _ignore,
 ) -> Any:
     """Return the table in a file's bytes; `warn` receives warnings.
 

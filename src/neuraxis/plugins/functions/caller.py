@@ -62,7 +62,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     """Return hint; `inspect.Parameter.empty` if there is none."""
 
 
-class _Taken(Struct):
+class _Parameters(Struct):
     """Parameters of a function, read from its code object."""
 
     names: Sequence[str]
@@ -130,7 +130,7 @@ def _kind_of(hint: Hint) -> str:
     return _PLAIN if is_plain(hint) else ""
 
 
-def _from_code(function: Callable[..., Any]) -> _Taken | None:
+def _from_code(function: Callable[..., Any]) -> _Parameters | None:
     """Return a plain function's parameters; None if it needs full inspection."""
     plain: Any = function.__func__ if isinstance(function, MethodType) else function
     if type(plain) is not FunctionType or plain.__dict__.keys() & {
@@ -151,7 +151,7 @@ def _from_code(function: Callable[..., Any]) -> _Taken | None:
     if plain is not function:
         _check_self(function, plain, names)
         names = names[1:]
-    return _Taken(names, (), defaults)
+    return _Parameters(names, (), defaults)
 
 
 def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> Non
     )
 
 
-def _from_signature(function: Callable[..., Any]) -> _Taken:
+def _from_signature(function: Callable[..., Any]) -> _Parameters:
     whole: Any = function
     # The wrapped function has other parameters than the `partial`.
     if isinstance(whole, partial):
@@ -200,7 +200,7 @@ def _from_signature(function: Callable[..., Any]) -> _Taken:
             positional.append(item.name)
         if item.default is not _EMPTY:
             defaults[item.name] = item.default
-    return _Taken(names, positional, defaults, rest)
+    return _Parameters(names, positional, defaults, rest)
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
@@ -308,7 +308,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 def _converting(
     function: Callable[..., Any],
     hints: Mapping[str, Hint],
-    taken: _Taken,
+    taken: _Parameters,
 ) -> Callable[..., Any]:
     """Return the function with a conversion of its values."""
     positional = taken.positional

@@ -117,7 +117,7 @@ def fetch(
         seconds=rules.seconds,
         cancelled=cancelled,
     )
-    way = _Way(
+    way = _Request(
         rules=rules,
         clock=clock,
         allowed=tuple(allowed_hosts),
@@ -134,7 +134,7 @@ def fetch(
     return _follow_all(forms[-1], way)
 
 
-class _Way(Struct, frozen=True, kw_only=True):
+class _Request(Struct, frozen=True, kw_only=True):
     """State of a request that stays the same over all redirects."""
 
     rules: Limits
@@ -145,7 +145,7 @@ class _Way(Struct, frozen=True, kw_only=True):
     connect: Connector
 
 
-def _follow_all(url: Url, way: _Way) -> Response:
+def _follow_all(url: Url, way: _Request) -> Response:
     visited: list[str] = []
     while True:
         answer = _one(url, way)
@@ -171,7 +171,7 @@ def _follow_all(url: Url, way: _Way) -> Response:
 # --- one hop -------------------------------------------------------------------
 
 
-def _one(url: Url, way: _Way) -> Response | str:
+def _one(url: Url, way: _Request) -> Response | str:
     """Return the response of one server, or the URL it redirects to."""
     with contextlib.ExitStack() as stack:
         raw = _reach(url, way)
@@ -211,7 +211,7 @@ def _location(header: str, url: Url) -> str:
         ) from None
 
 
-def _answer(response: http.client.HTTPResponse, url: Url, way: _Way) -> Response:
+def _answer(response: http.client.HTTPResponse, url: Url, way: _Request) -> Response:
     headers: Message = response.headers
     kind = headers.get_content_type() if headers.get("content-type") else ""
     if response.status < 400:
@@ -347,7 +347,7 @@ def _send(wire: Wire, url: Url, accept: str) -> None:
 # --- addresses and connections -------------------------------------------------
 
 
-def _reach(url: Url, way: _Way) -> socket.socket:
+def _reach(url: Url, way: _Request) -> socket.socket:
     """Connect to a checked address of the host."""
     addresses = _addresses(url, way)
     for address in addresses:
@@ -363,7 +363,7 @@ def _reach(url: Url, way: _Way) -> socket.socket:
     raise NotReached(f"{url.host} could not be reached on port {url.port}.")
 
 
-def _addresses(url: Url, way: _Way) -> Sequence[str]:
+def _addresses(url: Url, way: _Request) -> Sequence[str]:
     if url.address:
         found: Sequence[str] = (url.host,)
     else:

@@ -65,7 +65,7 @@ def follow(
         _watch(run, process, cancelled, on_output)
     finally:
         _end(run, process)
-        failed = _told(launch.status)
+        failed = _start_failure(launch.status)
     code = process.returncode
     if not failed and not run.reason:
         failed = _refusal(launch.kind, code, run.taken["errors"])
@@ -240,7 +240,7 @@ def _inner(info: int | None) -> int:
     """Return a descriptor of the namespace's first process, or -1."""
     if info is None or sys.platform != "linux":
         return -1
-    text = _told(info)
+    text = _start_failure(info)
     try:
         return os.pidfd_open(int(json.loads(text)["child-pid"]))
     except (ValueError, KeyError, TypeError, OSError, AttributeError):
@@ -255,7 +255,7 @@ def _refusal(kind: str, code: int, errors: bytearray) -> str:
     return first.removeprefix("bwrap: ")
 
 
-def _told(status: int | None) -> str:
+def _start_failure(status: int | None) -> str:
     """Return the child's report of a failed start."""
     if status is None:
         return ""

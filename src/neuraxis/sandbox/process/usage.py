@@ -78,14 +78,14 @@ def _all() -> dict[int, _Stat]:
     try:
         names = os.listdir(_PROC)
     except OSError:
-        return _told_by_ps() if os.name == "posix" else {}
+        return _stats_from_ps() if os.name == "posix" else {}
     for name in names:
         if name.isdigit() and (entry := _stat(int(name))) is not None:
             found[int(name)] = entry
     return found
 
 
-def _told_by_ps() -> dict[int, _Stat]:
+def _stats_from_ps() -> dict[int, _Stat]:
     """Return usage from `ps` (macOS); without times or threads."""
     found: dict[int, _Stat] = {}
     try:
