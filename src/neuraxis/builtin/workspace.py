@@ -1,7 +1,7 @@
-"""Files of the workspace for the plugins that ship: limits from settings, plain errors.
+"""Workspace file access for the built-in plugins, with configured limits.
 
-A path as a model wrote it flows in, bytes flow out or in; every access goes through
-`sandbox.files`, and what it refuses is told to the model.
+Every access goes through `sandbox.files`; a refusal becomes a `CommandError` for the
+model.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from neuraxis.sandbox.files.history import CallFiles, FileHistory, Use
 from neuraxis.sandbox.files.versions import VersionStore
 
 NOBODY = Context(workspace=Path())
-"""Where a command is called outside of a session: what it tells, nobody hears."""
+"""Context of a call outside a session; reports nothing."""
 
 
 def read(context: Context, file_path: str, limit: int) -> bytes:
-    """The content of a file of at most `limit` bytes.
+    """Return the content of a file of at most `limit` bytes.
 
     Raises:
         CommandError: it is not there, too large, or outside the workspace.
@@ -32,7 +32,7 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
 
 
 def read_text(context: Context, file_path: str, limit: int) -> str:
-    """The text of a file; that it is in another encoding than UTF-8 is told.
+    """Return a file's text; warn if it is not UTF-8.
 
     Raises:
         CommandError: as `read`, or it is no text.
@@ -54,7 +54,7 @@ def read_text(context: Context, file_path: str, limit: int) -> str:
 
 
 def write(context: Context, file_path: str, data: bytes) -> str:
-    """Write a file whole or not at all; gives its path in the workspace.
+    """Write a file atomically; return its path in the workspace.
 
     Raises:
         CommandError: the path, the place or the amount is not allowed.
@@ -97,7 +97,7 @@ def changes(context: Context) -> CallFiles:
 
 
 def quota(context: Context) -> workspace.Quota:
-    """The limits of the settings `files.file_bytes`, `.total_bytes` and `.files`."""
+    """Return the limits of `files.file_bytes`, `.total_bytes` and `.files`."""
     usual = workspace.Quota()
     return workspace.Quota(
         file_bytes=number(context, "files.file_bytes", usual.file_bytes),
@@ -107,7 +107,7 @@ def quota(context: Context) -> workspace.Quota:
 
 
 def number(context: Context, key: str, usual: int) -> int:
-    """A setting that is a whole number.
+    """Return an integer setting.
 
     Raises:
         CommandError: it is none.
@@ -115,13 +115,14 @@ def number(context: Context, key: str, usual: int) -> int:
     given = context.settings.get(key, usual)
     try:
         return int(given)
-    except (TypeError, ValueError, OverflowError):  # the last: TOML has `inf`
+    # TOML has `inf`, which raises OverflowError.
+    except (TypeError, ValueError, OverflowError):
         raise CommandError(
             f"The setting {key} must be a whole number, not {given!r}."
         ) from None
 
 
 def ending(file_path: str) -> str:
-    """`.csv` of `data/Prices.CSV`; empty where the name has none."""
+    """Return the ending: `.csv` of `data/Prices.CSV`; empty if none."""
     name = file_path.rpartition("/")[2]
     return f".{name.rpartition('.')[2].casefold()}" if "." in name else ""

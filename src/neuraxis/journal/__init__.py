@@ -1,6 +1,6 @@
-"""Where events go and come from: the seam, and the way to open one by name.
+"""Journal protocol: an append-only event store, and `open_journal`.
 
-Events flow in through `append` in the order they happened; `read` gives them again.
+`append` stores events in the order in which they happened; `read` returns them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
     session: str
     started: float
-    """Seconds since 1970, of the first event."""
+    """Seconds since 1970 of the first event."""
     ended: float
-    """Of the last event."""
+    """Seconds since 1970 of the last event."""
     events: int
     title: str
-    """The beginning of the first thing the person said."""
+    """Beginning of the user's first message."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -57,22 +57,22 @@ class Journal(Protocol):
         ...
 
     def read(self, session: str) -> Sequence[Entry]:
-        """All events of a session, oldest first; empty for an unknown one."""
+        """Return all events of a session, oldest first; empty if unknown."""
         ...
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """All sessions, the last used first."""
+        """Return all sessions, the most recently used first."""
         ...
 
     def close(self) -> None:
-        """Write what is still held back and let go of the file."""
+        """Write buffered events and close the file."""
         ...
 
 
 def flush(journal: Journal) -> None:
-    """Let it write what it holds back, if it is one that can be told to.
+    """Write buffered events, if the journal supports it.
 
-    What cannot be written is held back further, and told with the next event.
+    Events that cannot be written stay in the buffer; the next event reports it.
     """
     write = getattr(journal, "flush", None)
     if write is not None:
@@ -81,7 +81,9 @@ def flush(journal: Journal) -> None:
 
 
 def open_journal(where: str | Path | Journal | None) -> Journal:
-    """`None` or `"memory"`: in memory; else the SQLite file at that path, or as given.
+    """Open a journal by path, or in memory for `None` and `"memory"`.
+
+    A journal object is returned unchanged.
 
     Raises:
         StorageError: the file cannot be opened, or is no journal.

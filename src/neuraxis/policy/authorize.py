@@ -1,8 +1,8 @@
-"""A step about to run flows in; it may, or `Refused` says why not.
+"""Authorise a step before it runs, or raise `Refused`.
 
-What its values came from is traced, the policy decides, and where it says so a person
-is asked: about this call (`questions.py`), or about all of the plan that need a yes
-(`plan_asking.py`).
+The origins of its values are traced, the policy decides, and where it requires
+approval the user is asked: about this call (`ask`), or about all calls of the plan
+that need approval (`plan_approval`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from neuraxis.specs import Json
 
 
 async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
-    """Let a step run with these resolved arguments; gives the label of its answer.
+    """Authorise a step with these arguments; return its result's label.
 
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.

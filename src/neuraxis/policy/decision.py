@@ -39,7 +39,7 @@ ALLOWED = Decision(verdict="allow")
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What is known of a call beside its arguments; without it only rules decide."""
+    """Facts about a call beside its arguments; without them only rules decide."""
 
     traced: Sequence[Traced] = ()
     marks: Annotations = NO_MARKS

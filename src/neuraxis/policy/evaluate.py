@@ -1,4 +1,4 @@
-"""A step with its arguments in; what the policy says of it, and on what that rests."""
+"""Evaluate the policy for one step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
 
 
 def places_of(values: Iterable[Traced]) -> frozenset[Place]:
-    """What a yes is for: each value by its place, its digest and what it is made of."""
+    """Return the approved values: place, digest and origins of each."""
     return frozenset(
         (item.path, value_digest(item.value), item.label) for item in values
     )

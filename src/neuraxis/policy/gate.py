@@ -1,6 +1,7 @@
-"""What a decision needs of a run: the policy, the provenance, and a person to ask.
+"""Gate: policy, provenance and approval for the steps of a run.
 
-Not the run itself: whoever executes steps holds a `Gate` and hands it over.
+It replaces the run itself here: the caller that executes steps holds a `Gate` and
+passes it on.
 """
 
 from __future__ import annotations
@@ -56,6 +57,6 @@ class Gate(Struct, frozen=True, kw_only=True):
     """What is known of the workspace's files; None: no file is protected."""
 
     def may_ask(self, step: Step) -> bool:
-        """Whether a rule may ask a person; then only about a step that is sure to run."""
+        """Check whether approval may be asked: the step is sure to run."""
         plugin, spec = step.command.plugin.name, step.command.spec
         return self.policy.may_ask(plugin, spec)

@@ -1,4 +1,4 @@
-"""The one guarded way out: a URL that a model or a page wrote -> the answer's bytes.
+"""Guarded HTTP client for URLs that a model or a page wrote.
 
 Each hop is checked alike: the URL as text (`urls`), every address its name resolves to
 (`addresses`), then the connection goes to an address that was checked, while TLS and
@@ -55,26 +55,26 @@ TEXT_TYPES = (
     "application/*+xml",
 )
 _MOST_MEMBERS = 1000
-"""Of one gzip: each costs time, however little it holds."""
+"""Maximum gzip members in one body; each costs time."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 Resolver = Callable[[str, int], Iterable[str]]
 Connector = Callable[[str, int, float], socket.socket]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one request may cost. `content_types` None: any; "": none is said."""
+    """Limits of a request. `content_types`: None allows any; "" a missing one."""
 
     seconds: float = 20.0
     connect_seconds: float = 5.0
     redirects: int = 5
     header_bytes: int = 64 * 1024
     body_bytes: int = 5 * MIB
-    """As sent, and after decompression; a longer plain body is cut."""
+    """Bytes as sent and after decompression; a longer plain body is cut."""
     content_types: tuple[str, ...] | None = TEXT_TYPES
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What the last server of the chain sent; `truncated`: the body was cut."""
+    """Response of the last server; `truncated` says that the body was cut."""
 
     url: str
     status: int
@@ -117,7 +117,7 @@ def fetch(
         seconds=rules.seconds,
         cancelled=cancelled,
     )
-    way = _Way(
+    way = _Request(
         rules=rules,
         clock=clock,
         allowed=tuple(allowed_hosts),
@@ -134,8 +134,8 @@ def fetch(
     return _follow_all(forms[-1], way)
 
 
-class _Way(Struct, frozen=True, kw_only=True):
-    """What stays the same over all hops."""
+class _Request(Struct, frozen=True, kw_only=True):
+    """State of a request that stays the same over all redirects."""
 
     rules: Limits
     clock: Clock
@@ -145,7 +145,7 @@ class _Way(Struct, frozen=True, kw_only=True):
     connect: Connector
 
 
-def _follow_all(url: Url, way: _Way) -> Response:
+def _follow_all(url: Url, way: _Request) -> Response:
     visited: list[str] = []
     while True:
         answer = _one(url, way)
@@ -171,8 +171,8 @@ def _follow_all(url: Url, way: _Way) -> Response:
 # --- one hop -------------------------------------------------------------------
 
 
-def _one(url: Url, way: _Way) -> Response | str:
-    """The answer of one server, or where it redirects to."""
+def _one(url: Url, way: _Request) -> Response | str:
+    """Return the response of one server, or the URL it redirects to."""
     with contextlib.ExitStack() as stack:
         raw = _reach(url, way)
         stack.callback(raw.close)
@@ -195,7 +195,7 @@ def _one(url: Url, way: _Way) -> Response | str:
             raise RequestFailed(
                 f"{url.host} did not answer as HTTP ({type(error).__name__})."
             ) from None
-        # What is read ahead with the headers is part of the body's allowance.
+        # Bytes read ahead with the headers count against the body's limit.
         wire.budget = way.rules.body_bytes + 2 * MIB
         if response.status in _REDIRECTS and (to := response.headers.get("location")):
             return _location(to, url)
@@ -204,7 +204,7 @@ def _one(url: Url, way: _Way) -> Response | str:
 
 def _location(header: str, url: Url) -> str:
     try:
-        # a blank is written by many servers, and meant as browsers read it
+        # Many servers write a space in `Location`; browsers encode it.
         return header.encode("latin-1").decode("utf-8").replace(" ", "%20")
     except UnicodeError:
         raise RequestRefused(
@@ -212,7 +212,7 @@ def _location(header: str, url: Url) -> str:
         ) from None
 
 
-def _answer(response: http.client.HTTPResponse, url: Url, way: _Way) -> Response:
+def _answer(response: http.client.HTTPResponse, url: Url, way: _Request) -> Response:
     headers: Message = response.headers
     kind = headers.get_content_type() if headers.get("content-type") else ""
     if response.status < 400:
@@ -251,7 +251,7 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
 
 
 def _plain(text: str) -> str:
-    """A server's words as a short line that colours no terminal."""
+    """Return a server's text as one short line without control characters."""
     return "".join(char for char in text if char.isprintable())[:100]
 
 
@@ -267,7 +267,7 @@ def _body(
         if decoder is None:
             held += piece
         else:
-            # One byte more than allowed tells a bomb from a page of just that size.
+            # One byte more than the limit separates a bomb from a page of that size.
             held += decoder.decompress(piece, limit + 1 - len(held))
             if len(held) > limit or taken > limit:
                 raise RequestRefused(
@@ -283,7 +283,7 @@ def _body(
 
 
 class _Decoder:
-    """Bytes as they were compressed: gzip of any number of members, or deflate."""
+    """Decoder for gzip (any number of members) and deflate."""
 
     def __init__(self, encoding: str, bits: int, url: Url) -> None:
         self._encoding, self._bits, self._url = encoding, bits, url
@@ -292,11 +292,11 @@ class _Decoder:
 
     @property
     def whole(self) -> bool:
-        """Whether what was given so far ends where a member does."""
+        """Whether the data read so far ends at a member's end."""
         return self._stream.eof
 
     def decompress(self, piece: bytes, room: int) -> bytes:
-        """What the piece holds, at most `room` bytes of it."""
+        """Decompress a piece into at most `room` bytes."""
         made = b""
         try:
             while piece and len(made) < room:
@@ -311,7 +311,7 @@ class _Decoder:
         return made
 
     def _another(self, piece: bytes) -> bool:
-        """Whether a next member begins, and not the padding that may follow one."""
+        """Check whether another gzip member follows, rather than padding."""
         if self._bits <= zlib.MAX_WBITS or piece[:1] != b"\x1f":
             return False
         self._members += 1
@@ -348,8 +348,8 @@ def _send(wire: Wire, url: Url, accept: str) -> None:
 # --- addresses and connections -------------------------------------------------
 
 
-def _reach(url: Url, way: _Way) -> socket.socket:
-    """A connection to an address of the host that was checked."""
+def _reach(url: Url, way: _Request) -> socket.socket:
+    """Connect to a checked address of the host."""
     addresses = _addresses(url, way)
     for address in addresses:
         seconds = min(way.clock.left(), way.rules.connect_seconds)
@@ -364,7 +364,7 @@ def _reach(url: Url, way: _Way) -> socket.socket:
     raise NotReached(f"{url.host} could not be reached on port {url.port}.")
 
 
-def _addresses(url: Url, way: _Way) -> Sequence[str]:
+def _addresses(url: Url, way: _Request) -> Sequence[str]:
     if url.address:
         found: Sequence[str] = (url.host,)
     else:

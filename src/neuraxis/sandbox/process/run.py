@@ -1,8 +1,8 @@
-"""Runs a Python script of the workspace inside a sandbox and tells how it ended.
+"""Run a Python script of the workspace inside a sandbox.
 
-A script's name and limits go in, an `Outcome` comes out; whatever the script does, this
-returns in time, with its processes gone. Which sandbox holds it is decided by `mode`:
-`auto` takes the strongest that works here and refuses where none does.
+The call returns within its time limit with all processes of the script gone. `mode`
+selects the sandbox: `auto` takes the strongest that works here and refuses where none
+does.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
 
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
-"""Nobody. Where other services run as this user, name one of its own."""
+"""User id of `nobody`; choose another where services run as this user."""
 
 
 def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
-    """Every kind of sandbox, tried once in this process by a real run."""
+    """Probe every kind of sandbox with a real run, once per process."""
     return select.probe(sandbox_uid)
 
 
@@ -133,13 +133,13 @@ def _supervised(
 
 
 def check_script(workspace: Path, script: str) -> None:
-    """See that `script` is a regular file below the workspace, through no link.
+    """Check that `script` is a regular file below the workspace, without links.
 
     Raises:
         CannotStart: it is not.
     """
     parts = PurePosixPath(script).parts
-    # The last two lead elsewhere on Windows.
+    # The last two are path separators on Windows.
     away = script.startswith("/") or ".." in parts or any(c in script for c in "\\:")
     if not parts or not _writable(script) or away:
         raise CannotStart(
@@ -162,7 +162,7 @@ def check_script(workspace: Path, script: str) -> None:
 
 
 def check_arguments(args: Sequence[str]) -> None:
-    """See that a command line can hold the arguments.
+    """Check that the arguments fit on a command line.
 
     Raises:
         CannotStart: it cannot.

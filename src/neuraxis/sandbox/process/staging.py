@@ -1,4 +1,4 @@
-"""A copy of the workspace for one run, and what came of it brought back.
+"""Copy the workspace for one run and bring the changes back.
 
 Where the runtime is root, scripts run as an ordinary user on such a copy: nothing of
 the real workspace changes owner. Only regular files and folders come back, read and
@@ -28,12 +28,12 @@ _log = logging.getLogger(__name__)
 
 MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
 STALE = 60
-"""Seconds that a copy is left alone though nobody seems to use it."""
+"""Seconds after which an unlocked copy counts as abandoned."""
 _PREFIX = "neuraxis-run-"
 
 
 def _flag(*names: str) -> int:
-    """Open flags by name; Windows has none of them, and never gets to use them."""
+    """Return an open flag by name, or 0 on Windows."""
     return functools.reduce(lambda all_, name: all_ | getattr(os, name, 0), names, 0)
 
 
@@ -45,20 +45,20 @@ Choose = Callable[[Sequence[tuple[str, str]]], Collection[str]]
 """Takes each changed path with its new digest (empty: deleted), gives those that may
 come back."""
 Stamp = tuple[int, int]
-"""Inode and time of change, which no script can set."""
+"""Inode and change time, which no script can set."""
 
 
 class _Copy(Struct):
-    """One copy while it lasts."""
+    """State of one copy."""
 
     uid: int
-    """The owner, also as a group; -1: the user this process has."""
+    """Owner and group of the copy; -1: the user of this process."""
     left_out: frozenset[str]
     """Paths that are neither copied nor brought back."""
     bytes_left: int
     files_left: int
     lost: list[str] = field(default_factory=list[str])
-    """What could not be brought back, and why."""
+    """Paths that could not be brought back, and why."""
     known: dict[str, dict[str, Stamp]] = field(
         default_factory=dict[str, dict[str, Stamp]]
     )
@@ -79,7 +79,7 @@ def staged(
     left_out: Collection[str] = (),
     choose: Choose | None = None,
 ) -> Generator[Path]:
-    """The copy, while the block runs; afterwards what changed is brought back.
+    """Provide a copy during the block; bring changes back afterwards.
 
     Args:
         workspace: the real folder.
@@ -131,7 +131,7 @@ def staged(
 
 
 def _clear() -> None:
-    """Remove copies whose process was killed; those in use are locked."""
+    """Remove copies whose process was killed; copies in use are locked."""
     import fcntl
 
     with os.scandir(tempfile.gettempdir()) as entries:
@@ -150,7 +150,7 @@ def _clear() -> None:
 
 
 def _count(state: _Copy, size: int) -> bool:
-    """Take a file off what is left; False, and nothing taken, if it is too much."""
+    """Subtract a file from the remaining quota; False if too large."""
     if size > state.bytes_left or state.files_left < 1:
         return False
     state.bytes_left -= size
@@ -219,7 +219,7 @@ def _copy_file(
 
 
 def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
-    """Make the workspace's folder like the copy's, and close both."""
+    """Make the workspace's folder equal to the copy's and close both."""
     known = state.known.get(path, {})
     try:
         here = os.fstat(workspace)
@@ -300,12 +300,12 @@ def _folder_back(copy: int, name: str, workspace: int, path: str, state: _Copy) 
 
 
 def _owner(entry: os.stat_result) -> tuple[int, int]:
-    """Who shall own what comes back; only root can give a file away."""
+    """Return the owner for files brought back; only root can change it."""
     return (entry.st_uid, entry.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
 def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> None:
-    """Put a changed file in place, by renaming, with the owner and mode it had."""
+    """Replace a changed file by renaming; keep its owner and mode."""
     owner = (*_owner(folder), 0o644)
     with suppress(FileNotFoundError):
         old = os.stat(name, dir_fd=workspace, follow_symlinks=False)
@@ -322,7 +322,7 @@ def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> No
 
 
 def _remove(workspace: int, name: str, path: str, state: _Copy) -> None:
-    """Remove what the script removed: only what had been copied for it."""
+    """Remove files that the script removed, if the copy had them."""
     if path + name in state.left_out:
         return
     with suppress(OSError):
