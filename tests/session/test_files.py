@@ -35,6 +35,17 @@ def _session(tmp_path: Path, *calls: dict[str, Any], **given: Any) -> Session:
     )
 
 
+def _reopened(tmp_path: Path, session: str) -> Session:
+    """The session, opened again by another program."""
+    return Session.open(
+        session,
+        model=ScriptedModel([]),
+        plugins=PLUGINS,
+        workspace=tmp_path / "folder",
+        journal=tmp_path / "state/journal.db",
+    )
+
+
 def _write(contents: str = "gone", name: str = "notes.txt") -> dict[str, Any]:
     return {"tool": "FILEWRITER", "file_path": name, "contents": contents}
 
@@ -79,7 +90,7 @@ def test_N1_an_approval_replaces_it_and_undo_brings_it_back(tmp_path: Path) -> N
     assert "`neuraxis undo`" in answer.calls[0].warnings[0]
     assert _notes(tmp_path) == "gone"
     session.close()
-    later = _session(tmp_path, session=session.id)
+    later = _reopened(tmp_path, session.id)
     assert later.undo().restored == ("notes.txt",)
     assert _notes(tmp_path) == "milk\n"
     later.close()

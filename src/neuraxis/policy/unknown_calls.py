@@ -7,7 +7,7 @@ refused. What is known is followed event by event, live and of an earlier proces
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from msgspec import Struct, field
@@ -61,8 +61,10 @@ class UnknownCalls(Struct, kw_only=True):
         if started is not None and _code(event.error) in _CODES:
             self._unknown[event.id] = started
 
-    def cut_off(self) -> None:
-        """Count what began and did not end: the process that ran it is gone."""
+    def replay(self, events: Iterable[Event | Unknown]) -> None:
+        """Take up a journal; what began and did not end is unknown: it was cut off."""
+        for event in events:
+            self.hear(event)
         self._unknown |= self._running
         self._running.clear()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from neuraxis.errors import StorageError
+from neuraxis.call_errors import had_no_effect, to_json
+from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     NOT_STORED,
     ApprovalAnswered,
@@ -28,7 +29,7 @@ from neuraxis.events import (
 from neuraxis.execution.nested import ParentRun
 from neuraxis.journal import Journal
 from neuraxis.journal.memory import MemoryJournal
-from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.policy.unknown_calls import UnknownCalls, settlement
 from neuraxis.session.run import RunLock
 from neuraxis.session.watch import Watch
 
@@ -117,6 +118,22 @@ class EventSink:
             self._waiting.append((self._emitted, watch, event))
         else:
             watch(event)
+
+    def settle(self, call_id: str, happened: bool) -> None:
+        """Record whether a call with an unknown outcome had its effect.
+
+        Raises:
+            ConfigError: there is no such call.
+        """
+        call = self._unknown.get(call_id)
+        if call is None:
+            listed = ", ".join(item.id for item in self._unknown.all) or "none"
+            raise ConfigError(
+                f"settle: expected a call whose outcome is unknown ({listed}), got "
+                f"{call_id!r}"
+            )
+        error = to_json(had_no_effect(call.tool))
+        self.emit(settlement(call, happened, "the user", error))
 
     async def settled(self) -> None:
         """Wait until all that was emitted is on disk, and announce it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
@@ -97,3 +98,17 @@ def undo_last(
         return False  # who is in an event loop passes `changed_since`
 
     return files.undo(agree)
+
+
+def read_given(value: Any, description: str) -> tuple[Any, str]:
+    """Read what a user attaches: a `Path` becomes what its file holds.
+
+    Raises:
+        ConfigError: the file cannot be read, or does not match its suffix.
+    """
+    if not isinstance(value, Path):
+        return value, description
+    # imported here: few sessions attach files, and it would delay a first run
+    from neuraxis.assets.attachments import read_attachment
+
+    return read_attachment(value), description or value.name

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 from msgspec import Struct, field
 
 from neuraxis import call_errors
 from neuraxis.dialects import Dialect
+from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     AssetStored,
     CallFinished,
@@ -28,6 +30,7 @@ from neuraxis.events import (
     SessionStarted,
     Unknown,
 )
+from neuraxis.journal import Journal
 from neuraxis.messages import Call, CallError, Message, NativeCall, Result
 from neuraxis.specs import Json
 
@@ -233,4 +236,23 @@ def _error(told: Json) -> CallError | None:
         message=str(error.get("message")),
         where=str(error.get("where", "")),
         fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
+    )
+
+
+def release(journal: Journal, session: str) -> None:
+    """Release a session in its journal; what cannot be written is held back."""
+    with suppress(StorageError):
+        journal.release(session)
+
+
+def wrong_id(session: str, *, exists: bool) -> ConfigError:
+    """Return the error of beginning a session that exists, or opening none."""
+    if exists:
+        return ConfigError(
+            f"session {session!r} is in the journal already; "
+            f"Session.open({session!r}, journal=…) goes on with it"
+        )
+    return ConfigError(
+        f"session {session!r} is not in the journal; `neuraxis sessions ls` lists "
+        "those that are, and Session(id=…) begins one"
     )

@@ -17,8 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
-from neuraxis.call_errors import had_no_effect, to_json
-from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
 from neuraxis.engines.threads import THREADS, limit_threads
 from neuraxis.errors import ConfigError, StorageError
@@ -27,32 +26,36 @@ from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
-from neuraxis.models import Model, find_model, find_models
+from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
-from neuraxis.policy.unknown_calls import UnknownCalls, settlement
-from neuraxis.sandbox.files.history import FileHistory, Undone
-from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.sandbox.files.history import Undone
 from neuraxis.session.answer import Answer
+from neuraxis.session.build import (
+    build_dialect,
+    build_files,
+    build_model,
+    build_workspace,
+)
 from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import (
-    budget_of,
-    is_on_disk,
     make_workspace,
+    read_given,
     undo_last,
     versions_root,
 )
-from neuraxis.session.inherit import inherit, made_of
+from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
-from neuraxis.session.resume import history_of
+from neuraxis.session.resume import history_of, release, wrong_id
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
@@ -64,12 +67,6 @@ from neuraxis.session.visible_results import Tell
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
-
-
-def _release(journal: Journal, session: str) -> None:
-    """Close a session in its journal; what cannot be written is held back further."""
-    with suppress(StorageError):
-        journal.release(session)
 
 
 class Session:
@@ -144,72 +141,43 @@ class Session:
     ) -> None:
         check_arguments(locals())
         over = inherit(within)
-        settings = over.settings if settings is None else settings
         policy = policy or over.policy
         self._outer = over.outer
+        settings = over.settings if settings is None else settings
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
-        self.workspace = Path(
-            workspace
-            or over.workspace
-            or self.settings.get("workspace")
-            or "neuraxis-workspace"
-        ).absolute()
+        self.workspace = build_workspace(workspace, over, self.settings)
         self.registry = registry_of(plugins, self.workspace, lock)
-        self.model = (
-            find_model(model, self.settings)
-            if isinstance(model, str)
-            else find_models(model, self.settings)
+        self.model = build_model(model, self.settings, budget)
+        names = self._parameter_names
+        self.dialect = build_dialect(dialect, template, names, strict=strict)
+        self._open_journal(journal, id)
+        self._open_stores(over, asset_folder, versions_folder, journal, strict)
+        self.origins.wary = policy.undeclared == "foreign"
+        self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
+        self._parts = replace(
+            self._config(policy, over),
+            budget=budget or Budget(),
+            allow_hosts=(*over.allow_hosts, *allow_hosts),
+            approve=as_async(approve) or over.approve,
+            strict=strict,
+            on_error=on_error,
+            raise_failures=on_failure == "raise",
+            early_start=early_start,
+            tell=tell,
         )
-        self.dialect = (
-            find_dialect(
-                dialect,
-                strict=strict,
-                template=None if template is None else Path(template),
-                parameter_names=self._parameter_names,
-            )
-            if isinstance(dialect, str)
-            else dialect
-        )
-        if budget is not None and budget.usd is not None:
-            from neuraxis.models.prices import require_price  # few have such a limit
+        if id is not None:
+            self._begin(_earlier)
 
-            for name in getattr(self.model, "names", (self.model.name,)):
-                require_price(name, self.settings)
+    def _open_journal(
+        self, journal: str | Path | Journal | None, id: str | None
+    ) -> None:
         self.journal = open_journal(journal)
         self._journal_is_own = self.journal is not journal
-        self._engine = InProcess(nested=self._outer is not None)
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
-        self._claim = weakref.finalize(self, _release, self.journal, self.id)
-        self.assets = AssetStore(
-            folder=None if asset_folder is None else Path(asset_folder) / self.id,
-            inline_bytes=None if strict else INLINE_BYTES,  # rule B59
-        )
-        self.history: list[Message] = []
-        self._pending = -1
-        """How many messages stand behind a reply that nobody looked at; -1: none is."""
-        self.origins = over.origins(self.workspace)
-        self.origins.wary = policy.undeclared == "foreign"
-        self.files = over.files(self.workspace) or FileHistory(
-            self.workspace,
-            VersionStore(
-                versions_root(journal, asset_folder, versions_folder),
-                self.id,
-                budget_of(self.settings),
-                journaled=is_on_disk(journal),
-            ),
-            lambda event: self._sink.emit(event),
-            self.origins.words,
-        )
-        self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
-        # the id of the next call, and of the asset that its result may become
-        self._numbers = count(1)
-        self._next_id = map("a{}".format, self._numbers).__next__
-        self._announced = False
-        self._constant: Prompt | None = None
-        self._loop = SyncLoop()
+        self._claim = weakref.finalize(self, release, self.journal, self.id)
         self._turn = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
@@ -217,36 +185,64 @@ class Session:
             self.id, self.journal, self._turn, self._outer, self.workspace,
             self._unknown,
         )  # fmt: skip
-        self._parts = RunConfig(
+
+    def _open_stores(
+        self,
+        over: Inherited,
+        asset_folder: str | Path | None,
+        versions_folder: str | Path | None,
+        journal: str | Path | Journal | None,
+        strict: bool,
+    ) -> None:
+        """Open what the session keeps: history, assets, origins, files."""
+        self.history: list[Message] = []
+        self._pending = -1
+        """Messages behind a reply that was not yet acted upon; -1: there is none."""
+        self.assets = AssetStore(
+            folder=None if asset_folder is None else Path(asset_folder) / self.id,
+            inline_bytes=None if strict else INLINE_BYTES,  # rule B59
+        )
+        self.origins = over.origins(self.workspace)
+        self.files = over.files(self.workspace) or build_files(
+            self.workspace,
+            versions_root(journal, asset_folder, versions_folder),
+            self.id,
+            self.settings,
+            journal,
+            self._sink.emit,
+            self.origins.words,
+        )
+        # the id of the next call, and of the asset that its result may become
+        self._numbers = count(1)
+        self._next_id = map("a{}".format, self._numbers).__next__
+        self._announced = False
+        self._constant: Prompt | None = None
+        self._loop = SyncLoop()
+        self._engine = InProcess(nested=self._outer is not None)
+
+    def _config(self, policy: Policy, over: Inherited) -> RunConfig:
+        """Return what every run of the session is run with, options aside."""
+        return RunConfig(
             model=self.model,
             dialect=self.dialect,
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
             policy=policy,
-            budget=budget or Budget(),
+            budget=Budget(),
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
             prompt=self.prompt,
-            allow_hosts=(*over.allow_hosts, *allow_hosts),
-            approve=as_async(approve) or over.approve,
             origins=self.origins,
             approvals=self.approvals,
             secrets=over.secrets,
-            strict=strict,
-            on_error=on_error,
-            raise_failures=on_failure == "raise",
-            early_start=early_start,
-            tell=tell,
             depth=over.depth,
             session=self.id,
             unknown=self._unknown,
             settled=self._sink.settled if self._sink.is_durable else None,
             files=self.files,
         )
-        if id is not None:
-            self._begin(_earlier)
 
     def _parameter_names(self, tool: str) -> Sequence[str]:
         found = self.registry.find(None, tool)
@@ -272,20 +268,11 @@ class Session:
         if earlier != bool(entries):
             self._claim()
             self._leave_journal()
-            raise ConfigError(
-                f"session {self.id!r} is in the journal already; "
-                f"Session.open({self.id!r}, journal=…) goes on with it"
-                if entries
-                else f"session {self.id!r} is not in the journal; "
-                "`neuraxis sessions ls` lists those that are, and Session(id=…) "
-                "begins one"
-            )
+            raise wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = history_of(events, self.dialect)
         self.origins.replay(events)
-        for event in events:
-            self._unknown.hear(event)
-        self._unknown.cut_off()
+        self._unknown.replay(events)
         self._is_cut_off = past.cut_off
         self.files.replay(events)
         self.history = list(past.messages)
@@ -309,15 +296,7 @@ class Session:
         Raises:
             ConfigError: there is no such call.
         """
-        call = self._unknown.get(call_id)
-        if call is None:
-            listed = ", ".join(item.id for item in self._unknown.all) or "none"
-            raise ConfigError(
-                f"settle: expected a call whose outcome is unknown ({listed}), got "
-                f"{call_id!r}"
-            )
-        error = to_json(had_no_effect(call.tool))
-        self._sink.emit(settlement(call, happened, "the user", error))
+        self._sink.settle(call_id, happened)
         flush(self.journal)
 
     def run(self, text: str) -> Run:
@@ -400,10 +379,9 @@ class Session:
 
     def _limited(self) -> RunConfig:
         """Return the configuration, within the parent run's remaining budget."""
-        parts, outer = self._parts, self._outer
-        if outer is not None:
-            parts = replace(parts, budget=outer.left(parts.budget))
-        return parts
+        if self._outer is None:
+            return self._parts
+        return replace(self._parts, budget=self._outer.left(self._parts.budget))
 
     async def _report_the_rest(self) -> None:
         """Report the results of a plan that was cut off to the model."""
@@ -425,12 +403,7 @@ class Session:
             ConfigError: the file's content does not match its suffix.
         """
         check_description(description)
-        if isinstance(value, Path):
-            description = description or value.name
-            # imported here: few sessions attach files, and it would delay a first run
-            from neuraxis.assets.attachments import read_attachment
-
-            value = read_attachment(value)
+        value, description = read_given(value, description)
         if not self._announced:
             self._announce()
         asset_id = self._next_id()

@@ -1,0 +1,83 @@
+"""Build the parts of a session from what its caller gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.events import Event
+from neuraxis.execution.budget import Budget
+from neuraxis.journal import Journal
+from neuraxis.models import Model, find_model, find_models
+from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.session.files import budget_of, is_on_disk
+from neuraxis.session.inherit import Inherited
+from neuraxis.settings import Settings
+
+
+def build_workspace(
+    given: str | Path | None, over: Inherited, settings: Settings
+) -> Path:
+    """Return the folder that commands may write to."""
+    named = given or over.workspace or settings.get("workspace")
+    return Path(named or "neuraxis-workspace").absolute()
+
+
+def build_model(
+    given: str | Model | Sequence[str | Model],
+    settings: Settings,
+    budget: Budget | None,
+) -> Model:
+    """Return the model, or the models that are asked one after another.
+
+    Raises:
+        ConfigError: there is none of that name, or its price is not known where the
+            budget limits the cost.
+    """
+    model = (
+        find_model(given, settings)
+        if isinstance(given, str)
+        else find_models(given, settings)
+    )
+    if budget is not None and budget.usd is not None:
+        from neuraxis.models.prices import require_price  # few have such a limit
+
+        for name in getattr(model, "names", (model.name,)):
+            require_price(name, settings)
+    return model
+
+
+def build_dialect(
+    given: str | Dialect,
+    template: str | Path | None,
+    parameter_names: Callable[[str], Sequence[str]],
+    *,
+    strict: bool,
+) -> Dialect:
+    """Return the dialect, with the user's own prompt template if there is one."""
+    if not isinstance(given, str):
+        return given
+    return find_dialect(
+        given,
+        strict=strict,
+        template=None if template is None else Path(template),
+        parameter_names=parameter_names,
+    )
+
+
+def build_files(
+    workspace: Path,
+    versions: Path | None,
+    session: str,
+    settings: Settings,
+    journal: str | Path | Journal | None,
+    emit: Callable[[Event], None],
+    words: list[str],
+) -> FileHistory:
+    """Return what is known of the workspace's files, with a store of old versions."""
+    store = VersionStore(
+        versions, session, budget_of(settings), journaled=is_on_disk(journal)
+    )
+    return FileHistory(workspace, store, emit, words)
