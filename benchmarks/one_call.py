@@ -153,7 +153,7 @@ def main() -> None:
     )
     print(f"import neuraxis: {import_ms('neuraxis'):.0f} ms over Python (at most 100)")
     print(
-        f"import neuraxis.session.session: {import_ms('neuraxis.session.session'):.0f} ms over Python"
+        f"import neuraxis.session: {import_ms('neuraxis.session'):.0f} ms over Python"
     )
 
 

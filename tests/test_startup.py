@@ -14,12 +14,14 @@ from benchmark_file import benchmark
 
 HEAVY = (
     "click", "httpx2", "httpcore2", "anyio", "rich", "yaml", "sqlite3", "http",
-    "tomllib", "difflib", "hashlib", "secrets", "tempfile", "zipfile", "shutil",
+    "tomllib", "difflib", "secrets", "tempfile", "zipfile", "shutil",
     "importlib.metadata", "importlib.resources", "multiprocessing", "pydantic",
     "neuraxis.cli", "neuraxis.builtin", "neuraxis.testing", "neuraxis.journal.sqlite",
-    "neuraxis.models.openai.model", "neuraxis.models.local", "neuraxis.plugins.manifest.load",
+    "neuraxis.models.openai.model", "neuraxis.models.local",
+    "neuraxis.plugins.manifest.load",
     "neuraxis.parsing.yaml", "neuraxis.dialects.envelope.dialect",
-    "neuraxis.dialects.native.dialect", "neuraxis.sandbox.process.supervise", "neuraxis.planning.draw",
+    "neuraxis.dialects.native.dialect", "neuraxis.sandbox.process.supervise",
+    "neuraxis.planning.draw",
     "neuraxis.planning.load", "neuraxis.planning.save",
 )  # fmt: skip
 """What a first run of a scripted model with one `def` command has no use for."""
@@ -76,7 +78,8 @@ def test_help_loads_no_runtime(arguments: list[str], tmp_path: Path) -> None:
     loaded = _loaded(code, tmp_path)
     assert "click" in loaded
     runtime = {
-        "asyncio", "yaml", "jsonschema_rs", "httpx2", "sqlite3", "neuraxis.session.session",
+        "asyncio", "yaml", "jsonschema_rs", "httpx2", "sqlite3",
+        "neuraxis.session.session",
         "neuraxis.models.local", "tomllib",
     }  # fmt: skip
     assert loaded.isdisjoint(runtime), loaded.intersection(runtime)

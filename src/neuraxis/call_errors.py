@@ -1,9 +1,8 @@
 """Every sentence that a model can be told, in one reviewed place.
 
-Each function takes facts and gives a `CallError` (or a text): where, what was
-expected, what was given, what to do. No sentence holds a traceback, a secret or a
-path outside the workspace. Values are quoted short; texts of third parties are
-quoted as data and never as an instruction.
+Each function returns a `CallError`: where, what was expected, what was given, what to
+do. No sentence holds a traceback, a secret or a path outside the workspace; texts of
+third parties are quoted, short, as data and never as an instruction.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-# Re-exported beside the messages that use it.
 from neuraxis.formatting import QUOTED as QUOTED
 from neuraxis.formatting import did_you_mean, listed, named
 from neuraxis.formatting import nearest as nearest
@@ -43,8 +41,8 @@ def truncated_reply(detail: str = "") -> CallError:
     return CallError(
         code="truncated_reply",
         message="The reply was cut off before its end, so nothing of it was run. "
-        + (f"{detail} " if detail else "")
-        + "Write it again, shorter: fewer calls, or shorter contents.",
+        f"{detail and f'{detail} '}Write it again, shorter: fewer calls, or shorter "
+        "contents.",
     )
 
 
@@ -53,9 +51,8 @@ def duplicate_key(key: str, where: str) -> CallError:
     return CallError(
         code="duplicate_key",
         where=where,
-        message=f"The key {json.dumps(key, ensure_ascii=False)} stands twice in one "
-        f"object{f' at {where}' if where else ''}. Nothing was run. "
-        "Write each key once.",
+        message=f"The key {_WRITTEN(key)} stands twice in one object"
+        f"{f' at {where}' if where else ''}. Nothing was run. Write each key once.",
     )
 
 
@@ -64,8 +61,8 @@ def receiver_id_not_allowed() -> CallError:
     return CallError(
         code="receiver_id_not_allowed",
         where="receiver.id",
-        message='receiver.id: expected no "id" field, since a receiver is found by '
-        'its name. Remove "id" from "receiver".',
+        message='receiver.id: expected no "id" field, since a receiver is found by its '
+        'name. Remove "id" from "receiver".',
     )
 
 

@@ -257,12 +257,12 @@ def test_D14_an_unfinished_call_is_told_when_a_session_goes_on(
         ):
             journal.append("s1", event, durable=True)
     model = ScriptedModel(["I do not know whether it was paid."])
-    with Session(
+    with Session.open(
+        "s1",
         model=model,
         plugins=[pay],
         dialect=dialect,
         journal=file,
-        session="s1",
         settings=Settings(),
     ) as session:
         answer = session.run_sync("And?")

@@ -128,6 +128,12 @@ def _said_mapping(
     return written
 
 
+def _field_names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, Struct):
+        return value.__struct_fields__
+    return tuple(item.name for item in fields(value))
+
+
 def _said_object(value: Any, depth: int, left: list[int]) -> Json:
     match value:
         case Enum():
@@ -144,15 +150,8 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
             return _set_to_list(cast("Set[Any]", value), depth, left)
         case tuple() | list():
             return _said_items(cast("Any", value), depth, left)
-        case _ if is_dataclass(value):
-            members = fields(value)
-            _count(len(members), left)
-            return {
-                item.name: _said(getattr(value, item.name), depth + 1, left)
-                for item in members
-            }
-        case Struct():
-            names = value.__struct_fields__
+        case _ if isinstance(value, Struct) or is_dataclass(value):
+            names = _field_names(value)
             _count(len(names), left)
             return {
                 name: _said(getattr(value, name), depth + 1, left) for name in names

@@ -9,12 +9,12 @@ import re
 import sys
 
 import click
+from click.shell_completion import get_completion_class
 
 from neuraxis import __version__
 from neuraxis.cli import signals
 from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
-from neuraxis.cli.completion import completion
 from neuraxis.cli.doctor import doctor
 from neuraxis.cli.mcp import mcp
 from neuraxis.cli.models import models
@@ -33,6 +33,18 @@ from neuraxis.errors import (
 )
 
 INTERRUPTED = 130
+
+
+@click.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the completion script; e.g. eval "$(neuraxis completion bash)"."""
+    found = get_completion_class(shell)
+    if found is None:  # click supports only these three shells.
+        raise click.UsageError(f"{shell}: no completion for this shell")
+    root = click.get_current_context().find_root().command
+    click.echo(found(root, {}, "neuraxis", "_NEURAXIS_COMPLETE").source())
+    return 0
 
 
 @click.group(

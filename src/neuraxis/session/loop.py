@@ -95,13 +95,7 @@ async def converse(
         parts.origins.said(text)
         history.append(Message(role="user", content=parts.dialect.request(text)))
     runtime = runtime_of(parts, state, emit, cancelled)
-    early = EarlyStarts(
-        on=parts.early_start,
-        dialect=parts.dialect,
-        runtime=runtime,
-        plan=lambda calls: plan_of(calls, parts),
-        next_id=parts.next_id,
-    )
+    early = _early_starts(parts, runtime)
     turns = _turns(parts, history, state, runtime, early, emit, live)
     try:
         try:
@@ -130,6 +124,16 @@ async def converse(
     return answer
 
 
+def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
+    return EarlyStarts(
+        on=parts.early_start,
+        dialect=parts.dialect,
+        runtime=runtime,
+        plan=lambda calls: plan_of(calls, parts),
+        next_id=parts.next_id,
+    )
+
+
 def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
     return Answer(
         text="\n\n".join(state.texts),
@@ -144,11 +148,7 @@ def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answ
 
 
 async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
-    """Await the turns of a run.
-
-    Raises:
-        TimeLimitReached: they took longer; they were cancelled and have ended.
-    """
+    """Await the turns of a run; they are cancelled at their time limit."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -253,20 +253,25 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        ended = runtime.usage.ended
-        ended.clear()
-        try:
-            results = await run_plan(plan, runtime)
-        except asyncio.CancelledError:
-            ids = [step.call.id for step in plan.steps]
-            state.results += [ended[own] for own in ids if own in ended]
-            raise
+        results = await _run_plan(plan, runtime, state)
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
         _report_results(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
+    """Run a plan; of one that is cut off, the results so far are kept."""
+    ended = runtime.usage.ended
+    ended.clear()
+    try:
+        return await run_plan(plan, runtime)
+    except asyncio.CancelledError:
+        ids = [step.call.id for step in plan.steps]
+        state.results += [ended[own] for own in ids if own in ended]
+        raise
 
 
 def _assistant_message(completion: Completion, reply: Reply) -> Message:

@@ -35,22 +35,12 @@ from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
+from neuraxis.session import build
 from neuraxis.session.answer import Answer
-from neuraxis.session.build import (
-    build_dialect,
-    build_files,
-    build_model,
-    build_workspace,
-)
 from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import (
-    make_workspace,
-    read_given,
-    undo_last,
-    versions_root,
-)
+from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
 from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -73,36 +63,29 @@ class Session:
     """Conversation whose history grows from run to run.
 
     Args:
-        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`;
-            of a list the next one is asked where the one before it fails.
+        model: a name (`local:`, `openai:gpt-x`) or a `Model`; or a list: the next one
+            is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         dialect: a name, or a `Dialect`.
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
-        id: of this session, a text of one's own; default: one that nobody can guess.
-            `Session.open` goes on with an earlier one.
-        versions_folder: where old versions of files are stored for `undo`; default:
-            `versions` beside the journal's file, else in memory.
+        id: a text of one's own; default: a secret one. See also `Session.open`.
+        versions_folder: old versions of files; default: `versions` beside the journal.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
-        policy: what may run; default: `policy.DEFAULT`, which refuses what
-            untrusted words would do (docs/security.md).
-        approve: called where the policy says `ask`, True approves; a plain function
-            runs in a thread. None: nobody can approve.
+        policy: what may run; default: what docs/security.md says.
+        approve: asked where the policy says `ask`; True approves. None: nobody can.
         yes_to: patterns of `plugin.command` that need no approval.
         lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
         allow_hosts: private addresses that requests may reach, as `host:port`.
         strict: accept exactly what the protocol documents say.
-        on_error: what a failed step does to its plan: "fail_fast" skips the rest,
-            "continue" only what depends on it, "retry" first tries repeatable
-            commands again.
-        early_start: whether read-only calls may start while the reply is streaming;
-            their results are used only if the whole reply is valid.
-        tell: which results of a plan the model is shown: "all", or only the "ends",
-            which no later step of it takes; the others by their address.
+        on_error: what follows a failed step: "fail_fast" skips the rest of its plan,
+            "continue" what depends on it, "retry" tries repeatable commands again.
+        early_start: whether read-only calls may start while the reply is streaming.
+        tell: results that the model is shown: "all", or "ends", which no step takes.
         within: a command's `Context`: its run becomes the parent run (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
@@ -147,11 +130,11 @@ class Session:
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
-        self.workspace = build_workspace(workspace, over, self.settings)
+        self.workspace = build.build_workspace(workspace, over, self.settings)
         self.registry = registry_of(plugins, self.workspace, lock)
-        self.model = build_model(model, self.settings, budget)
+        self.model = build.build_model(model, self.settings, budget)
         names = self._parameter_names
-        self.dialect = build_dialect(dialect, template, names, strict=strict)
+        self.dialect = build.build_dialect(dialect, template, names, strict=strict)
         self._open_journal(journal, id)
         self._open_stores(over, asset_folder, versions_folder, journal, strict)
         self.origins.wary = policy.undeclared == "foreign"
@@ -182,9 +165,13 @@ class Session:
         self._unknown = UnknownCalls()
         self._is_cut_off = False
         self._sink = EventSink(
-            self.id, self.journal, self._turn, self._outer, self.workspace,
+            self.id,
+            self.journal,
+            self._turn,
+            self._outer,
+            self.workspace,
             self._unknown,
-        )  # fmt: skip
+        )
 
     def _open_stores(
         self,
@@ -203,7 +190,7 @@ class Session:
             inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.origins = over.origins(self.workspace)
-        self.files = over.files(self.workspace) or build_files(
+        self.files = over.files(self.workspace) or build.build_files(
             self.workspace,
             versions_root(journal, asset_folder, versions_folder),
             self.id,
@@ -304,10 +291,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def resume(self) -> Run:
-        """End the request that was cut off: `await` it, or `async for` its events.
-
-        The model is told what became of its calls; none of them is run again.
-        """
+        """End the request that was cut off; none of its calls is run again."""
         return Run(self._drive_resumed, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None) -> Answer:
@@ -443,8 +427,7 @@ class Session:
         """
         check_calls(calls, watch, on_error)
         parts = self._limited()
-        if on_error is not None:
-            parts = replace(parts, on_error=on_error)
+        parts = replace(parts, on_error=on_error or parts.on_error)
         # `_turn` is that of a request
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -356,13 +357,13 @@ async def test_a_run_and_its_resume(
     server.answers(strict(server, streams, WANTED[name]))
 
     def session(own: str | None = None, model: str = "m") -> Session:
-        return Session(
+        begin = Session if own is None else partial(Session.open, own)
+        return begin(
             model=OpenAIModel(model, server=server.url, options=QUICK),
             plugins=[add],
             dialect="native",
             workspace=tmp_path / "workspace",
             journal=tmp_path / "journal.db",
-            session=own,
         )
 
     async def run(opened: Session, text: str) -> Answer:

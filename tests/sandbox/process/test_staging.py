@@ -169,7 +169,7 @@ def test_a_workspace_too_large_is_refused(
     """The sentence says what to do."""
     monkeypatch.setattr(staging, "MOST_FILES", 2)
     with (
-        pytest.raises(CannotStart, match="as an ordinary user"),
+        pytest.raises(CannotStart, match="use a folder with less in it"),
         staging.staged(workspace, None, Limits()),
     ):
         raise AssertionError("it was copied")

@@ -255,7 +255,8 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         effects=cast("dict[str, EffectKind]", effects),
     )
     if made.url and urlsplit(made.url).scheme not in ("http", "https"):
-        return f"{where}: url: expected http:// or https://, got {describe_given(made.url)}"
+        given = describe_given(made.url)
+        return f"{where}: url: expected http:// or https://, got {given}"
     if lacking:
         return f"{where}: not set in the environment: {', '.join(sorted(set(lacking)))}"
     return made

@@ -83,10 +83,7 @@ def run_python(
     limits = limits or Limits()
     start = time.monotonic()
     try:
-        if sandbox_uid <= 0:
-            raise CannotStart(
-                f"sandbox_uid is the number of an ordinary user, given {sandbox_uid}"
-            )
+        _check_user(sandbox_uid)
         kind = select.choose(mode, allow_none=allow_none, uid=sandbox_uid)
         root = Path(os.path.realpath(workspace))
         check_script(root, script)
@@ -112,6 +109,11 @@ def run_python(
             sandbox="none: refused",
             seconds=time.monotonic() - start,
         )
+
+
+def _check_user(uid: int) -> None:
+    if uid <= 0:
+        raise CannotStart(f"sandbox_uid is the number of an ordinary user, given {uid}")
 
 
 def _supervised(
