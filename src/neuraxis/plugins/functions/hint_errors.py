@@ -51,7 +51,9 @@ _BARE = {
     typing.Union: "int | str", typing.Optional: "int | None",
     typing.Literal: 'Literal["a", "b"]',
 }  # fmt: skip
-_OBJECTS = re.compile(r"<(?:built-in )?function ([\w.]+)[^>]*>|<class '([^']*)'>")
+_OBJECTS = re.compile(
+    r"<(?:built-in )?function ([\w.]++)[^>]{0,300}+>|<class '([^']*)'>"
+)
 """How Python writes functions and classes within other things."""
 _FIRST = 60
 """Characters of a hint that are quoted."""

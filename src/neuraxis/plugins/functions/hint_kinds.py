@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import functools
 import datetime
 import decimal
 import enum
+import functools
 import pathlib
 import sys
 import types
