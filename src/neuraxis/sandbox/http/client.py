@@ -165,7 +165,8 @@ def _follow_all(url: Url, way: _Way) -> Response:
                 f"{url.host} redirects more than {way.rules.redirects} times."
             )
         visited.append(str(url))
-        url = follow(url, answer, way.allowed)
+        # a public page must not choose which page of an inner host is read
+        url = follow(url, answer, way.allowed if url.named else ())
 
 
 # --- one hop -------------------------------------------------------------------
