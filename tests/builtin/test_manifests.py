@@ -8,7 +8,6 @@ import pytest
 
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Command, Plugin, Registry
-from neuraxis.schema.annotations import marks_of
 from neuraxis.specs import Example
 
 NAMES = ("web_search", "files", "fetch_url", "python_file")
@@ -123,9 +122,3 @@ def test_no_question_stands_twice(registry: Registry) -> None:
     """Two answers for one request would teach a model to guess."""
     questions = [example.question for example in _examples(registry)]
     assert len(questions) == len(set(questions))
-
-
-def test_l_the_query_of_a_search_sends_out() -> None:
-    """L: who runs the search engine reads what is searched for."""
-    (command,) = load_plugin("neuraxis:web_search").commands.values()
-    assert marks_of(command.parameters).sends_out == (("query",),)
