@@ -1,4 +1,4 @@
-"""`neuraxis plugins list|show|check|lock|convert|new`."""
+"""`neuraxis plugins list|show|check|lock|convert|new|add`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from neuraxis.cli.add_plugin import add
 from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
 from neuraxis.errors import ConfigError, ManifestError
 
@@ -15,6 +16,9 @@ from neuraxis.errors import ConfigError, ManifestError
 @click.group()
 def plugins() -> None:
     """Look at plugins, check them, and begin a new one."""
+
+
+plugins.add_command(add)
 
 
 def _load(sources: tuple[str, ...]) -> Any:

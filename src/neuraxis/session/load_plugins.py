@@ -9,7 +9,10 @@ from typing import Any
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check
-from neuraxis.plugins.registry import Registry
+from neuraxis.plugins.registry import Plugin, Registry
+
+IMPORTED = ("openapi", "skill", "mcp")
+"""Prefixes of sources whose descriptions come from others."""
 
 
 def registry_of(
@@ -28,10 +31,19 @@ def registry_of(
     named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
     check(
         Path.cwd() / FILE_NAME if lock is None else Path(lock),
-        # what the program itself hands over needs no acceptance
-        (plugin.spec for source, plugin in named if isinstance(source, str | Path)),
+        # what the program itself hands over needs no acceptance, unless others wrote it
+        (
+            plugin.spec
+            for source, plugin in named
+            if isinstance(source, str | Path) or is_imported(plugin)
+        ),
     )
     return Registry(plugin for _, plugin in named)
+
+
+def is_imported(plugin: Plugin) -> bool:
+    """Check whether a bridge made the plugin from a description that others wrote."""
+    return plugin.spec.source.partition(":")[0] in IMPORTED
 
 
 def outside(source: Any, workspace: Path) -> Any:
@@ -42,7 +54,9 @@ def outside(source: Any, workspace: Path) -> Any:
     """
     if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
         try:
-            folder = Path(source).expanduser().resolve()
+            kind, colon, rest = str(source).partition(":")
+            bare = rest.split(" ")[0] if colon and kind in IMPORTED else source
+            folder = Path(bare).expanduser().resolve()
             is_there = folder.exists()
         except (OSError, RuntimeError, ValueError):
             return source  # no path at all: the loader says what it can be
