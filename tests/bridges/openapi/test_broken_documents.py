@@ -42,8 +42,7 @@ def test_no_mistake_of_an_author_ends_in_an_exception(seed: int) -> None:
         here[place[-1]] = chance.choice(JUNK)
         try:
             plugin = openapi(document)
-        except ConfigError as error:
-            assert str(error)
+        except ConfigError:
             continue
         for command in plugin.commands.values():
             assert isinstance(command.spec, CommandSpec)
