@@ -7,5 +7,6 @@ package imports it when it is used.
 from __future__ import annotations
 
 from neuraxis.bridges.openapi.plugin import openapi
+from neuraxis.bridges.skills import skill, skills
 
-__all__ = ["openapi"]
+__all__ = ["openapi", "skill", "skills"]

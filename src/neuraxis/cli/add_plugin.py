@@ -44,6 +44,32 @@ def add(source: str, auth: str | None, server: str | None, name: str | None) -> 
     return 0
 
 
+_SCRIPT = """import sys
+
+print(f"Hello, {sys.argv[1]}!")
+"""
+
+
+def new_skill(folder: str) -> int:
+    """Write a folder with a `SKILL.md` and a script that works.
+
+    Raises:
+        ConfigError: the format takes no such name, or the folder is there already.
+    """
+    from neuraxis.bridges.skill_file import new_skill_file
+
+    target = Path(folder)
+    text = new_skill_file(target.absolute().name)
+    if target.exists():
+        raise ConfigError(f"{folder}: it is there already; name another folder")
+    (target / "scripts").mkdir(parents=True)
+    (target / "SKILL.md").write_text(text, encoding="utf-8")
+    (target / "scripts" / "hello.py").write_text(_SCRIPT, encoding="utf-8")
+    _say(f"made {target}/SKILL.md and {target}/scripts/hello.py; try:")
+    _say(f"  neuraxis plugins check skill:{target}")
+    return 0
+
+
 def source_text(source: str, **options: str | None) -> str:
     """Return a source as a settings file names it.
 

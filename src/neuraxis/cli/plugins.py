@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from neuraxis.cli.add_plugin import add
+from neuraxis.cli.add_plugin import add, new_skill
 from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
 from neuraxis.errors import ConfigError, ManifestError
 
@@ -298,8 +298,11 @@ def greet(person: str) -> dict[str, str]:
 
 @plugins.command(short_help="Begin a plugin: a folder that works.")
 @click.argument("folder", type=click.Path())
-def new(folder: str) -> int:
+@click.option("--skill", is_flag=True, help="An Agent Skill: SKILL.md and a script.")
+def new(folder: str, skill: bool) -> int:
     """Begin a plugin: a FOLDER with config.yaml and plugin.py that work."""
+    if skill:
+        return new_skill(folder)
     target = Path(folder)
     name = target.name.replace("-", "_")
     if not name.isidentifier():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.lock import FILE_NAME, check
-from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.lock import FILE_NAME, check, read_lock
+from neuraxis.plugins.registry import Command, Plugin, Registry
 
 IMPORTED = ("openapi", "skill", "mcp")
 """Prefixes of sources whose descriptions come from others."""
@@ -29,8 +30,9 @@ def registry_of(
             "nothing yet, got a file"
         )
     named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
+    file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
     check(
-        Path.cwd() / FILE_NAME if lock is None else Path(lock),
+        file,
         # what the program itself hands over needs no acceptance, unless others wrote it
         (
             plugin.spec
@@ -38,7 +40,41 @@ def registry_of(
             if isinstance(source, str | Path) or is_imported(plugin)
         ),
     )
-    return Registry(plugin for _, plugin in named)
+    if not any(is_imported(plugin) for _, plugin in named):
+        return Registry(plugin for _, plugin in named)
+    accepted = read_lock(file) or {}
+    return Registry(
+        plugin
+        if plugin.spec.name in accepted or not is_imported(plugin)
+        else untrusted(plugin)
+        for _, plugin in named
+    )
+
+
+def untrusted(plugin: Plugin) -> Plugin:
+    """Return the plugin with answers that count as written by others.
+
+    Nobody accepted what an imported plugin says: no lock file holds it.
+    """
+    specs = {
+        item.name: replace(
+            item, effects=replace(item.effects, open_world=True, declared=True)
+        )
+        for item in plugin.spec.commands
+    }
+    spec = replace(plugin.spec, commands=tuple(specs.values()))
+    commands = {
+        name: Command(
+            plugin=spec,
+            spec=specs[name],
+            run=item.run,
+            exact=item.exact,
+            is_async=item.is_async,
+            context_name=item.context_name,
+        )
+        for name, item in plugin.commands.items()
+    }
+    return Plugin(spec=spec, commands=commands, problems=plugin.problems)
 
 
 def is_imported(plugin: Plugin) -> bool:

@@ -109,6 +109,12 @@ def _only(schemes: Mapping[str, Scheme]) -> Scheme:
     return next(iter(schemes.values()), BEARER)
 
 
+def _value_of(scheme: Scheme, filled: Json) -> str:
+    named = isinstance(filled, Mapping)
+    found: Json = cast("Node", filled).get(scheme.name) if named else filled
+    return found if isinstance(found, str) else ""
+
+
 def values(
     schemes: tuple[Scheme, ...], filled: Json
 ) -> tuple[dict[str, str], list[str], list[str]]:
@@ -125,9 +131,8 @@ def values(
     query: list[str] = []
     cookies: list[str] = []
     for scheme in schemes:
-        by_name = cast("dict[str, Json]", filled) if isinstance(filled, dict) else {}
-        value: Json = by_name.get(scheme.name) if by_name else filled
-        if not isinstance(value, str) or not value:
+        value = _value_of(scheme, filled)
+        if not value:
             continue
         if not value.isprintable() or not value.isascii():
             raise CommandError("the secret for this API cannot stand in a request")
