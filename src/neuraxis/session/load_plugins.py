@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.settings import user_dir
+
+if TYPE_CHECKING:
+    from neuraxis.plugins.search.shortlist import Shortlist
 
 IMPORTED = ("openapi", "skill", "mcp")
 """Prefixes of sources whose descriptions come from others."""
@@ -75,6 +80,23 @@ def untrusted(plugin: Plugin) -> Plugin:
         for name, item in plugin.commands.items()
     }
     return Plugin(spec=spec, commands=commands, problems=plugin.problems)
+
+
+def shortlist_of(
+    registry: Registry, budget: int | None, always_on: Sequence[str]
+) -> Shortlist | None:
+    """Return what chooses the commands of each prompt; None: all are shown.
+
+    Its index is kept in the user's cache, for the same set of plugins the next time.
+    """
+    if budget is None:
+        return None
+    from neuraxis.plugins.search.shortlist import Shortlist  # few sessions need it
+
+    names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
+    mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
+    cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
+    return Shortlist(registry, budget=budget, always_on=always_on, cache=cache)
 
 
 def is_imported(plugin: Plugin) -> bool:

@@ -42,7 +42,7 @@ from neuraxis.session.answer import Answer
 from neuraxis.session.config import Parts
 from neuraxis.session.event_loop import OwnLoop
 from neuraxis.session.inherit import around, made_of
-from neuraxis.session.load_plugins import registry_of
+from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of
@@ -89,6 +89,10 @@ class Session:
             counts only if the whole reply turns out to be right.
         tell: which results of a plan the model is shown: "all", or only the "ends",
             which no later step of it takes; the others by their address.
+        prompt_budget: characters of descriptions and schemas that a prompt has room
+            for; where the plugins have more, it shows what fits the request, and
+            `find_commands`. None: all are shown.
+        always_on: patterns of plugins that every prompt shows then.
         within: a command's `Context`: the run around it holds this session (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
@@ -120,6 +124,8 @@ class Session:
         on_error: OnError = "fail_fast",
         early_start: bool = True,
         tell: Tell = "all",
+        prompt_budget: int | None = None,
+        always_on: Sequence[str] = (),
         within: Context | None = None,
         on_failure: str = "tell",
     ) -> None:
@@ -137,6 +143,7 @@ class Session:
             or "neuraxis-workspace"
         ).absolute()
         self.registry = registry_of(plugins, self.workspace, lock)
+        self._shortlist = shortlist_of(self.registry, prompt_budget, always_on)
         self.model = (
             find_model(model, self.settings) if isinstance(model, str) else model
         )
@@ -250,6 +257,8 @@ class Session:
                 self._announce()
             if self.history and self.history[-1].calls:
                 self._tell_the_rest()
+            if self._shortlist is not None:
+                self._shortlist.choose(text, [item.content for item in self.history])
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
