@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PEER = '''
+PEER = """
 import asyncio, json, sys, time
 try:
     import httpx2 as httpx
@@ -41,7 +41,7 @@ for line in sys.stdin:
         row = [name, 0, 0, 0, f"{type(error).__name__}: {error}"[:200]]
     rows.append([*row, time.perf_counter() - start])
 print("ROWS" + json.dumps(rows))
-'''
+"""
 
 
 def documents(folder: Path) -> list[tuple[str, Any, str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
 
 import msgspec
 
@@ -20,6 +20,11 @@ LENGTHS = (0.5, 0.6, 0.6, 0.5, 0.5)
 """How much the length of each field tells against a word in it, from 0 to 1."""
 SATURATION = 0.7
 """The weight at which a word counts half of what it can at most."""
+_COMMON_ENTRIES = 300
+"""Entries that have a word, from which on it takes time to weigh it."""
+Weights = tuple["array[int]", "array[float]"]
+"""Numbers of entries, and what a word counts for each."""
+_NOTHING: Weights = (array("I"), array("f"))
 _STOPPED = frozenset(stem(word) for word in COMMON)
 
 
@@ -82,7 +87,8 @@ class Index:
         self.counts: dict[str, array[int]] = {}
         """By word: number of the entry and a packed count for each field, in turn."""
         self.lengths: list[tuple[int, ...]] = []
-        self._weights: dict[str, list[tuple[int, float]]] = {}
+        self.weights: dict[str, Weights] = {}
+        """By word, for those that were asked for since the last change."""
         self._averages: tuple[float, ...] = ()
 
     def __len__(self) -> int:
@@ -114,7 +120,7 @@ class Index:
                 else:
                     listed.append(number)
                     listed.append(packed)
-        self._changed()
+            self._changed()
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove the entries of these keys."""
@@ -129,7 +135,7 @@ class Index:
             self._changed()
 
     def _changed(self) -> None:
-        self._weights.clear()
+        self.weights.clear()
         self._averages = ()
 
     def find(
@@ -143,7 +149,7 @@ class Index:
         scores: dict[int, float] = {}
         asked = self._asked(request)
         for word, times in asked.items():
-            for number, weight in self._weighted(word):
+            for number, weight in zip(*self._weighted(word), strict=True):
                 scores[number] = scores.get(number, 0.0) + weight * times
         if allowed is not None:
             scores = {
@@ -165,16 +171,23 @@ class Index:
             asked[word] = asked.get(word, 0.0) + 1.0
         return {word: 1.0 + math.log(times) for word, times in asked.items()}
 
-    def _weighted(self, word: str) -> Sequence[tuple[int, float]]:
+    def prepare(self) -> None:
+        """Compute what common words count, which would hold up the first search."""
+        for word, listed in self.counts.items():
+            if len(listed) >= 2 * _COMMON_ENTRIES and word not in _STOPPED:
+                self._weighted(word)
+
+    def _weighted(self, word: str) -> Weights:
         """Return what a word counts for each entry that has it."""
-        known = self._weights.get(word)
+        known = self.weights.get(word)
         if known is not None:
             return known
         listed = self.counts.get(word)
         if listed is None:
-            return ()
+            return _NOTHING
         averages = self._means()
-        found: list[tuple[int, float]] = []
+        numbers: array[int] = array("I")
+        found: array[float] = array("f")
         for at in range(0, len(listed), 2):
             number, packed = listed[at], listed[at + 1]
             lengths = self.lengths[number]
@@ -190,11 +203,12 @@ class Index:
                 packed >>= 6
                 if not packed:
                     break
-            found.append((number, weight))
+            numbers.append(number)
+            found.append(weight)
         total, having = len(self.numbers), len(found)
         rare = math.log(1.0 + (total - having + 0.5) / (having + 0.5))
-        made = [(number, rare * w / (SATURATION + w)) for number, w in found]
-        self._weights[word] = made
+        made = (numbers, array("f", [rare * w / (SATURATION + w) for w in found]))
+        self.weights[word] = made
         return made
 
     def _means(self) -> tuple[float, ...]:
@@ -208,6 +222,3 @@ class Index:
 def _more(packed: int, step: int) -> int:
     """Return the counts with one more in a field, at most 63."""
     return packed if (packed // step) & 63 == 63 else packed + step
-
-
-__all__: Any = ["FIELDS", "Entry", "Hit", "Index", "entry_of"]

@@ -12,7 +12,7 @@ import msgspec
 
 from neuraxis.plugins.search.index import FIELDS, Entry, Index
 
-VERSION = 1
+VERSION = 2
 
 
 class Stored(msgspec.Struct, kw_only=True, array_like=True):
@@ -24,6 +24,8 @@ class Stored(msgspec.Struct, kw_only=True, array_like=True):
     digests: list[bytes]
     lengths: bytes
     counts: dict[str, bytes]
+    weights: dict[str, tuple[bytes, bytes]]
+    """Of common words; for the entries that stand here only."""
 
 
 class Store:
@@ -51,8 +53,10 @@ class Store:
         self.index.remove(gone)
         self.index.add(fresh)
         self.digests = now
-        if self.file is not None and (fresh or gone):
-            self._save(self.file)
+        if fresh or gone:
+            self.index.prepare()
+            if self.file is not None:
+                self._save(self.file)
         return len(fresh)
 
     def _load(self, file: Path) -> None:
@@ -70,16 +74,22 @@ class Store:
             lengths.frombytes(stored.lengths)
             for word, packed in stored.counts.items():
                 counts[word] = array("I", packed)
+            weights = {
+                word: (array("I", numbers), array("f", found))
+                for word, (numbers, found) in stored.weights.items()
+            }
         except ValueError:
             return
         total = len(stored.keys)
         if len(lengths) != total * width or len(stored.digests) != total:
             return
-        if any(listed and max(listed[::2]) >= total for listed in counts.values()):
+        numbered = [listed[::2] for listed in counts.values()]
+        numbered += [numbers for numbers, _ in weights.values()]
+        if any(numbers and max(numbers) >= total for numbers in numbered):
             return  # a file of another program, or broken
         index = self.index
         index.keys = stored.keys
-        index.counts = counts
+        index.counts, index.weights = counts, weights
         index.lengths = list(zip(*[iter(lengths)] * width, strict=True))
         index.numbers = {key: number for number, key in enumerate(stored.keys) if key}
         index.lengths = [
@@ -104,6 +114,10 @@ class Store:
                 "I", [size for sizes in index.lengths for size in sizes or empty]
             ).tobytes(),
             counts={word: listed.tobytes() for word, listed in index.counts.items()},
+            weights={
+                word: (numbers.tobytes(), found.tobytes())
+                for word, (numbers, found) in index.weights.items()
+            },
         )
         beside = file.with_name(f"{file.name}.{os.getpid()}")
         try:
