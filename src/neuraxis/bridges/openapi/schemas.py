@@ -7,6 +7,7 @@ the schema of a command short, and lets a type contain itself.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -159,6 +160,8 @@ class Schemas(msgspec.Struct, kw_only=True):
                 made[key] = int(value)
         for key in _NUMBERS:
             value = node.get(key)
+            if isinstance(value, str):
+                value = _number(value)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 made[key] = value
         if made.get("multipleOf", 1) <= 0:
@@ -326,6 +329,15 @@ def shape(
         return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
     text = as_text(node.get("description"))
     return {"description": _cut(text, 80)} if text and depth >= 2 else {}
+
+
+def _number(text: str) -> float | None:
+    """Return the number that an author wrote as text, if it is one."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json]:
