@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +90,9 @@ def shortlist_of(
     """
     if budget is None:
         return None
-    from neuraxis.plugins.search.shortlist import Shortlist  # few sessions need it
+    import hashlib  # few sessions need these
+
+    from neuraxis.plugins.search.shortlist import Shortlist
 
     names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
     mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
