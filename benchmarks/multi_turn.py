@@ -18,11 +18,12 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from neuraxis import Session
 from neuraxis.dialects import DIALECTS, find_dialect

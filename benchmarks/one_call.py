@@ -24,7 +24,7 @@ from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import Completion
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
-from neuraxis.session.config import State, runtime_of
+from neuraxis.session.config import RunState, runtime_of
 
 TEXT = (
     '<!-- RESPONSE_START -->\n[{"tool": "add", "a": 1, "b": 2}]\n<!-- RESPONSE_END -->'
@@ -45,7 +45,7 @@ def add(a: int, b: int) -> dict[str, int]:
 
 def one_call(session: Session):
     parts = session._parts
-    runtime = runtime_of(parts, State(), session._emit, threading.Event())
+    runtime = runtime_of(parts, RunState(), session._emit, threading.Event())
     decode, encode = session.dialect.decode, session.dialect.encode
     completion = Completion(text=TEXT)
     find, known = session.registry.find, session.assets.known

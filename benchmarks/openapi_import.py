@@ -46,7 +46,7 @@ print("ROWS" + json.dumps(rows))
 
 def documents(folder: Path) -> list[tuple[str, Any, str]]:
     """Name, parsed document (or None), and why it could not be parsed."""
-    from neuraxis.bridges.openapi.load import parse
+    from neuraxis.bridges.openapi_client.load import parse
     from neuraxis.errors import ConfigError
 
     texts: list[tuple[str, bytes]] = []
@@ -69,7 +69,7 @@ def documents(folder: Path) -> list[tuple[str, Any, str]]:
 
 def ours(given: list[tuple[str, Any, str]]) -> list[list[Any]]:
     """What Neuraxis makes of each document."""
-    from neuraxis.bridges.openapi.plugin import openapi
+    from neuraxis.bridges.openapi_client.plugin import openapi
     from neuraxis.errors import ConfigError
 
     rows: list[list[Any]] = []

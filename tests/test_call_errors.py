@@ -69,7 +69,7 @@ def test_no_error_holds_a_traceback() -> None:
 def test_errors_have_the_same_matter_as_json() -> None:
     """Rule D7: code, message, where, problems, candidates, who can mend it."""
     error = call_errors.unknown_plugin("Wether", ["Weather", "Maps"])
-    written = call_errors.error_json(error)
+    written = call_errors.to_json(error)
     assert written["candidates"] == ["Weather"]
     assert "does not exist" in written["message"]
     assert json.loads(json.dumps(written)) == written

@@ -25,10 +25,13 @@ def test_the_examples_run(
     """In order, in one namespace; a model named in them is stood in for by a script."""
     blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
 
-    def stand_in(name: str, settings: Any) -> ScriptedModel:
+    def stand_in(name: Any, settings: Any) -> Any:
+        if hasattr(name, "stream"):
+            return name
         return ScriptedModel(lambda prompt: "It is said.")
 
     monkeypatch.setattr(session_module, "find_model", stand_in)
+    monkeypatch.setattr(session_module, "find_models", stand_in)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "example"}
     for block in blocks:

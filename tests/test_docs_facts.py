@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from msgspec import structs
 
 from neuraxis import Answer, Budget, Context, events
 from neuraxis import settings as settings_module
@@ -140,7 +141,8 @@ def test_every_setting_has_its_line() -> None:
     for section, keys in settings_module._SECTIONS.items():
         known |= {f"{section}.{key}" for key in keys}
     known |= {f"models.NAME.{key}" for key in openai_settings._READERS}
-    known |= {"models.NAME.extra", "models.NAME.base_url", "models.NAME.key_env"}
+    others = (*openai_settings._ELSEWHERE, *openai_settings._TREES)
+    known |= {f"models.NAME.{key}" for key in others}
     known |= {f"policy.{key}" for key in ("default", "rules", "yes_to", "undeclared")}
     known.discard("search.google_url")  # for tests of ours; only that it is guarded
     of_plugins = {
@@ -193,8 +195,11 @@ def test_the_limits_and_their_defaults() -> None:
     listed = _rows("docs/sessions.md", "| of one run")
     rows = {_code(row[0])[0]: row[1] for row in listed}
     usual = Budget()
-    assert rows == {name: f"{getattr(usual, name):g}" for name in Budget.__slots__}
-    limit = Runtime.__dataclass_fields__["time_limit"].default
+    told = {name: getattr(usual, name) for name in Budget.__slots__}
+    assert told.pop("usd") is None
+    assert rows.pop("usd") == "none"
+    assert rows == {name: f"{limit:g}" for name, limit in told.items()}
+    limit = {item.name: item.default for item in structs.fields(Runtime)}["time_limit"]
     told = " ".join(_text("docs/sessions.md").split())
     assert f"{limit:g} seconds, unless it says" in told
 

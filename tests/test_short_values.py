@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.assets.json_view import sayable
-from neuraxis.formatting import ITEMS, TEXT, is_short
+from neuraxis.assets.json_view import to_json_value
+from neuraxis.formatting import ITEMS, TEXT, is_short_json
 
 
 class Colour(enum.IntEnum):
@@ -31,7 +31,7 @@ class Name(str):
 )
 def test_short_values_are_told_at_a_glance(value: Any) -> None:
     """Texts, and objects of plain values."""
-    assert is_short(value)
+    assert is_short_json(value)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_short_values_are_told_at_a_glance(value: Any) -> None:
 )
 def test_all_else_is_looked_at_more_closely(value: Any) -> None:
     """False decides nothing: a number or a list may still be said."""
-    assert not is_short(value)
+    assert not is_short_json(value)
 
 
 @given(
@@ -78,7 +78,7 @@ def test_all_else_is_looked_at_more_closely(value: Any) -> None:
 )
 def test_B57_what_is_short_is_said_as_it_is(value: dict[Any, Any]) -> None:
     """The glance never says more than the closer look."""
-    if is_short(value):
-        can_be_said, said = sayable(value)
+    if is_short_json(value):
+        can_be_said, said = to_json_value(value)
         assert can_be_said
         assert said == value

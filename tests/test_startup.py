@@ -80,3 +80,17 @@ def test_help_loads_no_runtime(arguments: list[str], tmp_path: Path) -> None:
         "neuraxis.models.local", "tomllib",
     }  # fmt: skip
     assert loaded.isdisjoint(runtime), loaded.intersection(runtime)
+
+
+def test_importing_neuraxis_imports_next_to_nothing() -> None:
+    """Nothing at import time: no third-party package, no asyncio, no network."""
+    code = (
+        "import sys; before = set(sys.modules); import neuraxis; "
+        "print(sorted(m for m in set(sys.modules) - before if 'neuraxis' not in m))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout
+    for heavy in ("asyncio", "yaml", "httpx2", "click", "rich", "jsonschema_rs", "ssl"):
+        assert f"'{heavy}'" not in loaded

@@ -18,21 +18,23 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from planner import MARK, Planner, answers, ground_truth, replies
 from suites import DECLARED, World, canaries, load_suites
 
-from neuraxis.session import session as session_module
 from neuraxis import Budget, Session
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.rules import DEFAULT, EVERYTHING, Policy
+from neuraxis.session import session as session_module
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.messages import CallError, ErrorCode, Problem, Reply
 
 CODES = frozenset(get_args(ErrorCode))
@@ -90,7 +90,7 @@ def check_errors(errors: Sequence[CallError], whole: bool) -> None:
         must(isinstance(error.message, str), "an error without a sentence")
         must(error.message.strip(), "an error with an empty sentence")
         must(len(error.message) < 20_000, "an error of over 20,000 characters")
-        said = error_json(error)
+        said = to_json(error)
         must(not whole or can_be_stored(said), "an error that cannot be told")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from fuzzing import Target, checks
 from fuzzing.checks import must, same

@@ -284,6 +284,27 @@ _MAY_BE_DONE = (
 )
 
 
+def still_running(target: str, seconds: float, *, changes: bool = False) -> CallError:
+    """The command is over its time and does not stop; `changes`: it has an effect."""
+    message = (
+        f"{target} did not end within {seconds:g} seconds. It was asked to stop and is "
+        "still running; what it returns is thrown away."
+    )
+    if changes:
+        message += " It may still do its work: check that before you call it again."
+    return CallError(code="timeout", where=target, message=message)
+
+
+def no_thread_free(target: str, seconds: float) -> CallError:
+    """The command was not begun, since other calls had all threads."""
+    return CallError(
+        code="timeout",
+        where=target,
+        message=f"{target} was not run: for {seconds:g} seconds other calls had all "
+        "threads. Go on without it, or try again later.",
+    )
+
+
 def still_busy(target: str) -> CallError:
     """Earlier calls of the command are over their time, and do not end."""
     return CallError(
@@ -294,9 +315,16 @@ def still_busy(target: str) -> CallError:
     )
 
 
-def cancelled(target: str, *, changes: bool = False) -> CallError:
+def cancelled(
+    target: str, *, changes: bool = False, still_running: bool = False
+) -> CallError:
     """The run was stopped; `changes`: the command has an effect."""
     message = f"{target} was stopped with the run, by the user or by a limit."
+    if still_running:
+        message = (
+            f"The run was stopped, by the user or by a limit. {target} was asked to "
+            "stop and is still running; what it returns is thrown away."
+        )
     return CallError(
         code="cancelled",
         where=target,
@@ -388,7 +416,7 @@ def asset_list(meta: Sequence[Json]) -> str:
     )
 
 
-def error_json(error: CallError) -> dict[str, Json]:
+def to_json(error: CallError) -> dict[str, Json]:
     """The error as JSON: the same matter as its text (rule D7)."""
     written: dict[str, Json] = {"code": error.code, "message": error.message}
     if error.where:

@@ -17,7 +17,7 @@ NeuraxisError
 
 from __future__ import annotations
 
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 
 class NeuraxisError(Exception):
@@ -28,8 +28,7 @@ class ConfigError(NeuraxisError):
     """A setting, a name or a file that a person gave is wrong."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestProblem:
+class ManifestProblem(Struct, frozen=True, kw_only=True):
     """One mistake in a plugin's description, with the place it stands at."""
 
     file: str
@@ -61,11 +60,15 @@ class TemplateError(ConfigError):
 
 
 class ModelError(NeuraxisError):
-    """The model could not be asked. `status` is the HTTP status, where there is one."""
+    """The model could not be asked. `status` is the HTTP status, where there is one.
+
+    `again`: the server failed within its answer, and the same request may succeed.
+    """
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.again = False
 
 
 class ModelUnavailable(ModelError):

@@ -1,4 +1,4 @@
-"""The journal's vocabulary: one frozen dataclass for each thing that happens.
+"""The journal's vocabulary: one frozen struct for each thing that happens.
 
 The runtime appends them, the terminal, the page and resuming read them. An event is
 written as JSON by `to_json` and read again by `from_json`, also years later: a field
@@ -8,17 +8,17 @@ may be added with a default, never renamed; `VERSION` counts the exceptions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields
 from typing import Any, Literal, cast
 
-from neuraxis.record import record
+import msgspec
+from msgspec import Struct, field
+
 from neuraxis.specs import Json
 
 VERSION = 1
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class SessionStarted:
+class SessionStarted(Struct, frozen=True, kw_only=True):
     """A session began, or was opened again (`resumed`)."""
 
     session: str
@@ -31,8 +31,7 @@ class SessionStarted:
     """Inside of a command: what its request, and what it remembers, is made of."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class MessageSent:
+class MessageSent(Struct, frozen=True, kw_only=True):
     """Something was said: by the person, to the person, or to the model."""
 
     sender: Literal["user", "model", "system"]
@@ -40,24 +39,21 @@ class MessageSent:
     content: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ModelStarted:
+class ModelStarted(Struct, frozen=True, kw_only=True):
     """The model was asked for the `turn`-th time in this run."""
 
     turn: int
     model: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ModelChunk:
+class ModelChunk(Struct, frozen=True, kw_only=True):
     """A piece of what the model writes. Never stored."""
 
     text: str
     reasoning: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ModelFinished:
+class ModelFinished(Struct, frozen=True, kw_only=True):
     """The model's whole completion."""
 
     text: str
@@ -71,10 +67,17 @@ class ModelFinished:
     notes: tuple[str, ...] = ()
     carried: str = ""
     """What the server wants back with this turn: opaque JSON of the model's adapter."""
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answered, where it is not the one that was asked."""
+    usd: float | None = None
+    """Price of the reply in US dollars; None: it is not known."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class PlanChecked:
+class PlanChecked(Struct, frozen=True, kw_only=True):
     """A reply was read and its calls checked, before anything ran."""
 
     steps: tuple[Json, ...]
@@ -84,8 +87,7 @@ class PlanChecked:
     notes: tuple[str, ...] = ()
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True, kw_only=True):
     """A command is about to run. Stored before it runs (decision 8)."""
 
     id: str
@@ -103,8 +105,7 @@ class CallStarted:
     """The id of the step with `for_each` that this call does one item of."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class CallProgress:
+class CallProgress(Struct, frozen=True, kw_only=True):
     """A running command says how far it is. Never stored."""
 
     id: str
@@ -112,8 +113,7 @@ class CallProgress:
     fraction: float | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(Struct, frozen=True, kw_only=True):
     """A command ended, was skipped, or its outcome is unknown.
 
     The last one of an id counts: a failed call may be tried again, and a read-only
@@ -138,8 +138,7 @@ class CallFinished:
     """The id of the step with `for_each` that this call does one item of."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class AssetStored:
+class AssetStored(Struct, frozen=True, kw_only=True):
     """An object was kept under a short id."""
 
     id: str
@@ -149,8 +148,7 @@ class AssetStored:
     bytes: int = 0
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ApprovalAsked:
+class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """A person is asked whether a call may run, or a plan: then `call` names none."""
 
     id: str
@@ -167,8 +165,7 @@ class ApprovalAsked:
     """The tools that hold the session which asks, the outermost first."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ApprovalAnswered:
+class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     """The person's answer, or that none came."""
 
     id: str
@@ -177,8 +174,7 @@ class ApprovalAnswered:
     digest: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class BudgetReached:
+class BudgetReached(Struct, frozen=True, kw_only=True):
     """A limit of the run was reached."""
 
     what: str
@@ -186,8 +182,7 @@ class BudgetReached:
     used: float
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class SessionFinished:
+class SessionFinished(Struct, frozen=True, kw_only=True):
     """One run of the session ended."""
 
     outcome: Literal["answered", "failed", "cancelled", "budget"]
@@ -198,8 +193,7 @@ class SessionFinished:
     """Paths in the workspace that the run's commands wrote, relative to it."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Inside:
+class Inside(Struct, frozen=True, kw_only=True):
     """What happened in a session that a command made (`Session(within=context)`)."""
 
     id: str
@@ -252,8 +246,7 @@ NOT_STORED = (ModelChunk, CallProgress)
 """Events that readers see live and the journal leaves out."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """An event of a later version: kept as it was read."""
 
     type: str
@@ -270,7 +263,7 @@ def innermost(event: Mapping[str, Json]) -> Mapping[str, Any]:
 def to_json(event: Event) -> dict[str, Json]:
     """`{"type": …, "v": 1, …fields}`; tuples become lists."""
     written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
-    for name in event.__slots__:
+    for name in event.__struct_fields__:
         value: Any = getattr(event, name)
         written[name] = list(value) if value.__class__ is tuple else value
     return written
@@ -279,23 +272,13 @@ def to_json(event: Event) -> dict[str, Json]:
 def from_json(written: Mapping[str, Json]) -> Event | Unknown:
     """The event that `to_json` wrote; what this version does not know is `Unknown`.
 
-    So is an event that lacks a field, has one value where several should be, or has
-    something else where a text should be.
+    So is an event that lacks a field, or has a value of another type in one.
     """
     unknown = Unknown(type=str(written.get("type")), data=dict(written))
     cls = NAMES.get(unknown.type)
     if cls is None:
         return unknown
-    values: dict[str, Any] = {}
-    for item in fields(cls):
-        if item.name in written:
-            value: Any = written[item.name]
-            is_tuple = str(item.type).startswith("tuple")
-            if is_tuple and not isinstance(value, list):
-                return unknown
-            if item.type == "str" and not isinstance(value, str):
-                return unknown
-            values[item.name] = tuple(cast("list[Json]", value)) if is_tuple else value
-        elif item.default is MISSING and item.default_factory is MISSING:
-            return unknown
-    return cls(**values)
+    try:
+        return msgspec.convert(dict(written), cls)
+    except msgspec.ValidationError:
+        return unknown

@@ -6,11 +6,11 @@ Any value flows in, the words for it flow out; `sentences` makes the messages of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 
 QUOTED = 60
@@ -19,7 +19,7 @@ QUOTED = 60
 MOST_NAME = 120
 """Characters of a name that are quoted, and compared with those there are."""
 
-_OTHER_BREAKS = pattern("[\x85\u2028\u2029]")
+_OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks that JSON may write as they are."""
 
 
@@ -94,9 +94,9 @@ def _fold(name: str) -> str:
 
 def listed(names: Sequence[str], most: int = 20) -> str:
     """The first names and how many more there are; `none` where there are none."""
-    shown = ", ".join(names[:most])
+    first = ", ".join(names[:most])
     rest = len(names) - most
-    return f"{shown} and {rest} more" if rest > 0 else shown or "none"
+    return f"{first} and {rest} more" if rest > 0 else first or "none"
 
 
 def did_you_mean(candidates: Sequence[str]) -> str:
@@ -104,7 +104,7 @@ def did_you_mean(candidates: Sequence[str]) -> str:
     return f" Did you mean {' or '.join(candidates)}?" if candidates else ""
 
 
-def shown(value: Any) -> str:
+def describe_given(value: Any) -> str:
     """What was given, in a few words."""
     if isinstance(value, str | int | float | PathLike | type(None)):
         return f"{value!r:.80}"
@@ -120,7 +120,7 @@ ITEMS = 16
 _LARGE = 10**300
 
 
-def is_short(value: Any) -> bool:
+def is_short_json(value: Any) -> bool:
     """Whether it is a text or an object of plain values, short and without NaN."""
     kind = value.__class__
     if kind is str:

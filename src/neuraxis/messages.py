@@ -7,10 +7,10 @@ The words are those of the table in ARCHITECTURE.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Literal
 
-from neuraxis.record import record
+from msgspec import Struct, field
+
 from neuraxis.specs import Json, PluginSpec
 
 Path = tuple[str | int, ...]
@@ -42,8 +42,7 @@ ErrorCode = Literal[
 ]
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """One thing that is wrong at one place of a call (rule D7)."""
 
     path: Path = ()
@@ -55,8 +54,7 @@ class Problem:
     """The JSON Schema keyword that failed, or a word of ours."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class CallError:
+class CallError(Struct, frozen=True, kw_only=True):
     """What the model is told of a call that did not work. Made in `sentences.py`."""
 
     code: ErrorCode
@@ -67,16 +65,7 @@ class CallError:
     fixable_by: Literal["model", "user", "author"] = "model"
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """A sender or receiver of the envelope dialects."""
-
-    role: str
-    name: str | None = None
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """One call as the model wrote it, before anything was checked.
 
     `plugin` is None in the intent dialect, where one name says both. `id` is also
@@ -95,10 +84,6 @@ class Call:
     """A list, or a reference to one: the call is made for each `{{ item }}` of it."""
     max_items: int | None = None
     """How many items `for_each` may have; None: `plan.MOST_ITEMS`."""
-    read: tuple[Json, str] | None = field(default=None, compare=False, repr=False)
-    """The arguments and the text they were read from, where that is flawless JSON with
-    nothing to resolve or coerce: they are checked the short way. It speaks for these
-    very arguments only: for others than its first member it is as good as None."""
 
     @property
     def target(self) -> str:
@@ -106,8 +91,7 @@ class Call:
         return f"{self.plugin}.{self.command}" if self.plugin else self.command
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True, eq=False):
     """How one call ended. `value` is the native object, `stored`: it is an asset."""
 
     call: Call
@@ -118,19 +102,26 @@ class Result:
     value: Any = None
     stored: bool = False
     """True: the value is kept as an asset under `call.id` and not said inline."""
-    short: bool = field(default=False, compare=False, repr=False)
-    """True: the value was looked at and is said as it is. False says nothing."""
     error: CallError | None = None
     """None where it is done, and only there."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     """From the start of the command to its end; 0 where it was not run."""
-    exception: BaseException | None = field(default=None, compare=False)
+    exception: BaseException | None = None
     """What the command raised, for tests and for `on_failure="raise"`."""
 
+    def __eq__(self, other: object) -> bool:
+        # no two exceptions are equal
+        if not isinstance(other, Result):
+            return False
+        compared = [name for name in self.__struct_fields__ if name != "exception"]
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
 
-@record(frozen=True, slots=True, kw_only=True)
-class Reply:
+    def __hash__(self) -> int:
+        raise TypeError("a Result cannot be hashed: its value may be anything")
+
+
+class Reply(Struct, frozen=True, kw_only=True):
     """What a dialect read out of one completion; nothing a model writes raises."""
 
     calls: tuple[Call, ...] = ()
@@ -142,19 +133,27 @@ class Reply:
     """Every leniency that was used (decision 12)."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one model call, as the server reports them."""
 
     input_tokens: int = 0
+    """All of the prompt: also what was read from or written to a cache."""
     output_tokens: int = 0
+    """All that was written, thinking included."""
     cached_tokens: int = 0
+    """Input tokens that were read from the server's prompt cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that were written to the server's prompt cache."""
+    reasoning_tokens: int = 0
+    """Output tokens that were thinking."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -163,8 +162,7 @@ NOTHING_USED = Usage()
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class ToolCallDelta:
+class ToolCallDelta(Struct, frozen=True, kw_only=True):
     """A piece of a native tool call; pieces with one `index` belong together."""
 
     index: int
@@ -173,8 +171,7 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """One piece of a streamed completion. The last one has `finish_reason`."""
 
     text: str = ""
@@ -186,10 +183,13 @@ class Chunk:
     """What the model adapter wants the journal to know (retries, tiers)."""
     carried: str = ""
     """See `Completion.carried`; whole, in one chunk."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answers, where it is not the one that was asked."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class NativeCall:
+class NativeCall(Struct, frozen=True, kw_only=True):
     """A whole native tool call: arguments as the text the model wrote."""
 
     id: str
@@ -197,8 +197,7 @@ class NativeCall:
     arguments: str
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Struct, frozen=True, kw_only=True):
     """All of one model call, joined from its chunks."""
 
     text: str = ""
@@ -208,10 +207,23 @@ class Completion:
     carried: str = ""
     """What the adapter sends back with this turn: opaque JSON, for it alone. Servers
     that think between tool calls want their reasoning or a signature of it again."""
+    annotations: tuple[Json, ...] = ()
+    """Citations and sources of the text, each as the server writes it."""
+    model: str = ""
+    """Name of the model that answered, where it is not the one that was asked."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Message:
+class Part(Struct, frozen=True, kw_only=True):
+    """A picture or a PDF file beside the text of a message."""
+
+    media_type: str
+    """`image/png`, `image/jpeg`, `application/pdf`, …"""
+    data: bytes
+    name: str = ""
+    """The file's name, for servers that want one."""
+
+
+class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation, already in the dialect's wire form.
 
     `calls` and `results` carry the same matter as data, for models that do not read
@@ -226,10 +238,11 @@ class Message:
     tool_call_id: str | None = None
     carried: str = ""
     """See `Completion.carried`; no part of what is said."""
+    parts: tuple[Part, ...] = ()
+    """Pictures and files beside `content`, for models that can read them."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(Struct, frozen=True, kw_only=True):
     """What a model is sent.
 
     The first `constant` messages are byte-identical from turn to turn (decision 8 of
@@ -237,8 +250,7 @@ class Prompt:
     without reading the text: `write(calls)` gives the calls in the session's dialect.
     """
 
-    messages: Sequence[Message]
-    """To be read like a tuple; a slice of it is one."""
+    messages: tuple[Message, ...]
     constant: int = 0
     stop: tuple[str, ...] = ()
     plugins: tuple[PluginSpec, ...] = ()

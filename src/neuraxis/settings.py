@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import cast
 
+from msgspec import Struct, field
+
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, shown
-from neuraxis.later import dataclass
+from neuraxis.formatting import describe_given, did_you_mean, nearest
 from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
@@ -37,8 +37,7 @@ _NO_SETTINGS = {
 """Variables of ours that are read where they are used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """One value and where it came from: `command line`, a variable, or a file."""
 
     value: Json
@@ -47,8 +46,7 @@ class Setting:
     """Whether it stands in a project's file, which may come from anybody."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """All settings; a key that was never set is absent."""
 
     values: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
@@ -213,13 +211,19 @@ _BY_VARIABLE = "weights"
 """Read from its environment variable only, where it says which file is run."""
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "openai": ("base_url", "key_env"),
+    "anthropic": ("base_url", "key_env"),
+    "gemini": ("base_url", "key_env"),
+    "vertex": ("base_url", "key_env", "project", "location"),
+    "bedrock": ("base_url", "key_env"),
+    "azure": ("base_url", "key_env"),
     "local": ("threads", "fetch", "states_mb", "weights_unchecked"),
     "search": (
         "provider", "key_env", "engine", "google_url", "url", "folder", "results",
     ),
     "sandbox": (
-        "mode", "wasm", "seconds", "memory", "network", "uid", "allow_none",
+        "mode", "seconds", "memory", "network", "uid", "allow_none",
     ),
+    "commands": ("threads",),
     "policy": (),
     "models": (),
 }  # fmt: skip
@@ -297,10 +301,10 @@ def section_meant(key: str) -> str:
 
 def _wrong_value(key: str, value: Json) -> str:
     if key in _TEXTS and not isinstance(value, str):
-        return f"{key}: expected a text in quotes, got {shown(value)}"
+        return f"{key}: expected a text in quotes, got {describe_given(value)}"
     if key == "plugins" and not isinstance(value, str):
         items = cast("list[Json]", value) if isinstance(value, list) else [value]
         if wrong := [item for item in items if not isinstance(item, str)]:
-            got = shown(wrong[0])
+            got = describe_given(wrong[0])
             return f"plugins: expected a list of texts in quotes, got {got}"
     return ""

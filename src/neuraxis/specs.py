@@ -1,18 +1,16 @@
-"""What a plugin says of itself: data only.
+"""Specifications: what plugins and their commands declare.
 
-A manifest (YAML) or a Python function flows in through `neuraxis.plugins`; dialects,
-models and the plan read these. A schema here is a JSON Schema 2020-12 dict made by
-`neuraxis.schema`: the same dict is shown to the model and enforced. What costs time
-to make may be put off until it is first read (`put_off`); who reads sees no difference.
+Manifests and Python functions are read into these by `neuraxis.plugins`. A schema here
+is a JSON Schema 2020-12 dict made by `neuraxis.schema`: the same dict is shown to the
+model and enforced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with str keys."""
@@ -22,13 +20,8 @@ STREAM_ITEMS = 100_000
 
 EffectKind = Literal["none", "read", "idempotent", "once"]
 
-Later = Callable[[], Mapping[str, Any]]
-"""Makes the values of fields that were put off, by name."""
-S = TypeVar("S", "CommandSpec", "PluginSpec")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
+class Effects(Struct, frozen=True, kw_only=True, eq=False):
     """What running a command may change.
 
     `none`: a pure function of its arguments. `read`: looks at the world, changes
@@ -39,9 +32,20 @@ class Effects:
     kind: EffectKind = "once"
     destructive: bool = True
     open_world: bool = True
-    declared: bool = field(default=False, compare=False)
+    declared: bool = False
     """Whether the author said `destructive` or `open_world`: where nothing is said,
     an answer is not taken for strangers' words (see `neuraxis.policy.provenance.tracker`)."""
+
+    def __eq__(self, other: object) -> bool:
+        # who says the default says nothing else than who says nothing
+        return isinstance(other, Effects) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[str, bool, bool]:
+        return self.kind, self.destructive, self.open_world
 
     @property
     def readonly(self) -> bool:
@@ -49,24 +53,21 @@ class Effects:
         return self.kind in ("none", "read")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExampleCall:
+class ExampleCall(Struct, frozen=True, kw_only=True):
     """One call of an example: the tool as the intent dialect names it."""
 
     tool: str
     arguments: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(Struct, frozen=True, kw_only=True):
     """A request in a person's words and the calls that answer it (rule C6)."""
 
     question: str
     calls: tuple[ExampleCall, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSpec:
+class CommandSpec(Struct, frozen=True, kw_only=True):
     """One command of a plugin.
 
     `parameters` is the schema of the whole `param`: an object schema whose
@@ -102,13 +103,6 @@ class CommandSpec:
     """A boolean response field whose False means that the step failed (rule C12)."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The command as the manifest wrote it, for rendering (rules A2, B2)."""
-    later: Later | None = field(default=None, init=False, repr=False, compare=False)
-    """Makes what was put off; None: everything is here. See `put_off`."""
-
-    if not TYPE_CHECKING:  # a checker is to know the fields, and no others
-
-        def __getattr__(self, name: str) -> Any:
-            return _made(self, name)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -122,8 +116,7 @@ class CommandSpec:
         return tuple(self.parameters.get("required", ()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginSpec:
+class PluginSpec(Struct, frozen=True, kw_only=True):
     """One plugin. `name` is the resolved one (A11): the only name used anywhere."""
 
     name: str
@@ -146,38 +139,8 @@ class PluginSpec:
     """Where it came from, for messages: a file path or `module:function`."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The manifest as written (names as resolved strings), for rendering."""
-    later: Later | None = field(default=None, init=False, repr=False, compare=False)
-    """Makes what was put off; None: everything is here. See `put_off`."""
-
-    if not TYPE_CHECKING:  # a checker is to know the fields, and no others
-
-        def __getattr__(self, name: str) -> Any:
-            return _made(self, name)
 
     @property
     def description_model(self) -> str:
         """The text a model is shown (rule B15)."""
         return self.description_for_model or self.description
-
-
-def put_off(spec: S, later: Later, *names: str) -> S:
-    """The same spec, whose fields of these names `later` makes when one is first read.
-
-    The spec itself is changed: for who has just made it, and shown it to nobody.
-    A session of a thousand functions calls few of them, and may not show them all.
-    """
-    for name in names:
-        object.__delattr__(spec, name)
-    object.__setattr__(spec, "later", later)
-    return spec
-
-
-def _made(spec: Any, name: str) -> Any:
-    # Asked for a slot that is not set: it was put off, or is set since by another
-    # thread, or there is none of that name, of which the last line speaks.
-    later = object.__getattribute__(spec, "later")
-    if later is not None and name[:1] != "_":
-        for made, value in later().items():
-            object.__setattr__(spec, made, value)
-        object.__setattr__(spec, "later", None)
-    return object.__getattribute__(spec, name)

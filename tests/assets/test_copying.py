@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuraxis import Session, command
-from neuraxis.assets.copying import apart
+from neuraxis.assets.copying import copy_value
 from neuraxis.execution import retry
 from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
@@ -36,7 +36,7 @@ def _containers(value: Any) -> list[Any]:
 @given(JSON)
 def test_equal_and_nothing_shared(value: Any) -> None:
     """Every list and object of it is another one."""
-    made = apart(value)
+    made = copy_value(value)
     assert made == value
     assert not {id(c) for c in _containers(made)} & {id(c) for c in _containers(value)}
 
@@ -46,7 +46,7 @@ def test_one_in_several_places_or_in_itself() -> None:
     row: list[Any] = [1]
     row.append(row)
     rows = {"a": row, "b": row}
-    made = apart(rows)
+    made = copy_value(rows)
     assert made["a"] is made["b"] is made["a"][1]
     assert made["a"] is not row
 
@@ -61,7 +61,7 @@ def test_mappings_and_lists_of_the_standard_library() -> None:
         "counts": Counter("a"),
     }
     before = copy.deepcopy(given_)
-    made = apart(given_)
+    made = copy_value(given_)
     assert made == before
     assert [type(item) for item in made.values()] == [
         type(item) for item in given_.values()
@@ -78,7 +78,7 @@ def test_a_long_queue_is_gone_through_once() -> None:
     """Not from its nearer end to each of its places: that took seconds."""
     given_ = deque([{"n": n} for n in range(200_000)])
     started = time.process_time()
-    made = apart(given_)
+    made = copy_value(given_)
     assert time.process_time() - started < 1
     assert made == given_
     assert made[7] is not given_[7]
@@ -89,7 +89,7 @@ def test_pairs_of_pairs_are_looked_at_once() -> None:
     pairs: Any = ([1],)
     for _ in range(100):
         pairs = (pairs, pairs)
-    made = apart(pairs)
+    made = copy_value(pairs)
     assert made[0] is made[1]
 
 
@@ -97,7 +97,7 @@ def test_other_things_are_shared_and_sets_are_not() -> None:
     """An object of a class is the same; a set and a tuple around a list are not."""
     thing = object()
     given_ = {"thing": thing, "many": ({1, 2}, [thing])}
-    made = apart(given_)
+    made = copy_value(given_)
     assert made["thing"] is thing
     assert made["many"][1][0] is thing
     made["many"][0].add(3)
@@ -110,7 +110,7 @@ def test_a_column_more_is_seen_by_one_only(name: str) -> None:
     """A table is another one over the same data."""
     frames = pytest.importorskip(name)
     table = frames.DataFrame({"a": [1, 2]})
-    made = apart({"table": table})["table"]
+    made = copy_value({"table": table})["table"]
     if name == "pandas":
         made["b"] = made["a"] * 2
         made.loc[0, "a"] = 9

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.assets.json_view import DEPTH, consumed, holds_objects, sayable
+from neuraxis.assets.json_view import DEPTH, drain, holds_objects, to_json_value
 from neuraxis.specs import STREAM_ITEMS
 
 JSON = st.recursive(
@@ -77,7 +77,7 @@ class Row(list[int]):
 
 
 def _said(value: Any) -> Any:
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     assert can_be_said
     return said
 
@@ -94,10 +94,10 @@ def test_B57_json_is_said_as_it_is(value: Any) -> None:
 @given(ANY)
 def test_B57_what_is_said_is_json(value: Any) -> None:
     """It can be written strictly, and said once more it is the same."""
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     if can_be_said:
         assert json.loads(json.dumps(said, allow_nan=False)) == said
-        assert sayable(said) == (True, said)
+        assert to_json_value(said) == (True, said)
     else:
         assert said is None
 
@@ -106,7 +106,7 @@ def test_B57_what_is_said_is_json(value: Any) -> None:
 def test_B58_one_bad_leaf_is_enough(value: Any, leaf: Any) -> None:
     """Wherever it stands."""
     for around in ([value, leaf], {"a": value, "b": [{"c": leaf}]}, Pair(0, leaf)):
-        assert sayable(around) == (False, None)
+        assert to_json_value(around) == (False, None)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_B57_numbers_of_numpy() -> None:
     assert said == {"a": 1.5, "b": [2], "c": True}
     assert [type(said["a"]), type(said["b"][0]), type(said["c"])] == [float, int, bool]
     for no_json in (numpy.float64("nan"), numpy.zeros(1), numpy.complex128(1)):
-        assert not sayable(no_json)[0]
+        assert not to_json_value(no_json)[0]
 
 
 def test_B57_a_model_is_said_by_the_names_of_a_call() -> None:
@@ -163,13 +163,13 @@ def test_B57_a_model_is_said_by_the_names_of_a_call() -> None:
 def test_B57_a_class_is_not_said() -> None:
     """What its objects can do, it cannot."""
     for cls in (Node, Pair, Colour, int, dict):
-        assert sayable(cls) == (False, None)
+        assert to_json_value(cls) == (False, None)
 
 
 @pytest.mark.parametrize("key", [1, None, ("a",), Text("a"), Colour.RED])
 def test_B57_keys_are_texts(key: Any) -> None:
     """What JSON would turn into a text is not what the command gave."""
-    assert sayable([{key: 2}]) == (False, None)
+    assert to_json_value([{key: 2}]) == (False, None)
 
 
 def test_B57_depth_is_bounded() -> None:
@@ -181,13 +181,13 @@ def test_B57_depth_is_bounded() -> None:
             value = [value]
         return value
 
-    assert sayable(nested(DEPTH))[0]
-    assert not sayable(nested(DEPTH + 2))[0]
+    assert to_json_value(nested(DEPTH))[0]
+    assert not to_json_value(nested(DEPTH + 2))[0]
     circle = Node("a")
     circle.below.append(circle)
     loop: dict[str, Any] = {}
     loop["loop"] = [loop]
-    assert sayable(circle) == sayable(loop) == (False, None)
+    assert to_json_value(circle) == to_json_value(loop) == (False, None)
 
 
 def test_B57_what_is_said_is_another_object() -> None:
@@ -215,10 +215,10 @@ def test_B57_objects_are_told_from_values(value: Any, holds: bool) -> None:
 
 def test_an_iterator_is_its_items() -> None:
     """Anything else is itself: lists, ranges, and files, which are read by lines."""
-    assert consumed(n * n for n in range(3)) == [0, 1, 4]
-    assert consumed(iter([])) == []
+    assert drain(n * n for n in range(3)) == [0, 1, 4]
+    assert drain(iter([])) == []
     for other in ([1], "text", {"a": 1}, range(3), None):
-        assert consumed(other) is other
+        assert drain(other) is other
 
 
 def test_a_file_is_no_list(tmp_path: Any) -> None:
@@ -226,7 +226,7 @@ def test_a_file_is_no_list(tmp_path: Any) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
     with path.open(encoding="utf-8") as file:
-        assert consumed(file) is file
+        assert drain(file) is file
         assert file.read() == "one\ntwo\n"
 
 
@@ -241,9 +241,9 @@ def test_an_endless_iterator_is_refused() -> None:
             yield taken
 
     with pytest.raises(ValueError, match=f"more than {STREAM_ITEMS} items"):
-        consumed(endless())
+        drain(endless())
     assert taken == STREAM_ITEMS + 1
-    assert len(consumed(iter(range(STREAM_ITEMS)))) == STREAM_ITEMS
+    assert len(drain(iter(range(STREAM_ITEMS)))) == STREAM_ITEMS
 
 
 @pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
@@ -251,11 +251,11 @@ def test_B57_dates_of_numpy_are_said_as_dates(unit: str) -> None:
     """In nanoseconds, too, which are those of every pandas column."""
     np = pytest.importorskip("numpy")
     day = np.datetime64("2026-01-02", unit)
-    assert sayable(day)[1].startswith("2026-01-02")
-    assert sayable(np.timedelta64(90, "s").astype(f"timedelta64[{unit}]"))[1] == (
+    assert to_json_value(day)[1].startswith("2026-01-02")
+    assert to_json_value(np.timedelta64(90, "s").astype(f"timedelta64[{unit}]"))[1] == (
         0.0 if unit == "D" else 90.0
     )
-    assert sayable([np.datetime64("NaT", unit), np.timedelta64("NaT", unit)]) == (
+    assert to_json_value([np.datetime64("NaT", unit), np.timedelta64("NaT", unit)]) == (
         True,
         [None, None],
     )
@@ -264,7 +264,7 @@ def test_B57_dates_of_numpy_are_said_as_dates(unit: str) -> None:
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "sNaN"])
 def test_B57_a_decimal_that_is_no_number_is_not_said(number: str) -> None:
     """As a float that is none."""
-    assert sayable({"n": Decimal(number)}) == (False, None)
+    assert to_json_value({"n": Decimal(number)}) == (False, None)
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", 1.5, True])
@@ -295,14 +295,14 @@ def test_what_stands_in_itself_many_times_over(
     """Forty small objects are a billion as text: the answer is an asset, at once."""
     monkeypatch.setattr("neuraxis.assets.json_view.ITEMS", 100)
     value: Any = doubled("x")
-    assert sayable(value)[0]
+    assert to_json_value(value)[0]
     for _ in range(12):
         value = doubled(value)
-    assert sayable(value) == (False, None)
+    assert to_json_value(value) == (False, None)
 
 
 def test_a_set_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a list of as many."""
     monkeypatch.setattr("neuraxis.assets.json_view.ITEMS", 100)
-    assert sayable(set(range(100)))[0]
-    assert not sayable(set(range(101)))[0]
+    assert to_json_value(set(range(100)))[0]
+    assert not to_json_value(set(range(101)))[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from builtin.pages import serving
 from neuraxis.builtin.web_search import documents, plugin

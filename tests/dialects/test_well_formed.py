@@ -1,44 +1,44 @@
-"""The short ways of reading look twice at what may mean more than it says."""
+"""A reply of plain words is read the short way, as the long way reads it."""
 
-from __future__ import annotations
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from itertools import count
+from neuraxis.dialects.intents.decode import read_reply, read_strictly
+from neuraxis.dialects.well_formed import read_answer
+from neuraxis.messages import Reply
 
-import pytest
-
-from neuraxis.dialects.intents.decode import END, START
-from neuraxis.dialects.well_formed import DEEPEST, plain_arguments, quick_calls
-
-MEANS_MORE = {
-    "an escape": r'{"tool": "t", "a": "\u007b"}',
-    "a key of ours": '{"tool": "t", "a": {"$literal": 1}}',
-    "a reference": '{"tool": "t", "a": "{{ x }}"}',
-    "an address": '{"tool": "t", "a": "asset://a1"}',
-    "an asset": '{"tool": "t", "a": {"asset_id": "a1"}}',
-    "the bare word": '{"tool": "t", "a": "PREVIOUS"}',
-    "more than ASCII": '{"tool": "t", "a": "é"}',
-    "many levels": '{"tool": "t", "a": ' + "[" * DEEPEST + "]" * DEEPEST + "}",
-    "a whole fraction": '{"tool": "t", "a": 3.0}',
-    "a key twice": '{"tool": "t", "a": 1, "a": 2}',
-}
+WORDS = st.lists(
+    st.sampled_from(
+        (
+            "done", "tool", '"tool"', "a", "q", "# Evaluate this", "(", ")", "}", "]",
+            ">", "</think>", "<think>", ":", "a:", "{", "[", "`", "```", "|", "｜",
+            "to=functions.x", "name", "arguments", "\n", "\n\n", "\t", "\x1c", "\u2028",
+            "é", "\\u007b", "-->", "<!-- RESP", "TOOL_CALLS", "'", '"', "\\", "1.",
+        )
+    ),
+    max_size=12,
+).map(" ".join)  # fmt: skip
 
 
-def _block(intent: str) -> str:
-    return f"{START}\n[{intent}]\n{END}"
+@settings(max_examples=3000, deadline=None)
+@given(st.one_of(WORDS, st.text(max_size=40)))
+@example("")
+@example("  \n ")
+@example("Done.")
+def test_both_ways_say_the_same(text: str) -> None:
+    """Also of a strict reading; what is more than words is left to the long way."""
+    said = read_answer(text)
+    if said is None:
+        return
+    assert read_reply(text, next_id=str) == Reply(texts=said)
+    assert read_strictly(text, next_id=str) == Reply(texts=said)
 
 
-@pytest.mark.parametrize("intent", MEANS_MORE.values(), ids=MEANS_MORE)
-def test_what_may_mean_more_is_not_read_the_short_way(intent: str) -> None:
-    """In a block no call says what it was read from, and native arguments are left."""
-    calls = quick_calls(_block(intent), START, END, map(str, count()).__next__)
-    assert [call.read for call in calls or ()] in ([], [None])
-    assert plain_arguments(intent) is None
-
-
-def test_what_is_plain_is() -> None:
-    """The control: the same without any of it."""
-    intent = '{"tool": "t", "a": [1, 2.5, "b"]}'
-    calls = quick_calls(_block(intent), START, END, map(str, count()).__next__)
-    assert calls is not None
-    assert calls[0].read == ({"a": [1, 2.5, "b"]}, intent)
-    assert plain_arguments(intent) == {"tool": "t", "a": [1, 2.5, "b"]}
+def test_words_are_words() -> None:
+    """Else the comparison above would compare nothing."""
+    assert read_answer(" The sum is 3 (three), as asked. \n") == (
+        "The sum is 3 (three), as asked.",
+    )
+    assert read_answer(" \n") == ()
+    for more in ("see: this", "a < b", "f{x}", "[1]", "`x`", "é", "x" * 20_001):
+        assert read_answer(more) is None

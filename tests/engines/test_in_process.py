@@ -1,13 +1,14 @@
 """The in-process engine: coroutines, threads, limits."""
 
 import asyncio
+import contextlib
 import sys
 import threading
 import time
 
 import pytest
 
-from neuraxis.engines import TimeLimitReached
+from neuraxis.engines import TimeLimitReached, in_process
 from neuraxis.engines.in_process import InProcess
 
 
@@ -102,7 +103,7 @@ async def test_ten_blocking_calls_overlap() -> None:
 
 
 async def test_a_coroutine_that_waits_is_begun_once_and_told_of_everything() -> None:
-    """Results and errors of what it waits for reach it; it runs in the same task."""
+    """Results and errors of what it waits for reach it, in a task of its own."""
     engine, seen = InProcess(), list[object]()
     loop = asyncio.get_running_loop()
 
@@ -122,7 +123,8 @@ async def test_a_coroutine_that_waits_is_begun_once_and_told_of_everything() -> 
 
     said = await engine.run(command, (), {}, None, is_async=True, seconds=5)
     assert said == "done"
-    assert seen == [asyncio.current_task(), "one", ("two",)]
+    assert seen[0] is not asyncio.current_task()
+    assert seen[1:] == ["one", ("two",)]
     engine.close()
 
 
@@ -191,3 +193,104 @@ async def test_what_the_command_raises_at_once_comes_out() -> None:
     with pytest.raises(TimeoutError, match="own"):
         await engine.run(command, (), {}, None, is_async=True, seconds=5)
     engine.close()
+
+
+# --- given up ------------------------------------------------------------------
+
+
+async def test_R3_a_coroutine_that_swallows_its_cancellation_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller goes on, and what it returns in the end is thrown away and noted."""
+    monkeypatch.setattr(in_process, "CLEAN_UP_SECONDS", 0.05)
+    engine, stop, release = InProcess(), threading.Event(), asyncio.Event()
+    ended = asyncio.Event()
+
+    async def stubborn() -> str:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        ended.set()
+        return "late"
+
+    with pytest.raises(TimeLimitReached) as raised:
+        await asyncio.wait_for(
+            engine.run(stubborn, (), {}, stop, is_async=True, seconds=0.05), 5
+        )
+    assert raised.value.still_running
+    assert stop.is_set()
+    assert not ended.is_set()
+    release.set()
+    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.sleep(0)
+    assert "stubborn returned" in caplog.text
+    assert "thrown away" in caplog.text
+
+
+async def test_R3_a_cancelled_caller_does_not_wait_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C during a coroutine that swallows it: the run ends all the same."""
+    monkeypatch.setattr(in_process, "CLEAN_UP_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    running = asyncio.create_task(
+        InProcess().run(stubborn, (), {}, None, is_async=True)
+    )
+    await asyncio.sleep(0.01)
+    running.cancel()
+    done, _ = await asyncio.wait((running,), timeout=5)
+    assert running in done
+    assert running.cancelled()
+    release.set()
+    await asyncio.sleep(0.01)
+
+
+def test_R3_a_loop_ends_beside_a_command_that_was_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`asyncio.run` cancels it once more and waits: it is closed then."""
+    monkeypatch.setattr(in_process, "CLEAN_UP_SECONDS", 0.05)
+
+    async def stubborn() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+    async def program() -> None:
+        with pytest.raises(TimeLimitReached):
+            await InProcess().run(stubborn, (), {}, None, is_async=True, seconds=0.05)
+
+    thread = threading.Thread(target=asyncio.run, args=(program(),), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("hears", [True, False])
+async def test_R7_a_def_past_its_limit_is_told_as_what_it_is(hears: bool) -> None:
+    """One that hears that it is to stop is stopped; any other still runs."""
+    stop, release = threading.Event(), threading.Event()
+
+    def command() -> None:
+        (stop if hears else release).wait(20)
+
+    with pytest.raises(TimeLimitReached) as raised:
+        await InProcess().run(command, (), {}, stop, seconds=0.05)
+    assert raised.value.still_running is not hears
+    release.set()
+
+
+async def test_R8_the_end_of_one_engine_ends_no_thread_of_others() -> None:
+    """A session for each request uses the same thread again and again."""
+    threads = set[threading.Thread]()  # not their numbers, which are used again
+    for _ in range(20):
+        engine = InProcess()
+        threads.add(await engine.run(threading.current_thread, (), {}, None))
+        engine.close()
+    assert len(threads) <= 2

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.engines.slots import Place, Places
+from neuraxis.engines.slots import Slot, Slots
 
 SHORT, LONG = 0.02, 20.0
 
 
-async def _taken(places: Places, seconds: float = LONG) -> Place:
+async def _taken(places: Slots, seconds: float = LONG) -> Slot:
     place = await places.take(seconds)
     assert place is not None
     return place
@@ -23,7 +23,7 @@ async def _taken(places: Places, seconds: float = LONG) -> Place:
 
 async def test_so_many_at_once_and_no_more() -> None:
     """The next one waits until a call is over."""
-    places = Places(2)
+    places = Slots(2)
     first, second = await _taken(places), await _taken(places)
     third = asyncio.ensure_future(places.take(LONG))
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_so_many_at_once_and_no_more() -> None:
 
 async def test_who_came_first_is_first() -> None:
     """Nobody is passed by a later one."""
-    places = Places(1)
+    places = Slots(1)
     held = await _taken(places)
     order: list[int] = []
 
@@ -54,7 +54,7 @@ async def test_who_came_first_is_first() -> None:
 
 async def test_a_thread_keeps_the_place_of_a_call_that_is_over() -> None:
     """Nobody else runs until it ends; who waits for long enough is told."""
-    places = Places(1)
+    places = Slots(1)
     late = await _taken(places)
     late.begin()
     late.leave()
@@ -73,7 +73,7 @@ async def test_a_thread_keeps_the_place_of_a_call_that_is_over() -> None:
 
 async def test_the_last_of_several_threads_gives_the_place_back() -> None:
     """One that ends before the call is over gives nothing back."""
-    places = Places(1)
+    places = Slots(1)
     place = await _taken(places)
     for _ in range(3):
         place.begin()
@@ -87,7 +87,7 @@ async def test_the_last_of_several_threads_gives_the_place_back() -> None:
 
 async def test_a_slow_call_is_waited_for_without_end() -> None:
     """Only threads of calls that are over make the others give up."""
-    places = Places(2)
+    places = Slots(2)
     late, slow = await _taken(places), await _taken(places)
     late.begin()
     late.leave()
@@ -100,7 +100,7 @@ async def test_a_slow_call_is_waited_for_without_end() -> None:
 
 async def test_a_thread_that_begins_behind_the_end_has_no_place() -> None:
     """What a call left running in the background gives back what it does not have."""
-    places = Places(1)
+    places = Slots(1)
     over = await _taken(places)
     over.leave()
     over.begin()
@@ -118,7 +118,7 @@ async def test_a_thread_that_begins_behind_the_end_has_no_place() -> None:
 
 async def test_who_stops_waiting_takes_no_place_along() -> None:
     """A run that is cancelled while its call waits."""
-    places = Places(1)
+    places = Slots(1)
     held = await _taken(places)
     waiting = asyncio.ensure_future(places.take(LONG))
     await asyncio.sleep(0)
@@ -139,10 +139,10 @@ def test_no_order_of_events_makes_or_loses_a_place(
     """A place is held by a call that is not over, or that has threads."""
 
     async def play() -> None:
-        places = Places(most)
-        running: list[Place] = []
-        over: list[Place] = []
-        threads: Counter[Place] = Counter()
+        places = Slots(most)
+        running: list[Slot] = []
+        over: list[Slot] = []
+        threads: Counter[Slot] = Counter()
         for step in steps:
             late = [place for place in over if threads[place]]
             if step == "take":
@@ -168,7 +168,7 @@ def test_no_order_of_events_makes_or_loses_a_place(
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(_refused(places), 0)
 
-    async def _refused(places: Places) -> None:
+    async def _refused(places: Slots) -> None:
         if await places.take(0) is None:
             raise TimeoutError
 

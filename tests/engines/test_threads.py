@@ -7,11 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
+from neuraxis import Session
 from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import Threads
+from neuraxis.engines.threads import THREADS, Threads, limit_threads
+from neuraxis.errors import ConfigError
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.settings import Settings
 
 
 def _name() -> str:
@@ -65,3 +70,79 @@ def test_a_forked_process_has_none_of_them() -> None:
         timeout=60,
     )
     assert done.stdout == "7 True\n", done.stderr
+
+
+async def test_R7_calls_beyond_the_limit_wait_for_a_thread() -> None:
+    """At most so many run at once; the rest begin when one ends, in their order."""
+    threads, release, lock = Threads(most=2), threading.Event(), threading.Lock()
+    begun: list[int] = []
+    most = busy = 0
+
+    def work(number: int) -> None:
+        nonlocal most, busy
+        with lock:
+            begun.append(number)
+            busy += 1
+            most = max(most, busy)
+        release.wait(10)
+        with lock:
+            busy -= 1
+
+    jobs = [threads.start(partial(work, number)) for number in range(6)]
+    assert [job.waits is None for job in jobs] == [True, True, *[False] * 4]
+    threads.give_up(jobs[3])
+    release.set()
+    await asyncio.wait_for(
+        asyncio.gather(*(job.future for job in jobs if job is not jobs[3])), 10
+    )
+    assert most == 2
+    assert sorted(begun[:2]) == [0, 1]
+    assert sorted(begun) == [0, 1, 2, 4, 5]
+    threads.close()
+
+
+async def test_R7_a_call_inside_of_a_command_waits_for_no_thread() -> None:
+    """Its caller has the only one, and waits for it."""
+    threads = Threads(most=1)
+
+    async def inner() -> str:
+        return await threads.run(_name)
+
+    outer = threads.start(lambda: asyncio.run(inner()))
+    assert await asyncio.wait_for(outer.future, 10) == "neuraxis-command"
+    threads.close()
+
+
+async def test_R7_without_a_thread_of_the_system_calls_wait_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exhausted is no error of a call, as long as one of ours will end."""
+    threads, release = Threads(), threading.Event()
+    first = threads.start(lambda: release.wait(10))
+
+    def exhausted(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", exhausted)
+    second = threads.start(_name)
+    release.set()
+    assert await asyncio.wait_for(first.future, 10)
+    assert await asyncio.wait_for(second.future, 10) == "neuraxis-command"
+    threads.close()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "many", "1.5", True])
+def test_R7_a_limit_that_is_no_number_is_refused(wrong: object) -> None:
+    """The settings' mistake is told by its name."""
+    with pytest.raises(ConfigError, match=r"commands\.threads"):
+        limit_threads(wrong)
+
+
+def test_R7_the_settings_limit_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the whole process; a variable gives it as a text."""
+    monkeypatch.setattr(THREADS, "most", 7)
+    limit_threads(None)
+    assert THREADS.most == 7
+    given = Settings().override({"commands.threads": "3"}, "test")
+    Session(model=ScriptedModel([]), plugins=(), settings=given).close()
+    assert THREADS.most == 3

@@ -14,8 +14,6 @@ class Ordinary:
     expected: str
     files: dict[str, str] = field(default_factory=dict[str, str])
     args: tuple[str, ...] = ()
-    no_wasi: bool = False
-    """WASI has no threads, processes, sockets, time zones, nor a library for TLS."""
 
 
 ORDINARY: list[Ordinary] = [
@@ -43,7 +41,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="threads",
-        no_wasi=True,
         script="from concurrent.futures import ThreadPoolExecutor\n"
         "with ThreadPoolExecutor(8) as p:\n"
         "    print(sum(p.map(lambda n: n * n, range(100))))",
@@ -51,7 +48,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="processes",
-        no_wasi=True,
         script="from multiprocessing import Pool\n"
         "def square(n): return n * n\n"
         "if __name__ == '__main__':\n"
@@ -60,7 +56,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="shared between processes",
-        no_wasi=True,
         script="import multiprocessing as m\n"
         "def add(total, lock, queue):\n"
         "    for _ in range(200):\n"
@@ -77,7 +72,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="process executor",
-        no_wasi=True,
         script="from concurrent.futures import ProcessPoolExecutor\n"
         "def square(n): return n * n\n"
         "if __name__ == '__main__':\n"
@@ -86,7 +80,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="subprocess",
-        no_wasi=True,
         script="import subprocess, sys\n"
         "print(subprocess.run([sys.executable, '-c', 'print(6 * 7)'],\n"
         "    capture_output=True, text=True, check=True).stdout)",
@@ -94,7 +87,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="shell",
-        no_wasi=True,
         script="import subprocess\n"
         "print(subprocess.check_output('echo one two | wc -w', shell=True, text=True))",
         expected="2",
@@ -140,7 +132,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="time_zones",
-        no_wasi=True,
         script="from datetime import datetime\nfrom zoneinfo import ZoneInfo\n"
         "t = datetime(2026, 7, 1, 12, tzinfo=ZoneInfo('Europe/Prague'))\n"
         "print(t.utcoffset())",
@@ -172,7 +163,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="asyncio",
-        no_wasi=True,
         script="import asyncio\nasync def f(n): await asyncio.sleep(0.01); return n\n"
         "async def main(): print(sum(await asyncio.gather(*map(f, range(10)))))\n"
         "asyncio.run(main())",
@@ -180,7 +170,6 @@ ORDINARY: list[Ordinary] = [
     ),
     Ordinary(
         name="randomness",
-        no_wasi=True,
         script="import secrets, uuid, random, hashlib, ssl, decimal\n"
         "print(len(secrets.token_hex(8)), len(str(uuid.uuid4())))",
         expected="16 36",

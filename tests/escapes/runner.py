@@ -2,8 +2,7 @@
 
 A program of its own, so that the tests can run it as another user:
 `python -m escapes.runner MODE NAMES` writes one JSON object, attempt -> what was seen.
-MODE is a kind of sandbox, `wasi alone` (with no Landlock around it), or `plain`: a bare
-subprocess, the control.
+MODE is a kind of sandbox, or `plain`: a bare subprocess, the control.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from escapes import (
     attempts_files,
@@ -39,7 +39,6 @@ from escapes.ordinary import ORDINARY, Ordinary
 from escapes.world import KEY, SECRET, World, state
 from neuraxis.sandbox.process import interpreter
 from neuraxis.sandbox.process.backends import landlock
-from neuraxis.sandbox.process.backends.wasi import find
 from neuraxis.sandbox.process.child import launch
 from neuraxis.sandbox.process.job import GUARDED, Limits, Outcome
 from neuraxis.sandbox.process.run import run_python
@@ -63,9 +62,6 @@ LIMITS = Limits(
 )
 PATIENT = replace(LIMITS, seconds=15)
 """Where something else than the time must end it, though the machine is busy."""
-SLOW = replace(LIMITS, seconds=4)
-"""Where the time must end it, for a sandbox that takes a while to begin."""
-ALONE = "wasi alone"
 SCRIPT_UID = 65534
 LONGEST = LIMITS.seconds + 10
 """Seconds that a call may take on a busy machine; what holds one lasts for 20."""
@@ -142,13 +138,6 @@ def _knock(connected: list[int]) -> Callable[[str], None]:
     return hear
 
 
-def _limits(attempt: Attempt, mode: str) -> Limits:
-    if mode.startswith("wasi"):
-        # Its start alone is half a second: the time is not what should hold the rest.
-        return SLOW if attempt.name.startswith("time_") else PATIENT
-    return PATIENT if attempt.sees == "stopped" else LIMITS
-
-
 def _victim_state(process: subprocess.Popen[bytes]) -> Any:
     if process.poll() is not None:
         return "dead"
@@ -178,8 +167,8 @@ def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
         outcome = run_python(
             "script.py",
             workspace=folder,
-            limits=_limits(attempt, mode),
-            mode=mode.split()[0],
+            limits=PATIENT if attempt.sees == "stopped" else LIMITS,
+            mode=mode,
             args=(told["mark"],),
             on_output=_knock(connected),
         )
@@ -214,7 +203,7 @@ def one(attempt: Attempt, mode: str, world: World) -> dict[str, Any]:
 @functools.cache
 def _counts_exactly(mode: str) -> bool:
     """Whether the kernel counts a script's tasks by themselves, not all of a user's."""
-    if mode == "bubblewrap" or mode.startswith("wasi"):
+    if mode == "bubblewrap":
         return True
     plan: dict[str, Any] = {"processes": 9, "rlimits": {}, "landlock": {}}
     if os.geteuid() == 0:
@@ -286,9 +275,7 @@ def ordinary(script: Ordinary, mode: str, world: World) -> dict[str, Any]:
     for name, content in script.files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
-    outcome = run_python(
-        "script.py", workspace=folder, mode=mode.split()[0], args=script.args
-    )
+    outcome = run_python("script.py", workspace=folder, mode=mode, args=script.args)
     return {
         "ok": outcome.ok,
         "output": outcome.stdout.strip(),
@@ -299,10 +286,6 @@ def ordinary(script: Ordinary, mode: str, world: World) -> dict[str, Any]:
 
 def main(mode: str, names: list[str]) -> None:
     """Run everything and write what was seen."""
-    if mode == ALONE:
-        landlock.abi = lambda: 0
-    if packages := os.environ.pop("NX_PACKAGES", ""):
-        find._places = lambda: [packages]
     os.environ["NX_KEY"] = KEY
     leak = tempfile.TemporaryFile()  # noqa: SIM115 - inherited on purpose
     leak.write(SECRET.encode())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis.execution.failures import MOST, told_failure
+from neuraxis.execution.failures import MOST, declared_failure
 from neuraxis.messages import Call
 from neuraxis.plugins.registry import Command
 from neuraxis.specs import CommandSpec, PluginSpec
@@ -17,7 +17,7 @@ CALL = Call(id="a1", plugin="web", command="get")
 def _told(said: Any, field: str | None = "success") -> str | None:
     spec = CommandSpec(name="get", failure_field=field)
     made = Command(plugin=PluginSpec(name="web"), spec=spec)
-    error = told_failure(CALL, made, said)
+    error = declared_failure(CALL, made, said)
     if error is None:
         return None
     assert (error.code, error.where) == ("failed", "web.get")

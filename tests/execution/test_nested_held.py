@@ -29,7 +29,7 @@ from conformance.kit import block
 from neuraxis import Budget, CommandError, ConfigError, Context, Session, command
 from neuraxis.cli.approve import question
 from neuraxis.events import ApprovalAsked, CallStarted, Event, Inside, innermost
-from neuraxis.execution.nested import Outer
+from neuraxis.execution.nested import ParentRun
 from neuraxis.journal.sqlite import SqliteJournal
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
@@ -423,7 +423,7 @@ def test_D12_a_session_is_of_one_call() -> None:
     with pytest.raises(Exception, match="make a session in each call"):
         Session(model=ScriptedModel([]), within=contexts[0])
     outer = contexts[0].outer
-    assert isinstance(outer, Outer)
+    assert isinstance(outer, ParentRun)
     late = CallStarted(id="a1", plugin="p", command="c", tool="c", arguments={})
     with pytest.raises(CommandError, match="make a session in each call"):
         outer.hear("s", Path(), late)

@@ -29,7 +29,7 @@ from neuraxis import (
     command,
 )
 from neuraxis.events import Event, Inside, SessionFinished, innermost
-from neuraxis.execution.nested import Outer
+from neuraxis.execution.nested import ParentRun
 from neuraxis.journal.sqlite import SqliteJournal
 from neuraxis.models.scripted import ScriptedModel
 
@@ -87,7 +87,7 @@ def test_D12_a_picture_that_an_agent_shows_is_a_file_of_the_run(tmp_path: Path) 
         """Ask, and show."""
         model = ScriptedModel([call_of("page"), "ok"])
         await Session(model=model, plugins=[page], within=context).run(request)
-        assert isinstance(context.outer, Outer)
+        assert isinstance(context.outer, ParentRun)
         shown = SessionFinished(outcome="answered", files=("x.png",))
         context.outer.hear("s", context.workspace, shown)
         return "ok"

@@ -6,13 +6,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from neuraxis import Context, Session, command
 from neuraxis.assets.store import AssetStore
@@ -473,7 +473,8 @@ def test_a_thread_that_is_late_keeps_its_place(ends: bool) -> None:
     assert most == ([1, 1] if ends else [1])
     told = [result.error and result.error.message for result in results]
     assert told == [
-        "device did not end within 0.1 seconds and was stopped.",
+        "device did not end within 0.1 seconds. It was asked to stop and is still "
+        "running; what it returns is thrown away.",
         None
         if ends
         else "device was not run: an earlier call of it was stopped and still runs. "

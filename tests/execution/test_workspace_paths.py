@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis.execution.nested import event_there, moved, moved_all, way
+from neuraxis.execution.nested import (
+    translate_event,
+    translate_path,
+    translate_paths,
+    workspace_paths,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,21 +34,21 @@ def test_D12_a_file_by_its_name_there(
     """Below, above, beside, and by a link to it."""
     (tmp_path / "w" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "w" / "sub")
-    by = way(tmp_path / here, tmp_path / there)
-    assert moved(name, by) == found
-    assert moved_all([name], by) == ([] if found is None else [found])
+    by = workspace_paths(tmp_path / here, tmp_path / there)
+    assert translate_path(name, by) == found
+    assert translate_paths([name], by) == ([] if found is None else [found])
 
 
 def test_D12_an_event_names_its_files_as_there(tmp_path: Path) -> None:
     """Of a session inside of one inside, too; the event itself stays as it was."""
     ended = {"type": "call_finished", "wrote": ["a.txt"]}
     told = {"type": "inside", "event": {"type": "inside", "event": ended}}
-    by = way(tmp_path / "w" / "sub", tmp_path / "w")
+    by = workspace_paths(tmp_path / "w" / "sub", tmp_path / "w")
     moved_to = {"type": "call_finished", "wrote": ["sub/a.txt"]}
-    assert event_there(told, by) == {
+    assert translate_event(told, by) == {
         "type": "inside",
         "event": {"type": "inside", "event": moved_to},
     }
     assert ended["wrote"] == ["a.txt"]
     finished = {"type": "session_finished", "files": ["b.txt"], "text": "x"}
-    assert event_there(finished, by) == {**finished, "files": ["sub/b.txt"]}
+    assert translate_event(finished, by) == {**finished, "files": ["sub/b.txt"]}

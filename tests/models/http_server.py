@@ -42,7 +42,7 @@ class Server:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Server]:
+async def serving(port: int = 0) -> AsyncIterator[Server]:
     """A server that is gone, with all its connections, at the end."""
     state = Server()
     tasks: set[asyncio.Task[None]] = set()
@@ -68,7 +68,7 @@ async def serving() -> AsyncIterator[Server]:
             tasks.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", port)
     state.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
         yield state

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from models import wire_scripts
 from models.conformance import CHECKS, Answer, Make
-from models.http_server import Server, frame, lines, serving, stream
+from models.http_server import Script, Server, frame, lines, serving, stream
 from neuraxis.models import Model
+from neuraxis.models.anthropic.model import AnthropicModel
+from neuraxis.models.gemini.model import GeminiModel
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.settings import Options
+from neuraxis.models.openai_responses.model import ResponsesModel
 from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 
@@ -64,6 +68,33 @@ async def test_openai(check: Check, server: Server) -> None:
     def make(*answers: Answer) -> Model:
         server.answers(*(_script(answer) for answer in answers))
         made.append(OpenAIModel("m", server=server.url, options=Options(max_retries=0)))
+        return made[-1]
+
+    await check(make)
+    for model in made:
+        await model.close()
+
+
+@checks
+@pytest.mark.parametrize(
+    ("kind", "script"),
+    [
+        (AnthropicModel, wire_scripts.anthropic),
+        (GeminiModel, wire_scripts.gemini),
+        (ResponsesModel, wire_scripts.responses),
+    ],
+)
+async def test_other_wires(
+    check: Check,
+    kind: Callable[..., Model],
+    script: Callable[[Answer], Script],
+    server: Server,
+) -> None:
+    made: list[Model] = []
+
+    def make(*answers: Answer) -> Model:
+        server.answers(*(script(answer) for answer in answers))
+        made.append(kind("m", server=server.url, options=Options(max_retries=0)))
         return made[-1]
 
     await check(make)

@@ -22,6 +22,18 @@ from neuraxis.settings import Settings
 
 PROMPT = Prompt(messages=())
 
+BUILT_IN = (
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "vertex",
+    "bedrock",
+    "azure",
+    "scripted",
+    "local",
+)
+
 
 def offered(rest: str, settings: Settings) -> ScriptedModel:
     """What a package would offer as an entry point."""
@@ -107,7 +119,7 @@ def test_the_built_in_names_need_no_metadata(
 
     monkeypatch.setattr(neuraxis.models, "_entry_points", none)
     (tmp_path / "s.yaml").write_text("- hello\n", encoding="utf-8")
-    assert model_names() == ("openai", "scripted", "local")
+    assert model_names() == BUILT_IN
     assert find_model("http://127.0.0.1:1#m").name == "http://127.0.0.1:1/v1#m"
     assert find_model(f"scripted:{tmp_path / 's.yaml'}").name.startswith("scripted:")
     assert importlib.util.find_spec("neuraxis.models.local") is not None
@@ -132,7 +144,7 @@ def test_entry_points_add_names(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings().override({"x": "!"}, "test")
     completion = asyncio.run(complete(find_model("mine:a:b", settings), PROMPT))
     assert completion.text == "a:b!"
-    assert model_names() == ("openai", "scripted", "local", "gone", "mine")
+    assert model_names() == (*BUILT_IN, "gone", "mine")
     with pytest.raises(ModelUnavailable):
         find_model("openai:gpt-x")
     with pytest.raises(ConfigError, match="no_such_module_at_all"):

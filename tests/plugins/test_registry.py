@@ -142,7 +142,7 @@ def test_schemas_are_compiled_once_and_late() -> None:
     assert found.parameters is found.parameters
     assert found.response is found.response
     assert found.response is not None
-    assert (found.bare, found.wants_context) == (False, False)
+    assert (found.bare, found.context_name) == (False, "")
     text = "name: p\ninfo: {description: d}\n"
     text += "commands: [{command_name: c, parameter: {type: int}}]"
     spec = parse_manifest(text)[0]

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neuraxis import CommandSpec, Effects, Policy, Rule, Session, command
 from neuraxis.cli.approve import question

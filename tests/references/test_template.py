@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuraxis.messages import Problem
@@ -451,9 +451,11 @@ def test_C20_what_json_writes_as_a_string_is_a_text(value: Any) -> None:
 
 
 @given(st.text("{} '\"prevsultPREVIOUS_[]0.|%#\n$}}{{", max_size=60))
+@example("{{results[0]}}")
+@example("{{ results[0] }")
 def test_C21_text_without_our_roots_stays(text: str) -> None:
     """Whatever has none of our roots is not touched, byte for byte."""
-    for name in ("previous_result", "PREVIOUS"):
+    for name in ("previous_result", "PREVIOUS", "results"):
         text = text.replace(name, "x")
     problems: list[Problem] = []
     found = read_template(text, Scope(ids=("a", "b"), here=1), (), problems)

@@ -20,6 +20,7 @@ def test_an_answer_is_told_whole() -> None:
         assets=("a1", "a2"),
         files=("out/plot.png",),
         usage=Usage(input_tokens=7, output_tokens=3, cached_tokens=5),
+        usd=0.25,
         error="not stored",
     )
     told = as_json(answer)
@@ -42,6 +43,7 @@ def test_an_answer_is_told_whole() -> None:
         "assets": ["a1", "a2"],
         "files": ["out/plot.png"],
         "usage": {"input_tokens": 7, "output_tokens": 3},
+        "usd": 0.25,
         "error": "not stored",
     }
 

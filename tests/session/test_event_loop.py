@@ -17,7 +17,7 @@ import pytest
 
 from neuraxis import Session, command
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.session.event_loop import OwnLoop
+from neuraxis.session.event_loop import SyncLoop
 
 
 async def loop_of() -> asyncio.AbstractEventLoop:
@@ -26,7 +26,7 @@ async def loop_of() -> asyncio.AbstractEventLoop:
 
 def test_one_loop_for_all_runs_of_any_thread() -> None:
     """Made once; closed with its owner, and made again if it is needed again."""
-    own = OwnLoop()
+    own = SyncLoop()
     first = own.run(loop_of())
     assert own.run(loop_of()) is first
     seen: list[Any] = []
@@ -45,7 +45,7 @@ def test_one_loop_for_all_runs_of_any_thread() -> None:
 
 def test_a_forgotten_one_closes_its_loop() -> None:
     """No `ResourceWarning`: warnings are errors here, but not in a finalizer."""
-    own = OwnLoop()
+    own = SyncLoop()
     loop = own.run(loop_of())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -61,7 +61,7 @@ def test_errors_come_out_and_the_loop_stays() -> None:
     async def wrong() -> None:
         raise ValueError("wrong")
 
-    own = OwnLoop()
+    own = SyncLoop()
     first = own.run(loop_of())
     with pytest.raises(ValueError, match="wrong"):
         own.run(wrong())
@@ -85,7 +85,7 @@ def test_tasks_that_nobody_awaited_are_ended() -> None:
         await asyncio.sleep(0)
         return task
 
-    own = OwnLoop()
+    own = SyncLoop()
     task = own.run(starts())
     assert task.cancelled()
     assert ended == ["ended"]
@@ -109,7 +109,7 @@ def test_an_error_of_such_a_task_is_told() -> None:
         await asyncio.sleep(0)
         return task
 
-    own = OwnLoop()
+    own = SyncLoop()
     own.run(starts())
     own.close()
     assert [str(context["exception"]) for context in told] == ["while it ended"]
@@ -117,7 +117,7 @@ def test_an_error_of_such_a_task_is_told() -> None:
 
 def test_where_a_loop_runs_it_says_so() -> None:
     """And leaves nothing behind that would warn of a coroutine never awaited."""
-    own = OwnLoop()
+    own = SyncLoop()
 
     async def inside() -> None:
         with pytest.raises(RuntimeError, match=r"answer = await session\.run\("):
@@ -128,7 +128,7 @@ def test_where_a_loop_runs_it_says_so() -> None:
 
 def test_two_threads_at_once_do_not_wait_for_each_other() -> None:
     """The second gets a loop of its own, for this once."""
-    own = OwnLoop()
+    own = SyncLoop()
     begun, go_on = threading.Event(), threading.Event()
 
     async def long() -> asyncio.AbstractEventLoop:
@@ -155,12 +155,12 @@ def test_a_fork_finds_no_loop_that_it_would_share() -> None:
     """What a loop waits on is one object for both processes: closed before."""
     code = (
         "import asyncio, os, warnings\n"
-        "from neuraxis.session.event_loop import OwnLoop\n"
+        "from neuraxis.session.event_loop import SyncLoop\n"
         "async def threads():\n"
         "    return await asyncio.to_thread(lambda: 'done')\n"
         "async def loop_of():\n"
         "    return asyncio.get_running_loop()\n"
-        "own = OwnLoop()\n"
+        "own = SyncLoop()\n"
         "before = own.run(loop_of())\n"
         "child = os.fork()\n"
         "if not child:\n"
@@ -197,7 +197,7 @@ def test_control_c_cancels_and_is_told_as_one() -> None:
             raise
 
     before = signal.getsignal(signal.SIGINT)
-    own = OwnLoop()
+    own = SyncLoop()
     started = time.perf_counter()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -224,7 +224,7 @@ def test_a_handler_of_the_program_is_left_alone() -> None:
         signal.signal(signal.SIGINT, mine)
 
     before = signal.getsignal(signal.SIGINT)
-    own = OwnLoop()
+    own = SyncLoop()
     try:
         signal.signal(signal.SIGINT, mine)
         assert own.run(look()) is mine
@@ -268,7 +268,7 @@ def test_closing_does_not_wait_for_a_thread_that_hangs() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.to_thread(hangs), 0.02)
 
-    own = OwnLoop()
+    own = SyncLoop()
     own.run(given_up())
     assert begun.is_set()
     started = time.perf_counter()

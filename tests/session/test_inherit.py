@@ -11,14 +11,14 @@ from neuraxis import ConfigError, Context, Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT
-from neuraxis.session.inherit import Around, around, made_of
+from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.settings import Settings
 
 
 def test_without_a_command_around_everything_is_the_default() -> None:
     """And nothing is known of files or words."""
-    over = around(None)
-    assert over == Around(secrets=over.secrets)
+    over = inherit(None)
+    assert over == Inherited(secrets=over.secrets)
     assert (over.policy, over.outer, over.depth) == (DEFAULT, None, 0)
     assert over.origins(Path()) == Origins()
     assert made_of(None, Origins()) == ()
@@ -28,17 +28,17 @@ def test_without_a_command_around_everything_is_the_default() -> None:
 def test_D12_only_the_context_of_a_running_command_will_do(outer: Any) -> None:
     """It says what to write."""
     with pytest.raises(ConfigError, match="`context: Context` among its parameters"):
-        around(Context(workspace=Path(), outer=outer))
+        inherit(Context(workspace=Path(), outer=outer))
 
 
 def test_D12_what_is_taken_over_is_that_of_the_run(tmp_path: Path) -> None:
     """Settings, workspace, hosts, yes and secrets, one level deeper."""
-    seen: list[Around] = []
+    seen: list[Inherited] = []
 
     @command(effects="none")
     def look(context: Context) -> str:
         """Look."""
-        seen.append(around(context))
+        seen.append(inherit(context))
         return "ok"
 
     model = ScriptedModel(['[{"tool": "look"}]', "ok"])

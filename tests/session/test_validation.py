@@ -39,7 +39,7 @@ def one() -> int:
         ("plugins", one, r"got a function; write plugins=\[one\]"),
         ("plugins", {"one": one}, "expected a list, got a dict"),
         ("plugins", None, "expected a list, got None"),
-        ("model", None, "expected a model's name, such as 'local:', or a Model"),
+        ("model", None, "expected a model's name, such as 'local:', a Model, or"),
         ("model", ScriptedModel, "got the class ScriptedModel"),
         ("dialect", 2, "expected a dialect's name, such as 'intents'"),
         ("workspace", 3, "expected a path, got 3"),

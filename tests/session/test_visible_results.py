@@ -13,7 +13,7 @@ from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.plugins import Command
-from neuraxis.session.visible_results import told_of
+from neuraxis.session.visible_results import visible_results
 from neuraxis.settings import Settings
 
 PAGE = "A page of the web, with many words. " * 40
@@ -112,10 +112,10 @@ def test_only_what_was_taken_is_left_out() -> None:
         _result("b2"),
         _result("b3", None, status="skipped"),
     ]
-    told = told_of(Plan(steps=steps), results, "ends")
+    told = visible_results(Plan(steps=steps), results, "ends")
     assert [one.call.id for one in told if one.stored] == ["a1", "a4"]
     assert [one.value for one in told] == [one.value for one in results]
-    assert told_of(Plan(steps=steps), results, "all") is results
+    assert visible_results(Plan(steps=steps), results, "all") is results
 
 
 def test_an_unknown_word_is_refused() -> None:

@@ -100,14 +100,14 @@ class Adapter(Base):
     async def dispatch_async(self, sync_tool=False):
         import threading
 
-        from neuraxis.session.config import (State, runtime_of)
+        from neuraxis.session.config import (RunState, runtime_of)
         from neuraxis.messages import Completion
         from neuraxis.planning.build import build
         from neuraxis.execution.scheduler import run_plan
 
         session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
         parts = session._parts
-        runtime = runtime_of(parts, State(), session._emit, threading.Event())
+        runtime = runtime_of(parts, RunState(), session._emit, threading.Event())
         decode, encode = session.dialect.decode, session.dialect.encode
         find, known = session.registry.find, session.assets.known
 

@@ -19,7 +19,7 @@ DEPTH = 200
 """Levels; what lies deeper is shared."""
 
 
-def apart(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     """A copy of its lists, sets, objects and tables; anything else as it is."""
     kind = value.__class__
     if kind in _SHARED:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
 
@@ -75,7 +75,7 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
             return _picture(value, ref, save)
     except CannotBeShown:
         pass
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     if not can_be_said:
         told = describe(value)
         return told if isinstance(told, str) else json.dumps(told)
@@ -180,7 +180,7 @@ def _row(cells: Sequence[str]) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     told = said if can_be_said else describe(value)
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
     plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")

@@ -19,6 +19,8 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
+from msgspec import Struct
+
 from neuraxis.schema.builders import uses_names
 from neuraxis.specs import STREAM_ITEMS, Json
 
@@ -36,17 +38,17 @@ _VALUES = (
 """Their JSON says all there is of them; numpy's scalars are as good as these."""
 
 
-class CannotBeSaid(Exception):
+class NoJsonForm(Exception):
     """The value, or one leaf of it, is not JSON (rule B58: one bad leaf is enough)."""
 
 
-def sayable(value: Any) -> tuple[bool, Json]:
+def to_json_value(value: Any) -> tuple[bool, Json]:
     """Whether the value can be said as JSON, and the JSON that says it."""
     if type(value) in _PLAIN:
         return True, value
     try:
         return True, _said(value, 0, [ITEMS])
-    except CannotBeSaid:
+    except NoJsonForm:
         return False, None
 
 
@@ -65,7 +67,7 @@ def holds_objects(value: Any) -> bool:
     return False
 
 
-def consumed(value: Any) -> Any:
+def drain(value: Any) -> Any:
     """A generator or other iterator as the list of its items; anything else as it is.
 
     Raises:
@@ -88,7 +90,7 @@ def _said(value: Any, depth: int, left: list[int]) -> Json:
     if kind in _PLAIN:
         return value
     if depth > DEPTH:
-        raise CannotBeSaid
+        raise NoJsonForm
     if kind is dict:
         return _said_mapping(value, depth, left)
     if kind is list or kind is tuple:
@@ -99,17 +101,17 @@ def _said(value: Any, depth: int, left: list[int]) -> Json:
         ]
     if kind is float:
         if not math.isfinite(value):
-            raise CannotBeSaid
+            raise NoJsonForm
         return value
     if isinstance(value, type):
-        raise CannotBeSaid  # what its objects can do, it cannot
+        raise NoJsonForm  # what its objects can do, it cannot
     return _said_object(value, depth, left)
 
 
 def _count(items: int, left: list[int]) -> None:
     left[0] -= items
     if left[0] < 0:
-        raise CannotBeSaid
+        raise NoJsonForm
 
 
 def _said_mapping(
@@ -119,7 +121,7 @@ def _said_mapping(
     written: dict[str, Json] = {}
     for key, item in value.items():
         if type(key) is not str:
-            raise CannotBeSaid
+            raise NoJsonForm
         written[key] = item if type(item) in _PLAIN else _said(item, depth + 1, left)
     return written
 
@@ -147,6 +149,12 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
                 item.name: _said(getattr(value, item.name), depth + 1, left)
                 for item in members
             }
+        case Struct():
+            names = value.__struct_fields__
+            _count(len(names), left)
+            return {
+                name: _said(getattr(value, name), depth + 1, left) for name in names
+            }
         case _ if hasattr(value, "model_dump"):
             # by the names that a call gives its fields, not those of the code
             return _said(
@@ -161,12 +169,12 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case float():
             return _said(float(value), depth, left)
         case _:
-            raise CannotBeSaid
+            raise NoJsonForm
 
 
 def _text(value: UUID | Decimal | PurePath) -> str:
     if isinstance(value, Decimal) and not value.is_finite():
-        raise CannotBeSaid
+        raise NoJsonForm
     return str(value)
 
 

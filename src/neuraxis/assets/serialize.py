@@ -20,15 +20,15 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+from msgspec import Struct, field
+
 from neuraxis.errors import StorageError
-from neuraxis.later import dataclass
 
 MAGIC = b"NXBUNDL1"
 ALIGN = 64
@@ -60,8 +60,7 @@ class CannotBeSaved(Exception):
     """The value holds an object that has no safe form in a file."""
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     data: list[Any] = field(default_factory=list[Any])
     offset: int = 0

@@ -20,8 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.assets.copying import apart
+from neuraxis.assets.copying import copy_value
 from neuraxis.assets.describe import (
     BUDGET,
     TOTAL_BUDGET,
@@ -32,12 +34,10 @@ from neuraxis.assets.describe import (
     size_of,
     size_text,
 )
-from neuraxis.assets.json_view import consumed, holds_objects, sayable
+from neuraxis.assets.json_view import drain, holds_objects, to_json_value
 from neuraxis.errors import StorageError
-from neuraxis.formatting import is_short
-from neuraxis.later import dataclass
+from neuraxis.formatting import is_short_json
 from neuraxis.messages import CallError
-from neuraxis.record import record
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import WalkError, walk
 from neuraxis.specs import Json
@@ -51,8 +51,7 @@ SAID_KEPT = 1000
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """What became of a value: `value` is its JSON form, or the object `stored`."""
 
     stored: bool
@@ -69,8 +68,7 @@ class ReferenceLost(Exception):
         self.error = error
 
 
-@dataclass(slots=True)
-class _Asset:
+class _Asset(Struct):
     root: Mapping[str, Any] | None
     """None: saved and not in memory, or lost."""
     meta: dict[str, Json]
@@ -112,13 +110,13 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are kept.
         """
-        value = consumed(value)
-        if is_short(value):
-            value = apart(value)
+        value = drain(value)
+        if is_short_json(value):
+            value = copy_value(value)
             self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=value)
         size: int | None = None
-        can_be_said, said = sayable(value)
+        can_be_said, said = to_json_value(value)
         if can_be_said:
             try:
                 size = said_size(said)
@@ -128,7 +126,7 @@ class AssetStore:
                 most = self._inline_bytes
                 can_be_said = most is None or size <= most
                 if holds_objects(value) or (can_be_said and value != said):
-                    content = {"command": command, "response": apart(value)}
+                    content = {"command": command, "response": copy_value(value)}
                     self._natives[asset_id] = {"content": content}
                 # What the model is told is what it refers to, field by field; only a
                 # command that asks for more gets the object (`native`).
@@ -137,7 +135,7 @@ class AssetStore:
             self.keep_said(asset_id, command, value)
             return Kept(stored=False, value=said)
         if size is None:
-            value = apart(value)
+            value = copy_value(value)
             size = size_of(value)
             _freeze(value)  # what is JSON has no arrays in it
         root: dict[str, Any] = {"content": {"command": command, "response": value}}
@@ -185,7 +183,7 @@ class AssetStore:
 
     def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
         """Keep an object that the person gave (rule B61); it is always an asset."""
-        value = apart(value)
+        value = copy_value(value)
         root = {"content": value}
         _freeze(value)
         told: dict[str, Json] = (

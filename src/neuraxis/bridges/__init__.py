@@ -1,12 +1,31 @@
-"""Bridges: what people already have becomes plugins, and plugins become theirs.
+"""Bridges: MCP servers, OpenAPI documents and skills as plugins.
 
-Each function returns a `Plugin` for `Session(plugins=[...])`. What needs another
-package imports it when it is used.
+Each name is looked up when it is first asked for, and its extra is imported when used.
 """
 
 from __future__ import annotations
 
-from neuraxis.bridges.openapi.plugin import openapi
-from neuraxis.bridges.skills import skill, skills
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["openapi", "skill", "skills"]
+if TYPE_CHECKING:
+    from neuraxis.bridges.agent_skills import skill, skills
+    from neuraxis.bridges.mcp_client.source import mcp
+    from neuraxis.bridges.openapi_client.plugin import openapi
+
+_WHERE = {
+    "mcp": "neuraxis.bridges.mcp_client.source",
+    "openapi": "neuraxis.bridges.openapi_client.plugin",
+    "skill": "neuraxis.bridges.agent_skills",
+    "skills": "neuraxis.bridges.agent_skills",
+}
+
+__all__ = ["mcp", "openapi", "skill", "skills"]
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'neuraxis.bridges' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(where), name)
+    return value

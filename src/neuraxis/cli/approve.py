@@ -8,9 +8,11 @@ person types yes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import click
 
@@ -25,20 +27,43 @@ _LONGEST = 2_000
 
 def is_somebody_there() -> bool:
     """Whether a person can read a question here and answer it."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    if not sys.stderr.isatty():
+        return False
+    if sys.stdin.isatty():
+        return True
+    try:
+        _terminal().close()
+    except OSError:
+        return False
+    return True
+
+
+def _terminal() -> IO[str]:
+    """The terminal itself, to read from where standard input is something else.
+
+    Raises:
+        OSError: there is none, as in a service.
+    """
+    if os.name != "posix":
+        raise OSError("the terminal has no name here")
+    return open("/dev/tty", encoding="utf-8", errors="replace")
 
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
     """Ask for a yes to what is shown; Ctrl-C ends the run, all else than yes is no."""
-    _forget_typed()
-    click.echo(question(asked), err=True)
-    what = "all of them" if asked.plan else "it"
-    click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
-    try:
-        answer = await _line()
-    except asyncio.CancelledError:
-        click.echo(err=True)  # Ctrl-C was pressed on the line of the question
-        raise
+    with contextlib.ExitStack() as stack:
+        source: IO[str] = sys.stdin
+        if not source.isatty():  # what is piped in is no answer
+            source = stack.enter_context(_terminal())
+        _forget_typed(source)
+        click.echo(question(asked), err=True)
+        what = "all of them" if asked.plan else "it"
+        click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
+        try:
+            answer = await _line(source)
+        except asyncio.CancelledError:
+            click.echo(err=True)  # Ctrl-C was pressed on the line of the question
+            raise
     if not answer.endswith("\n"):
         click.echo(err=True)  # Ctrl-D: what comes next begins a line of its own
     return answer.strip().lower() in ("y", "yes")
@@ -103,30 +128,30 @@ def _one(value: Json) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)"
 
 
-def _forget_typed() -> None:
+def _forget_typed(source: IO[str]) -> None:
     """What was typed before the question was shown is no answer to it."""
     try:
         import termios
 
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        termios.tcflush(source.fileno(), termios.TCIFLUSH)
     except (ImportError, OSError, ValueError):
         return  # Windows, or no terminal
 
 
-async def _line() -> str:
-    """A line of standard input, without holding up the run's other tasks."""
+async def _line(source: IO[str]) -> str:
+    """A line of the person's, without holding up the run's other tasks."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[str] = loop.create_future()
 
     def read() -> None:
         if not answered.done():
-            answered.set_result(sys.stdin.readline())
+            answered.set_result(source.readline())
 
     try:
-        loop.add_reader(sys.stdin.fileno(), read)
+        loop.add_reader(source.fileno(), read)
     except (NotImplementedError, OSError, ValueError):
-        return await asyncio.to_thread(sys.stdin.readline)  # Windows, odd streams
+        return await asyncio.to_thread(source.readline)  # Windows, odd streams
     try:
         return await answered
     finally:
-        loop.remove_reader(sys.stdin.fileno())
+        loop.remove_reader(source.fileno())

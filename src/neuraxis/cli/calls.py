@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from neuraxis.cli.options import CALLS, Choices, session_options
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
+    from neuraxis.messages import Result
     from neuraxis.specs import CommandSpec
 
 
@@ -88,6 +89,12 @@ def call(
         import asyncio  # slow to import
 
         result = asyncio.run(session.call(named))
+    _print(result, as_json)
+    return 0 if result.status == "done" else 1
+
+
+def _print(result: Result, as_json: bool) -> None:
+    """Print how a call ended."""
     if as_json:
         from neuraxis.session.answer import result_json
 
@@ -105,7 +112,6 @@ def call(
         click.echo(inert(text))
         for warning in result.warnings:
             _say(f"warning: {warning}")
-    return 0 if result.status == "done" else 1
 
 
 def _say(text: str) -> None:

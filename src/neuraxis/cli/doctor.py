@@ -9,16 +9,15 @@ import sys
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from neuraxis import __version__
 from neuraxis.cli.options import Choices, journal_path, plugin_sources
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass
 from neuraxis.settings import FILE_NAME, Settings, load
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One line: `ok`, `missing` or `broken`, and what to do."""
 
     what: str
@@ -211,19 +210,17 @@ def _search(settings: Settings) -> Finding:
 
 
 def _sandbox(settings: Settings) -> list[Finding]:
-    from neuraxis.sandbox.process.run import probe, probe_wasi
+    from neuraxis.sandbox.process.run import probe
     from neuraxis.sandbox.process.select import MODES
 
     mode = settings.get("sandbox.mode") or "auto"
-    wasm = str(settings.get("sandbox.wasm") or "")
-    found = [*probe(), probe_wasi(wasm, compile_now=mode == "wasi")]
     told = [
         Finding(
             what=f"sandbox: {item.kind}",
             state="ok" if item.works else "broken" if item.kind == mode else "missing",
             detail=item.detail,
         )
-        for item in found
+        for item in probe()
     ]
     if mode not in MODES:
         detail = f"sandbox.mode: expected one of {', '.join(MODES)}, got {mode!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -10,10 +11,12 @@ import sys
 import click
 
 from neuraxis import __version__
+from neuraxis.cli import signals
 from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
 from neuraxis.cli.completion import completion
 from neuraxis.cli.doctor import doctor
+from neuraxis.cli.mcp import mcp
 from neuraxis.cli.models import models
 from neuraxis.cli.plans import plan
 from neuraxis.cli.plugins import plugins
@@ -47,6 +50,7 @@ for command in (
     plugins,
     prompt,
     models,
+    mcp,
     sessions,
     doctor,
     completion,
@@ -61,6 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     whole, for a bug report.
     """
     _take_all_characters()
+    signals.install()
     try:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
     except click.ClickException as error:
@@ -69,7 +74,11 @@ def main(arguments: list[str] | None = None) -> None:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
-        code = INTERRUPTED
+        signals.leave(INTERRUPTED)
+    except signals.Signalled as error:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            _say(str(error))
+        signals.leave(error.exit_code)
     except BrokenPipeError:
         # the reader of a pipe went away; nothing is left to say to it
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end

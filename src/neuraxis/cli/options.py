@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from msgspec import Struct
 
 from neuraxis.errors import ConfigError
-from neuraxis.later import dataclass
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ BUILTIN = ("web_search", "files", "fetch_url", "python_file", "assets")
 """The plugins of every run that does not say otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class Choices(Struct, frozen=True, kw_only=True):
     """What the person chose on the command line; None: not said."""
 
     model: str | None = None

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from neuraxis.cli.add_plugin import add, new_skill
 from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
-from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.cli.plugin_sources import add, new_skill
+from neuraxis.errors import ConfigError
 
 
 @click.group()
@@ -22,14 +22,14 @@ plugins.add_command(add)
 
 
 def _load(sources: tuple[str, ...]) -> Any:
-    from neuraxis.plugins.loader import load_plugins
+    from neuraxis.cli.plugin_sources import load_all
 
     if sources:
         named = list(sources)
     else:
         choices = Choices()
         named = plugin_sources(choices, settings_of(choices))
-    return load_plugins(named)
+    return load_all(named)
 
 
 def _say(text: str, *, err: bool = False) -> None:
@@ -108,33 +108,23 @@ def show(name: str, source: tuple[str, ...]) -> int:
 @click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
-    from neuraxis.errors import ManifestProblem
-    from neuraxis.plugins.loader import load_plugin
-
     problems: list[Any] = []
     failed = 0
     for given in _files(path):
-        try:
-            plugin = load_plugin(given)
-        except ManifestError as error:
+        loaded, errors = _load((given,))
+        for error in errors:
             failed += 1
             problems += error.problems
             if not as_json:
                 _say(str(error), err=True)
-            continue
-        except ConfigError as error:
-            failed += 1
-            problems.append(ManifestProblem(file=given, line=0, message=str(error)))
+        for plugin in loaded:
+            found = [*plugin.problems, *_doubts(given, plugin)]
+            problems += found
             if not as_json:
-                _say(f"{given}: {error}", err=True)
-            continue
-        found = [*plugin.problems, *_doubts(given, plugin)]
-        problems += found
-        if not as_json:
-            for problem in found:
-                _say(str(problem), err=True)
-            commands = ", ".join(plugin.commands) or "no command"
-            _say(f"{given}: {plugin.spec.name} is right ({commands})")
+                for problem in found:
+                    _say(str(problem), err=True)
+                commands = ", ".join(plugin.commands) or "no command"
+                _say(f"{given}: {plugin.spec.name} is right ({commands})")
     if as_json:
         rows = [
             {
@@ -164,14 +154,19 @@ def convert(source: str, notation: str) -> int:
 
     Of a folder or manifest only the description is read; no code is run.
     """
-    from neuraxis.plugins.loader import load_plugin
     from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
     from neuraxis.plugins.manifest.load import load_manifest
     from neuraxis.plugins.manifest.write import to_yaml
 
     path = Path(source).expanduser()
     is_manifest = path.exists() and path.suffix != ".py"
-    spec = load_manifest(path)[0] if is_manifest else load_plugin(source).spec
+    if is_manifest:
+        spec = load_manifest(path)[0]
+    else:
+        loaded, errors = _load((source,))
+        if errors:
+            raise errors[0]
+        spec = loaded[0].spec
     if notation == "json-schema":
         schemas = to_json_schema(spec)
         _say(json.dumps(schemas, ensure_ascii=False, indent=2))

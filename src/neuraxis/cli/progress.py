@@ -32,7 +32,6 @@ from neuraxis.events import (
     innermost,
     to_json,
 )
-from neuraxis.later import pattern
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ _BESIDE = ("success", "sandbox")
 """Fields of an answer that are told otherwise: by the mark before it, by `doctor`."""
 # A reference to an object, a marker of calls, a tag of calls or thoughts; or what may
 # become one. What stands behind is said at the end, if it is for the person.
-_NOT_PROSE = pattern(
+_NOT_PROSE = re.compile(
     r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)", re.IGNORECASE
 )
 _LINES = 12

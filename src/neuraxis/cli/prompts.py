@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from neuraxis.cli.options import Choices, make_session, session_options
 

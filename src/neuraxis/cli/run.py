@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from neuraxis.cli import signals
 from neuraxis.cli.options import (
     Choices,
     make_session,
@@ -20,6 +19,7 @@ from neuraxis.cli.options import (
     settings_of,
 )
 from neuraxis.cli.plans import check_folder, keep_plan
+from neuraxis.cli.standard_input import attach_piped
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ _UNREAD = {
     "--attach",
     multiple=True,
     type=click.Path(),
-    help="A file that the model may use: a picture, a table, a text.",
+    help="A file that the model may use: a picture, a table, a text; -: what is piped "
+    "in, waited for.",
 )
 @click.option(
     "--record",
@@ -71,15 +72,18 @@ def run(
 ) -> int:
     """Answer REQUEST, calling plugins where it takes some.
 
-    Without REQUEST, or where it is -, it is read from standard input.
+    Without REQUEST, or where it is -, it is read from standard input. What is piped in
+    beside a REQUEST is attached to it.
 
     Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
     2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
-    writable, 130 interrupted.
+    writable, 130 interrupted (Ctrl-C), 143 and 129 ended by SIGTERM and SIGHUP.
     """
     text = _piped(request) if request in (None, "-") else request
     if not text.strip():
         raise ConfigError("the request is empty")
+    if "-" in attach and request in (None, "-"):
+        raise ConfigError("--attach -: standard input is the request already")
     choices = Choices(**options)
     resumed = session_to_continue(choices, latest=resume, given=session_id)
     if save_plan is not None:
@@ -87,7 +91,10 @@ def run(
     session = open_session(choices, resumed, record, quiet or as_json)
     with session:
         for path in attach:
-            session.attach(Path(path))
+            if path != "-":
+                session.attach(Path(path))
+        if text is request:  # else standard input is the request
+            attach_piped(session, is_asked_for="-" in attach)
         answer, code = ask(session, text, as_json=as_json, quiet=quiet)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan, choices.on_error)
@@ -145,6 +152,7 @@ def ask(
 
     Raises:
         KeyboardInterrupt: the person pressed Ctrl-C; commands were told to stop.
+        Signalled: the process is to end; commands were told to stop.
     """
     if as_json:
         answer, code = _drive(session, request, _json_line)
@@ -171,6 +179,7 @@ def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer,
     import asyncio  # slow to import
 
     from neuraxis.events import PlanChecked
+    from neuraxis.session.event_loop import SyncLoop
 
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
     refused = False
@@ -184,23 +193,23 @@ def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer,
             watch(event)
 
     async def go() -> None:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        if task is not None:
-            # cancelling tells the running commands, which end their children
-            with contextlib.suppress(NotImplementedError):  # Windows
-                loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            answers.append(await session.drive(request, see))
+            with signals.cancelled_by_signals():
+                answers.append(await session.drive(request, see))
         finally:
-            with contextlib.suppress(NotImplementedError):  # as above
-                loop.remove_signal_handler(signal.SIGTERM)
             await session.model.close()
 
+    loop = SyncLoop()  # `asyncio.run` waits for threads that hang
     try:
-        asyncio.run(go())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        with signals.children_ended():
+            try:
+                loop.run(go())
+            except asyncio.CancelledError:
+                signals.raise_received()
+            if signals.was_signalled():  # at its very end
+                signals.raise_received()
+    finally:
+        loop.close()
     return answers[0], code_of(answers[0], refused)
 
 

@@ -1,7 +1,7 @@
-"""The ways calls and answers are written: text of a model in, calls out, and back.
+"""Dialects: the formats in which models write calls and read results.
 
-A dialect is one module here that offers what the `Dialect` protocol asks for. None
-of them raises on what a model wrote: mistakes are `Reply.errors`.
+A dialect is one module here that implements the `Dialect` protocol. None of them raises
+on what a model wrote: mistakes are `Reply.errors`.
 """
 
 from __future__ import annotations
@@ -21,56 +21,56 @@ ToolNames = Mapping[str, tuple[str, str]]
 """Tool name of the intent and native dialects -> (plugin, command)."""
 
 ParameterNames = Callable[[str], Collection[str]]
-"""The parameters of a tool; nothing where there is no such tool."""
+"""Function that returns a tool's parameters; nothing for unknown tools."""
 
 
 class Dialect(Protocol):
-    """One way of writing calls, results and errors."""
+    """Format of calls, results and errors."""
 
     @property
     def name(self) -> str:
-        """The name a session and the journal know it by."""
+        """Return its name in sessions and the journal."""
         ...
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """Texts at which a server may end the model's turn."""
+        """Return stop sequences: texts at which a server may end the turn."""
         ...
 
     def prompt(self, plugins: Sequence[PluginSpec], tool_names: ToolNames) -> str:
-        """The instruction text, the same in each turn."""
+        """Return the system prompt, the same in each turn."""
         ...
 
     def native_tools(
         self, plugins: Sequence[PluginSpec], tool_names: ToolNames
     ) -> tuple[Mapping[str, Json], ...]:
-        """Tool definitions for the server; empty but for the native dialect."""
+        """Return tool definitions for the server; empty unless native."""
         ...
 
     def request(self, text: str) -> str:
-        """What a person said, as the model reads it."""
+        """Return the user's request, as the model reads it."""
         ...
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
-        """The calls, texts and thoughts of a completion, or what is wrong with it."""
+        """Decode a completion: calls, texts and thoughts, or its mistakes."""
         ...
 
     def write(self, calls: Sequence[Call]) -> str:
-        """The text a model would have written to make these calls."""
+        """Return the text a model would write to make these calls."""
         ...
 
     def encode(self, results: Sequence[Result]) -> str:
-        """The results as the model reads them."""
+        """Return the results as the model reads them."""
         ...
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
-        """The results as messages of the conversation."""
+        """Return the results as messages of the conversation."""
         ...
 
     def correction(
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
-        """What is wrong with `reply`, as messages of the conversation."""
+        """Return the mistakes of `reply` as messages of the conversation."""
         ...
 
 
@@ -81,13 +81,14 @@ def find_dialect(
     template: Path | None = None,
     parameter_names: ParameterNames | None = None,
 ) -> Dialect:
-    """The dialect of that name.
+    """Return the dialect of that name.
 
     Args:
         name: one of `DIALECTS`.
-        strict: take exactly what the protocol document says.
+        strict: accept exactly what the protocol document says.
         template: a file with the user's own instruction text.
-        parameter_names: lets the intent dialect tell a parameter from its own keys.
+        parameter_names: lets the intent dialect distinguish parameters from its own
+            keys.
 
     Raises:
         ConfigError: there is no such dialect, or the template cannot be used.

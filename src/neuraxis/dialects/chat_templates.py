@@ -1,9 +1,8 @@
-"""Tool calls in the form of a model's own chat template, left in the text by a server.
+"""Read tool calls in the format of a model's own chat template.
 
-The pieces of a reply flow in; its calls as flat intents, or what is wrong with them,
-flow out. A server that knows the template takes such calls out of the text, and many
-do not. What is begun in one of these forms is never the answer to the user: it is read
-whole, or the model is told. Nothing is read out of code that a reply only shows.
+A server that knows the template takes such calls out of the text, and many do not. Text
+that begins a call in one of these formats is never the answer to the user: it is read
+whole, or reported to the model. Code that a reply only shows has no calls.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+from msgspec import Struct
+
 from neuraxis.call_errors import duplicate_key, malformed_reply, truncated_reply
 from neuraxis.formatting import quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import call_error
 from neuraxis.parsing.json_scan import Piece
@@ -24,21 +24,21 @@ from neuraxis.specs import Json
 
 _TOOL_CALLS = r"(?:\w{1,20}:)?tool_?calls?"
 _BAR = r"[|｜]"
-# Tokens that frame calls and say nothing of their own.
+# tokens that frame calls and say nothing of their own
 _FRAME = (
     rf"</?(?:{_TOOL_CALLS}|function_calls)>"
     rf"|<{_BAR}/?tool(?:_|▁)calls?(?:(?:_|▁)(?:section_)?(?:begin|end|start))?{_BAR}>"
     rf"|<{_BAR}(?:python_tag|action_start|action_end|plugin|START_ACTION|END_ACTION)"
     rf"{_BAR}>|\[/?TOOL_CALLS\]"
 )
-# What ends a turn: behind it a model goes on with what it makes up.
+# the end of a turn: behind it a model writes what it imagines the others say
 _TURN_END = rf"<{_BAR}(?:eo[tm]_id|im_end|end|call|endoftext){_BAR}>|</s>"
-_FRAMES = pattern(_FRAME)
-_ALL_FRAMES = pattern(rf"{_FRAME}|{_TURN_END}")
-_FRAME_BEFORE = pattern(rf"(?:\s|{_FRAME}|{_TURN_END})*+")
-_SKIPPED = pattern(rf"(?:\s|[,;]|{_FRAME})*+")
-# Where a call begins, for certain or on a line of its own.
-_BEGINS = pattern(
+_FRAMES = re.compile(_FRAME)
+_ALL_FRAMES = re.compile(rf"{_FRAME}|{_TURN_END}")
+_FRAME_BEFORE = re.compile(rf"(?:\s|{_FRAME}|{_TURN_END})*+")
+_SKIPPED = re.compile(rf"(?:\s|[,;]|{_FRAME})*+")
+# the beginning of a call, unmistakable or on a line of its own
+_BEGINS = re.compile(
     rf"(?P<token>\[TOOL_CALLS\]|<{_BAR}(?:python_tag|action_start|START_ACTION"
     rf"|tool(?:_|▁)calls?(?:(?:_|▁)(?:section_)?(?:begin|start))?){_BAR}>"
     r"|<\|channel\|>\s*commentary\s+to=|to=functions\.[\w.-]+\s*<\|channel\|>)"
@@ -46,14 +46,14 @@ _BEGINS = pattern(
     rf"|<{_TOOL_CALLS}>|<function_calls>|```tool_code\b)"
 )
 _SIGNS = ("<", "[TOOL_CALLS]", "```tool_code", "to=functions.")
-"""One of these stands in each text that has a call in a foreign form."""
+"""Substrings of which every call in a template format has one."""
 
 _MOST_SHOWN = 50
-"""Tokens that are only shown; behind so many none is looked for."""
+"""Maximum tokens in quoted code that are skipped before the search stops."""
 
 _NAME = r"(?P<name>[\w.-]{1,200})"
 _WITH_JSON = tuple(
-    (pattern(begin), pattern(end))
+    (re.compile(begin), re.compile(end))
     for begin, end in (
         # Mistral
         (
@@ -89,7 +89,7 @@ _WITH_JSON = tuple(
     )
 )
 _WITH_TAGS = tuple(
-    (pattern(begin), pattern(parameter, re.DOTALL), pattern(end))
+    (re.compile(begin), re.compile(parameter, re.DOTALL), re.compile(end))
     for begin, parameter, end in (
         # Qwen
         (
@@ -113,12 +113,11 @@ _WITH_TAGS = tuple(
         ),
     )
 )
-_OPEN_TAG = pattern(r"\s*<(?:\w{1,20}:)?(?:parameter|arg_key)\b")
+_OPEN_TAG = re.compile(r"\s*<(?:\w{1,20}:)?(?:parameter|arg_key)\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
-    """Calls of one reply in a foreign form. `end`: where the text goes on."""
+class Foreign(Struct, frozen=True, kw_only=True):
+    """Calls in a template format. `end`: where the text continues."""
 
     start: int
     end: int
@@ -128,12 +127,12 @@ class Foreign:
 
 
 def begins(text: str, found: Sequence[Piece]) -> int | None:
-    """Where the first call in a foreign form begins; None: there is none.
+    """Return where the first template call begins; None: there is none.
 
-    A token in a thought, in a JSON value or in code that is shown is none.
+    Tokens in thoughts, JSON values and quoted code do not count.
     """
     if not any(sign in text for sign in _SIGNS):
-        return None  # most replies: no pattern is looked for, or even compiled
+        return None  # no call: spares most replies the compilation of the patterns
     for match in islice(_BEGINS.finditer(text), _MOST_SHOWN):
         start = match.start(match.lastgroup or "token")
         piece = found[bisect_right(found, start, key=lambda item: item.start) - 1]
@@ -143,7 +142,7 @@ def begins(text: str, found: Sequence[Piece]) -> int | None:
 
 
 def _is_shown(text: str, start: int) -> bool:
-    """Whether code is quoted there. A reply that is all one fence is a call."""
+    """Return whether the place is in quoted code within a text."""
     if text[start - 1 : start] == "`":
         return True
     before = text[:start]
@@ -151,7 +150,7 @@ def _is_shown(text: str, start: int) -> bool:
 
 
 def read(text: str, found: Sequence[Piece], start: int) -> Foreign | None:
-    """The calls from `start` on; None: it is none of the forms that are read here."""
+    """Read the calls from `start` on; None if the format is unknown."""
     objects = {piece.start: piece for piece in found}
     calls: list[tuple[str, Mapping[str, Json]]] = []
     notes: list[str] = []
@@ -175,7 +174,7 @@ def read(text: str, found: Sequence[Piece], start: int) -> Foreign | None:
 
 
 def unread(text: str, start: int) -> CallError:
-    """What to tell of a call that was begun there and is in no form that is read."""
+    """Return the error for a call in an unreadable format."""
     if not between_calls(text[start:]):
         begun = quote(text[start : start + 30])
         return malformed_reply(
@@ -185,7 +184,7 @@ def unread(text: str, start: int) -> CallError:
 
 
 def without_frames(text: str) -> str:
-    """The text without the tokens around it that frame calls and end turns."""
+    """Return the text without surrounding frame and end-of-turn tokens."""
     if "<" not in text and "TOOL_CALLS]" not in text:
         bare = text.strip()
         return "" if between_calls(bare) else bare
@@ -205,7 +204,7 @@ def without_frames(text: str) -> str:
 
 
 def between_calls(text: str) -> bool:
-    """Whether a text is only what stands between one call and the next."""
+    """Return whether a text is only a separator between calls."""
     bare = text.strip(" \t\r\n,;")
     if not bare or bare[0] not in "<[":
         return not bare
@@ -213,7 +212,7 @@ def between_calls(text: str) -> bool:
 
 
 def _frame_end(text: str, at: int) -> int:
-    """Behind the next frame, so that a form that begins with one is seen first."""
+    """Return the end of the next frame, which may begin a call."""
     frame = _FRAMES.match(text, at)
     if frame is not None:
         return frame.end()
@@ -278,7 +277,7 @@ def _with_tags(
         key = match["key"].strip()
         if key in arguments:
             return _wrong(match.end(), duplicate_key(key, begin["name"].strip()))
-        # the line breaks beside the tags belong to the form; all else to the value
+        # the line breaks beside the tags belong to the format; all else to the value
         value = match["value"]
         value = value.removeprefix("\n")
         arguments[key] = value.removesuffix("\n")

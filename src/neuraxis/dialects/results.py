@@ -1,7 +1,7 @@
-r"""Values as the model is told them: a command's value in, JSON of bounded length out.
+r"""Write results as JSON of bounded length, as the model reads them.
 
-Foreign text cannot forge a dialect's frame: inside JSON strings whatever could be a
-marker, a chat template's token or a line break is written as `\uXXXX`.
+Untrusted text cannot forge a dialect's frame: inside JSON strings whatever could be a
+marker, a chat template's token or a line break is written as `\\uXXXX`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.call_errors import error_json
-from neuraxis.formatting import is_short, type_name
+from neuraxis.call_errors import to_json
+from neuraxis.formatting import is_short_json, type_name
 from neuraxis.messages import Path, Result
 from neuraxis.references.asset_ref import AssetRef, format_object, format_url
 from neuraxis.specs import Json
 
 TEXT_LIMIT = 4000
-"""Characters of one text of a value; the rest is left out and said to be."""
+"""Maximum characters of one text of a value; the cut is noted."""
 ITEM_LIMIT = 200
-"""Items of one list or object."""
+"""Maximum items of one list or object."""
 DEPTH = 50
 
 _FRAME = re.compile(
@@ -30,15 +30,17 @@ _FRAME = re.compile(
     r"|[\x7f-\x9f\u2028\u2029]",
     re.IGNORECASE,
 )
-"""What a model's server or chat template may read as more than text: the forms in
-which models are trained to write calls, and the words around turns."""
+"""Text that a model's server or chat template may interpret as markup.
+
+The forms in which models are trained to write calls, and the words around turns.
+"""
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
 
 
 def _encoder() -> Callable[[Json, int], Iterable[str]]:
-    """What `ENCODER` uses, without being made anew for each value."""
+    """Return a reusable encoder: `ENCODER` would make one for each value."""
     make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:  # another Python
+    if make is None:  # a Python without the C encoder
         return lambda value, _: ENCODER.iterencode(value)
     quote = json.encoder.encode_basestring
     return make(None, repr, quote, None, ":", ",", False, False, True)
@@ -49,7 +51,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
-    """JSON on one line (or indented) that cannot be mistaken for a frame."""
+    """Return JSON that no chat template can mistake for a frame."""
     if indent is None:
         text = ENCODER.encode(value)
     else:
@@ -62,7 +64,7 @@ def json_text(value: Json, *, indent: int | None = None) -> str:
 
 
 def sayable(value: Any, call_id: str, *, whole: bool = False) -> Json:
-    """The value as JSON, long texts and lists cut with a note of what is missing.
+    """Return the value as JSON; long texts and lists are cut.
 
     Args:
         value: what a command returned.
@@ -125,7 +127,7 @@ def _say_other(value: Any) -> Json:
 
 
 def outcome(result: Result, step: int) -> dict[str, Json]:
-    """One result as the model is told it, in the dialects without a form of it."""
+    """Return one result as data, for dialects without their own format."""
     call = result.call
     tool = call.command if call.plugin is None else call.target
     said: dict[str, Json] = {"step": step, "tool": tool}
@@ -134,41 +136,18 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     said["id"] = result.call.id
     said["status"] = result.status
     if result.error is not None:
-        said["error"] = error_json(result.error)
+        said["error"] = to_json(result.error)
     if result.stored:
         said["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        said["response"] = (
-            value if result.short or is_short(value) else sayable(value, call.id)
-        )
+        said["response"] = value if is_short_json(value) else sayable(value, call.id)
     if result.warnings:
         said["warnings"] = list(result.warnings)
     return said
 
 
 def outcomes_text(results: Sequence[Result]) -> str:
-    """The outcomes as one line of JSON that cannot be mistaken for a frame."""
-    if len(results) == 1:
-        # The common way, written by hand: one call that just worked.
-        result = results[0]
-        call, value = result.call, result.value
-        tool, own = call.command if call.plugin is None else call.target, call.id
-        if (
-            result.status == "done"
-            and not result.stored
-            and not result.warnings
-            and call.name is None
-            and tool.isidentifier()
-            and own.isalnum()
-            and (result.short or is_short(value))
-        ):
-            said = "".join(_ENCODE(value, 0))
-            marked = "<" in said or "\x7f" in said or "]" in said
-            if said.isascii() and not marked:
-                return (
-                    f'{{"results":[{{"step":1,"tool":"{tool}","id":"{own}",'
-                    f'"status":"done","response":{said}}}]}}'
-                )
+    """Return the outcomes as one line of JSON that cannot forge frames."""
     told = [outcome(item, step) for step, item in enumerate(results, 1)]
     return json_text({"results": told})

@@ -1,4 +1,4 @@
-"""What the lenient readers of all dialects share: groups of values, and what is said.
+"""Shared parts of the lenient readers: groups of values, surrounding texts.
 
 The pieces of a reply flow in; the values that belong together and the texts around
 them flow out.
@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
 from neuraxis.dialects.chat_templates import between_calls
-from neuraxis.later import pattern
 from neuraxis.messages import CallError, Completion, Reply
 from neuraxis.parsing.json_scan import (
     Piece,
@@ -24,27 +23,27 @@ from neuraxis.parsing.json_scan import (
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
-_NEXT_QUESTION = pattern(r"^(?:q:|# Evaluate this)", re.MULTILINE)
-_ANSWER_LABEL = pattern(r"\s*a:[ \t]*\n?")
+_NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+_ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
 WHOLE = ("stop", "tool_calls")
-"""Reasons to finish that leave a reply whole (rule D10)."""
+"""Finish reasons of a complete reply (rule D10)."""
 
 
 def was_cut(completion: Completion) -> bool:
-    """Whether the server ended the reply before the model did (rule D10)."""
+    """Return whether the server cut the reply off (rule D10)."""
     return completion.finish_reason not in WHOLE
 
 
 def cut_reply(text: str) -> Reply:
-    """The reply of which nothing is run; plain text is kept as text."""
+    """Return the reply for a cut-off text: only plain text remains."""
     bare = text.strip() if not re.search(r"[{<\[]", text) else ""
     return Reply(texts=(bare,) if bare else (), errors=(truncated_reply(),))
 
 
 def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:
-    """The thoughts among the pieces, without their tags."""
+    """Return the thoughts among the pieces, without their tags."""
     return tuple(
         thought_text(text[piece.start : piece.end])
         for piece in found
@@ -53,7 +52,7 @@ def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:
 
 
 def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
-    """A thought that nobody closed may have swallowed the reply."""
+    """Return an error for an unclosed thought, which may hide the reply."""
     if not found or found[-1].kind != "thought":
         return None
     last = text[found[-1].start : found[-1].end]
@@ -63,7 +62,7 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
 
 
 def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
-    """Values with nothing between them but fences and commas belong together.
+    """Group values with nothing between them but fences and commas.
 
     The tokens of a chat template are fences, too.
     """
@@ -86,7 +85,7 @@ def said_around(
     is_ours: Callable[[Value], bool],
     notes: dict[str, None],
 ) -> tuple[str, ...]:
-    """The text around the block and the thoughts, without frames and fences."""
+    """Return the text around the block, without thoughts, frames and fences."""
     taken = {piece.start for piece in block}
     stretches = [""]
     after_block = block_seen = False

@@ -1,15 +1,15 @@
-r"""Read calls out of a reply that is still being written: chunks in, whole calls out.
+r"""Read calls from a reply that is still streaming.
 
-A call is given as soon as the closing brace of its object has arrived. Only what is
-sure is read: the block stands where the reply begins (behind a closed thought, or a
-fence for the envelopes), every object is strict JSON, and each is understood by the
-dialect's own `decode`, alone. At the first thing that is anything else the reader
-ends and gives no more; the whole reply is read by `decode` as ever.
+A call is returned as soon as the closing brace of its object has arrived. Only
+unambiguous input is read: the block stands where the reply begins (behind a closed
+thought, or a fence for the envelopes), every object is strict JSON, and each is
+understood by the dialect's own `decode`, alone. At the first thing that is anything
+else the reader ends and returns no more; the whole reply is read by `decode` as ever.
 
-What it gave is the beginning of what `decode` will give, or `decode` will find a
+Its calls are the first calls that `decode` will return, or `decode` will find a
 mistake and nothing of the reply counts. One thing cannot be seen before: a
 `</think>` behind the block makes all before it a thought. So nothing may be done with
-these calls that cannot be thrown away (see `neuraxis.execution.early_start`).
+these calls that cannot be undone (see `neuraxis.execution.early_start`).
 """
 
 from __future__ import annotations
@@ -18,44 +18,43 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from neuraxis.later import pattern
 from neuraxis.messages import Call, Chunk, NativeCall, Reply
 from neuraxis.parsing.json_scan import read_flawless
 
 LONGEST_ITEM = 200_000
-"""Characters of one object; a longer one ends the reader."""
+"""Maximum characters of one object; a longer one ends the reader."""
 
 _SPACE = " \t\r\n"
-_OPEN_THOUGHT = pattern(r"<think(?:ing)?>", re.IGNORECASE)
-_END_OF_THOUGHT = pattern(r"</think(?:ing)?>", re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TAGS = ("<think>", "<thinking>")
-_FENCE = pattern(r"```+[\w-]*\s+(?=\S)")
-_FENCE_SO_FAR = pattern(r"`{1,2}|```+[\w-]*\s*")
-_OUTSIDE = pattern(r'["{}\[\]]')
-_INSIDE = pattern(r'["\\]')
+_FENCE = re.compile(r"```+[\w-]*\s+(?=\S)")
+_FENCE_SO_FAR = re.compile(r"`{1,2}|```+[\w-]*\s*")
+_OUTSIDE = re.compile(r'["{}\[\]]')
+_INSIDE = re.compile(r'["\\]')
 
 
 class EarlyReader(Protocol):
-    """Reads one reply. `ended`: it will give no more calls."""
+    """Reads one reply. `ended`: it will return no more calls."""
 
     ended: bool
 
     def feed(self, chunk: Chunk) -> Sequence[Call]:
-        """The calls that this chunk completed, in order, without their ids."""
+        """Return the calls that this chunk completed, in order, without ids."""
         ...
 
 
 @runtime_checkable
 class ReadsEarly(Protocol):
-    """A dialect whose calls can be read before the reply is whole."""
+    """Dialect whose calls can be read while the reply is streaming."""
 
     def early(self) -> EarlyReader:
-        """A reader for one reply."""
+        """Return a reader for one reply."""
         ...
 
 
 class _Brackets:
-    """Finds where an object ends, whose text comes in pieces."""
+    """Finds the end of an object whose text arrives in pieces."""
 
     __slots__ = ("_at", "_depth", "_quoted", "text")
 
@@ -65,7 +64,7 @@ class _Brackets:
         self._quoted = False
 
     def object(self) -> str | None:
-        """The text of the object that `text` begins with, taken off; None: not yet."""
+        """Remove the object at the beginning of `text`; None if incomplete."""
         text = self.text
         while True:
             pattern = _INSIDE if self._quoted else _OUTSIDE
@@ -97,10 +96,10 @@ def _is_flawless(text: str) -> bool:
 
 
 class TextReader:
-    """Calls out of text: a list behind a marker, or messages that begin the reply.
+    """Reads calls from text: a list behind a marker, or initial messages.
 
     Args:
-        read: what the dialect understands by one object alone.
+        read: decodes one object alone, with the dialect.
         start: the marker that opens the frame, with a list behind it; empty: the
             reply begins with the block, a list or bare objects, or with its fence.
     """
@@ -115,7 +114,7 @@ class TextReader:
         self._where: Literal["head", "block", "item", "inside", "behind"] = "head"
 
     def feed(self, chunk: Chunk) -> Sequence[Call]:
-        """The calls that this chunk completed."""
+        """Return the calls that this chunk completed."""
         if self.ended or not chunk.text:
             return ()
         brackets = self._brackets
@@ -142,11 +141,11 @@ class TextReader:
                 return
             yield from reply.calls
             if not reply.calls and not self._listed:
-                # No message, it may be, and then the block ended before it.
+                # it may be no message, and then the block ended before it
                 self.ended = True
 
     def _head(self) -> bool:
-        """Take off what may stand before the block; true: it begins here."""
+        """Skip what may precede the block; return whether it begins here."""
         while text := self._brackets.text.lstrip():
             self._brackets.text = text
             low = text[:10].lower()
@@ -175,7 +174,7 @@ class TextReader:
         return False
 
     def _opened(self) -> bool:
-        """Go on to the next object; true: it begins here. Anything else ends it."""
+        """Go to the next object; return whether it begins here, else end."""
         while text := self._brackets.text.lstrip(_SPACE):
             self._brackets.text = text
             char, where = text[0], self._where
@@ -199,10 +198,10 @@ class TextReader:
 
 
 class DeltaReader:
-    """Native calls out of the pieces a server sends, one index after the other.
+    """Reads native calls from a server's deltas, one index after the other.
 
     Args:
-        read: what the dialect understands by one call; None: something is wrong.
+        read: decodes one call alone, with the dialect; None: it has a mistake.
     """
 
     def __init__(self, read: Callable[[NativeCall], Call | None]) -> None:
@@ -214,7 +213,7 @@ class DeltaReader:
         self._done = True
 
     def feed(self, chunk: Chunk) -> Sequence[Call]:
-        """The calls that this chunk completed."""
+        """Return the calls that this chunk completed."""
         found: list[Call] = []
         for delta in chunk.tool_calls:
             if self.ended:
@@ -228,7 +227,7 @@ class DeltaReader:
                 break
             self._id = self._id or delta.id or ""
             self._name = self._name or delta.name or ""
-            if self._done:  # what follows the object makes a mistake of the call
+            if self._done:  # text behind the object makes the call malformed
                 self.ended = bool(delta.arguments.strip())
             elif delta.arguments:
                 found += self._add(delta.arguments)

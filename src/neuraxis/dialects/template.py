@@ -1,4 +1,4 @@
-"""A user's own instruction text: a file in, a `Template` with one place to fill out.
+"""Load a user's own instruction text, with one place to fill.
 
 The place is a literal token (`{{ message }}`, `{plugins}`): nothing else between
 braces is touched, and what is filled in is never read for tokens again (rule A1).
@@ -6,39 +6,40 @@ braces is touched, and what is filled in is never read for tokens again (rule A1
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from msgspec import Struct
+
 from neuraxis.errors import TemplateError
-from neuraxis.later import dataclass, pattern
 
 MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
 
-# The published intents template ends its raw part with a typing error, rule C1.
-_RAW_TAG = pattern(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
-_MESSAGE = pattern(r"\{\{-?\s*message\s*-?\}\}")
+# the published intents template ends its raw part with a typing error, rule C1
+_RAW_TAG = re.compile(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
+_MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
-    """The text before and behind the place to fill."""
+class Template(Struct, frozen=True, kw_only=True):
+    """Text before and behind the place to fill."""
 
     before: str
     after: str
 
     def fill(self, text: str) -> str:
-        """The whole text with `text` in its place."""
+        """Return the whole text with `text` in its place."""
         return f"{self.before}{text}{self.after}"
 
 
 def own_text(name: str) -> str:
-    """Our own instruction text of that name."""
-    # `importlib.resources` would load zipfile, tempfile and what these need
+    """Return our own instruction text of that name."""
+    # `importlib.resources` would import zipfile, tempfile and their dependencies
     return read_text(Path(__file__).parent / "prompts" / name)
 
 
 def read_text(path: Path) -> str:
-    """The file's text.
+    """Return the file's text.
 
     Raises:
         TemplateError: it cannot be read, or is not UTF-8.
@@ -56,7 +57,7 @@ def read_text(path: Path) -> str:
 
 
 def load_message_template(path: Path) -> Template:
-    """A template whose place is `{{ message }}`; raw tags are taken out (rule C1)."""
+    """Load a template with place `{{ message }}`; remove raw tags (C1)."""
     text = _RAW_TAG.sub("", read_text(path))
     found = list(_MESSAGE.finditer(text))
     if not found:
@@ -64,12 +65,12 @@ def load_message_template(path: Path) -> Template:
             f"template {path}: expected {MESSAGE} where the user's message goes, "
             "found none"
         )
-    # Examples of the text may speak of the token; the last one is the real place.
+    # examples of the text may mention the token; the last one is the real place
     return Template(before=text[: found[-1].start()], after=text[found[-1].end() :])
 
 
 def load_plugins_template(path: Path) -> Template:
-    """A template whose place is `{plugins}` (rule A1)."""
+    """Load a template whose place is `{plugins}` (rule A1)."""
     text = read_text(path)
     if PLUGINS not in text:
         raise TemplateError(

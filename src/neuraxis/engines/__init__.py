@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
 class TimeLimitReached(Exception):
-    """The command did not end within its seconds."""
+    """The command did not end within its seconds.
+
+    Args:
+        still_running: whether it goes on after it was asked to stop.
+    """
+
+    def __init__(self, *, still_running: bool = False) -> None:
+        super().__init__("the command did not end within its seconds")
+        self.still_running = still_running
+
+
+class NoThreadFree(Exception):
+    """The command was not begun: no thread was free within its seconds."""
+
+
+class GivenUp(asyncio.CancelledError):
+    """The run was cancelled, and its command goes on all the same."""
 
 
 class Engine(Protocol):
@@ -38,7 +55,9 @@ class Engine(Protocol):
             seconds: the time limit; None: none.
 
         Raises:
-            TimeLimitReached: it did not end in time; its thread may still run.
+            TimeLimitReached: it did not end in time.
+            NoThreadFree: it was not begun, since all threads were busy.
+            GivenUp: the caller was cancelled, and the command did not end.
         """
         ...
 

@@ -1,21 +1,41 @@
-"""Runs commands in this process: coroutines on the loop, the rest in threads."""
+"""Runs commands in this process: coroutines in tasks of their own, the rest in threads.
+
+A coroutine may swallow its cancellation and a thread cannot be ended. Either is given
+up after a while: the caller goes on, and what it returns late is thrown away.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from functools import partial
-from types import CoroutineType
-from typing import Any
+from types import CoroutineType, coroutine
+from typing import Any, cast
 
-from neuraxis.engines import TimeLimitReached
-from neuraxis.engines.threads import THREADS
-from neuraxis.engines.timeout import Begun
+from neuraxis.engines import GivenUp, NoThreadFree, TimeLimitReached
+from neuraxis.engines.slots import SLOT
+from neuraxis.engines.threads import THREADS, Job
+
+CLEAN_UP_SECONDS = 5.0
+"""Seconds in which a cancelled coroutine has to end."""
+HEAR_SECONDS = 0.5
+"""Seconds in which a thread that can hear it has to end."""
+_LOG = logging.getLogger("neuraxis.engines")
 
 
 class InProcess:
-    """The default engine. A thread cannot be killed: see `Engine.run`."""
+    """The default engine. A thread cannot be killed: see `Engine.run`.
+
+    Args:
+        nested: whether its calls are made inside of a command, whose thread they would
+            wait for.
+    """
+
+    def __init__(self, *, nested: bool = False) -> None:
+        self._nested = nested
 
     async def run(
         self,
@@ -28,56 +48,207 @@ class InProcess:
         blocking: bool = True,
         seconds: float | None = None,
     ) -> Any:
-        """The command's value; see `Engine.run`."""
-        given: Any = None
-        if not is_async and not blocking:
-            given = function(*positional, **arguments)
-            if given.__class__ is not CoroutineType:
-                return given
-        until = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        limit: asyncio.Timeout | None = None
-        task, before = None, 0
-        awaited: Awaitable[Any]
+        """Run a command and return its value; see `Engine.run`."""
+        call = partial(function, *positional, **arguments)
+        if is_async:
+            return await _run_task(call, cancelled, seconds)
+        if not blocking:
+            value = call()
+        else:
+            started = time.monotonic()
+            value = await self._run_thread(call, cancelled, seconds)
+            if seconds is not None:
+                seconds -= time.monotonic() - started
+        # a `def` may return what an `async def` gave it
+        if _is_coroutine(value):
+            return await _run_task(lambda: value, cancelled, seconds)
+        return value
+
+    async def _run_thread(
+        self,
+        call: partial[Any],
+        cancelled: threading.Event | None,
+        seconds: float | None,
+    ) -> Any:
+        job = THREADS.start(call, bounded=not self._nested)
+        if job.waits is not None:
+            await _wait_for_thread(job, seconds)
         try:
-            if given is not None:
-                awaited = given
-            elif is_async:
-                awaited = function(*positional, **arguments)
-                if awaited.__class__ is CoroutineType:
-                    # A timer costs more than many a command that never waits.
-                    begun: Any = awaited
-                    try:
-                        awaited = Begun(begun, begun.send(None))
-                    except StopIteration as ended:
-                        awaited = ended.value
-                        if awaited.__class__ is not CoroutineType:
-                            return awaited
-            else:
-                awaited = THREADS.run(partial(function, *positional, **arguments))
-            limit = asyncio.timeout_at(until)
-            task = asyncio.current_task()
-            before = 0 if task is None else task.cancelling()
-            async with limit:
-                value = await awaited
-                # a `def` that gives what an `async def` gave it
-                return await value if value.__class__ is CoroutineType else value
-        except TimeoutError:
-            if limit is None or not limit.expired():
-                raise  # the command's own
-            if cancelled is not None:
-                cancelled.set()
-            raise TimeLimitReached from None
+            done, _ = await asyncio.wait((job.future,), timeout=seconds)
         except asyncio.CancelledError:
-            if cancelled is not None:
-                cancelled.set()
-            task = None
+            if not await _leave_thread(job, call, cancelled):
+                raise GivenUp from None
             raise
-        finally:
-            # An `asyncio.TaskGroup` that failed leaves its task, which is that of the
-            # run, as one that is being cancelled (Python 3.11 and 3.12).
-            while task is not None and task.cancelling() > before:
-                task.uncancel()
+        if done:
+            return job.future.result()
+        ended = await _leave_thread(job, call, cancelled)
+        raise TimeLimitReached(still_running=not ended)
 
     def close(self) -> None:
-        """End the idle threads; another session's next call makes one again."""
-        THREADS.close()
+        """Nothing: idle threads serve all sessions, and end by themselves."""
+
+
+async def _wait_for_thread(job: Job, seconds: float | None) -> None:
+    """Wait until the job has a thread.
+
+    Raises:
+        NoThreadFree: it had none in time, and is not begun any more.
+    """
+    waits = cast("asyncio.Future[None]", job.waits)
+    try:
+        done, _ = await asyncio.wait((waits,), timeout=seconds)
+    except asyncio.CancelledError:
+        THREADS.give_up(job)
+        raise
+    if not done:
+        THREADS.give_up(job)
+        raise NoThreadFree
+
+
+async def _leave_thread(
+    job: Job, call: partial[Any], cancelled: threading.Event | None
+) -> bool:
+    """Ask a thread to stop; return whether it has, else it is given up."""
+    job.given_up = True  # where it has not begun yet, it does not
+    if cancelled is None:
+        return _give_up(job.future, call)
+    cancelled.set()
+    return await _has_ended(job.future, call, HEAR_SECONDS)
+
+
+async def _run_task(
+    call: Callable[[], Awaitable[Any]],
+    cancelled: threading.Event | None,
+    seconds: float | None,
+) -> Any:
+    """Run a coroutine in a task, so that the run does not depend on its manners."""
+    exits: list[SystemExit] = []
+    left = threading.Event()  # whether it was given up
+    task = asyncio.get_running_loop().create_task(_held(call, exits, left))
+    place = SLOT.get()
+    if place is not None:
+        place.begin()
+        task.add_done_callback(lambda _: place.end())
+    try:
+        done, _ = await asyncio.wait((task,), timeout=seconds)
+    except asyncio.CancelledError:
+        if not await _leave_task(task, call, cancelled, left):
+            raise GivenUp from None
+        raise
+    if not done:
+        ended = await _leave_task(task, call, cancelled, left)
+        raise TimeLimitReached(still_running=not ended)
+    if exits:
+        raise exits[0]
+    return task.result()
+
+
+async def _leave_task(
+    task: asyncio.Task[Any],
+    call: Callable[[], Any],
+    cancelled: threading.Event | None,
+    left: threading.Event,
+) -> bool:
+    """Cancel a task; return whether it has ended, else it is given up."""
+    if cancelled is not None:
+        cancelled.set()
+    task.cancel()
+    try:
+        ended = await _has_ended(task, call, CLEAN_UP_SECONDS)
+    except BaseException:
+        left.set()
+        raise
+    if not ended:
+        left.set()
+    return ended
+
+
+async def _has_ended(
+    future: asyncio.Future[Any], call: Callable[[], Any], seconds: float
+) -> bool:
+    """Wait for what was asked to stop; what does not in time is given up."""
+    try:
+        await asyncio.wait((future,), timeout=seconds)
+    except asyncio.CancelledError:
+        _give_up(future, call)
+        raise GivenUp from None
+    return _give_up(future, call)
+
+
+def _give_up(future: asyncio.Future[Any], call: Callable[[], Any]) -> bool:
+    """Return whether it has ended; of what has not, the end will be noted."""
+    if future.done():
+        _ = future.cancelled() or future.exception()  # looked at: nobody else does
+        return True
+    since = time.monotonic()
+    name = _name(call)
+
+    def note(late: asyncio.Future[Any]) -> None:
+        how = "was cancelled"
+        if not late.cancelled():
+            how = "returned" if late.exception() is None else "raised"
+        _LOG.warning(
+            "%s %s %.1f s after it was given up; what it gave is thrown away",
+            name,
+            how,
+            time.monotonic() - since,
+        )
+
+    future.add_done_callback(note)
+    return False
+
+
+def _name(call: Callable[[], Any]) -> str:
+    """The name of a command's function, also where another one runs it out."""
+    names = [
+        getattr(part, "__qualname__", "")
+        for part in (*getattr(call, "args", ())[:1], getattr(call, "func", call))
+    ]
+    return next(filter(None, names), "a command")
+
+
+async def _held(
+    call: Callable[[], Awaitable[Any]], exits: list[SystemExit], left: threading.Event
+) -> Any:
+    try:
+        value: Any = call()
+        if not _is_coroutine(value):
+            value = await value
+        while _is_coroutine(value):  # it may return another one
+            value = await _steps(value, left)
+        return value
+    except SystemExit as raised:
+        exits.append(raised)  # a task that raises it would end the loop
+
+
+def _is_coroutine(value: object) -> bool:
+    return type(value) is CoroutineType
+
+
+@coroutine
+def _steps(
+    given: Coroutine[Any, Any, Any], left: threading.Event
+) -> Generator[Any, Any, Any]:
+    """Await a coroutine; one that was given up is closed when its loop ends.
+
+    `asyncio.run` cancels what still runs and waits for it: for ever, where the
+    cancellation is swallowed.
+    """
+    step = partial(given.send, None)
+    while True:
+        try:
+            waits = step()
+        except StopIteration as end:
+            return end.value
+        try:
+            yield waits
+        except GeneratorExit:
+            given.close()
+            raise
+        except BaseException as raised:
+            if left.is_set():
+                given.close()
+                raise
+            step = partial(given.throw, raised)
+        else:
+            step = partial(given.send, None)

@@ -10,7 +10,7 @@ import asyncio
 from contextvars import ContextVar
 
 
-class Places:
+class Slots:
     """How many calls of a command may run at once, in one loop."""
 
     def __init__(self, most: int) -> None:
@@ -18,7 +18,7 @@ class Places:
         self._free = asyncio.Semaphore(most)
         self._late = 0
 
-    async def take(self, seconds: float) -> Place | None:
+    async def take(self, seconds: float) -> Slot | None:
         """A place, or None: for so long, threads of calls that are over have them."""
         while True:
             all_late = self._late >= self._most
@@ -29,9 +29,9 @@ class Places:
                 if all_late:
                     return None
             else:
-                return Place(self)
+                return Slot(self)
 
-    def ended(self, place: Place) -> None:
+    def ended(self, place: Slot) -> None:
         """A call is over; its threads may still run."""
         if place.threads:
             self._late += 1
@@ -44,10 +44,10 @@ class Places:
         self._free.release()
 
 
-class Place:
+class Slot:
     """That of one call; used in the thread of its loop only."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Slots) -> None:
         self._places = places
         self._is_late = False
         self.threads = 0
@@ -69,5 +69,5 @@ class Place:
         self._places.ended(self)
 
 
-PLACE: ContextVar[Place | None] = ContextVar("neuraxis_place", default=None)
+SLOT: ContextVar[Slot | None] = ContextVar("neuraxis_place", default=None)
 """That of the call that is run here; its threads keep it."""

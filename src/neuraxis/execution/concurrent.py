@@ -1,8 +1,8 @@
-"""Steps flow in, their results flow out in the same order, as if run one by one.
+"""Concurrent execution of a plan's steps, with the outcome of sequential execution.
 
-Steps that change nothing overlap where their references allow it; one with an effect
-waits for all before it (decision 6). Of a step that ran although one before it failed
-nothing is kept: it is told as skipped, as a run from top to bottom would have done.
+Steps without effects overlap where their references allow it; a step with an effect
+waits for all before it (decision 6). The result of a step that ran although one before
+it failed is discarded: the step is reported as skipped, as in sequential order.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAsked, CallFinished, Event
-from neuraxis.execution.report import finished
+from neuraxis.execution.report import report_finished
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.gate import Approve
@@ -29,7 +30,7 @@ RunOne = Callable[[Step, Runtime], Coroutine[Any, Any, Result]]
 async def run_in_order(
     steps: Sequence[Step], runtime: Runtime, run_one: RunOne
 ) -> list[Result]:
-    """The steps one after another: what an overlapping run must be like."""
+    """Run the steps one after another: the reference for concurrent runs."""
     results: list[Result] = []
     failed: dict[str, Step] = {}
     for step in steps:
@@ -46,7 +47,7 @@ async def run_in_order(
 
 
 def _broken(step: Step, failed: Mapping[str, Step], runtime: Runtime) -> Step | None:
-    """The step whose failure keeps this one from running; `failed` is in order."""
+    """Return the failed step that keeps this one from running."""
     if not failed:
         return None
     if runtime.on_error != "continue":
@@ -61,7 +62,7 @@ async def run_overlapping(
     run_one: RunOne,
     most: int,
 ) -> list[Result]:
-    """Each step as soon as those it waits for have ended, `most` of them at once.
+    """Run each step after its dependencies, at most `most` at once.
 
     No task is left behind, however it ends.
 
@@ -73,9 +74,8 @@ async def run_overlapping(
     ).run()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Overlap:
-    """One overlapping run; steps are known by their place in the plan."""
+class _Overlap(Struct, kw_only=True):
+    """One concurrent run; steps are known by their index in the plan."""
 
     steps: Sequence[Step]
     waits: Mapping[str, frozenset[str]]
@@ -84,9 +84,9 @@ class _Overlap:
     most: int
     place: dict[str, int] = field(default_factory=dict[str, int])
     left: list[int] = field(default_factory=list[int])
-    """How many steps each still waits for."""
+    """Number of unfinished dependencies, by step."""
     holds: list[list[int]] = field(default_factory=list[list[int]])
-    """The steps that wait for each."""
+    """Steps that depend on each step."""
     ready: list[int] = field(default_factory=list[int])
     tasks: dict[int, asyncio.Task[Result]] = field(
         default_factory=dict[int, asyncio.Task[Result]]
@@ -96,11 +96,11 @@ class _Overlap:
     failed: dict[str, Step] = field(default_factory=dict[str, Step])
     begun: set[str] = field(default_factory=set[str])
     stop: int = 0
-    """The place of the first failed step, behind which nothing counts; else the end."""
+    """Index of the first failed step, or the number of steps."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> list[Result]:
-        """All results, in the plan's order."""
+        """Return all results in the plan's order."""
         self.stop = len(self.steps)
         self.place = {step.call.id: here for here, step in enumerate(self.steps)}
         self.left = [len(self.waits[step.call.id]) for step in self.steps]
@@ -110,7 +110,7 @@ class _Overlap:
                 self.holds[self.place[other]].append(here)
         self.ready = [here for here, count in enumerate(self.left) if not count]
         gate = self.runtime.gate
-        approve = None if gate.approve is None else _one_by_one(gate.approve)
+        approve = None if gate.approve is None else _ask_one_at_a_time(gate.approve)
         gated = replace(
             self.runtime,
             emit=self._emit,
@@ -125,11 +125,11 @@ class _Overlap:
                     self._end(self.ended.popleft())
                 self._start(gated)
         finally:
-            await self._leave_nothing()
+            await self._cancel_running()
         return self._as_if_in_order()
 
     def _start(self, runtime: Runtime) -> None:
-        """Start what may run now, those that stand first in the plan first."""
+        """Start the steps that are ready, in the plan's order."""
         while self.ready and len(self.tasks) < self.most:
             here = heapq.heappop(self.ready)
             step = self.steps[here]
@@ -151,7 +151,7 @@ class _Overlap:
         self.wake.set()
 
     def _emit(self, event: Event) -> None:
-        """Pass an event on, but not the end of a step that is skipped by then."""
+        """Emit an event, unless it ends a step that counts as skipped."""
         if isinstance(event, CallFinished):
             here = self.place.get(event.part_of or event.id)
             if here is not None and here > self.stop:
@@ -183,15 +183,16 @@ class _Overlap:
             if not self.left[later]:
                 heapq.heappush(self.ready, later)
 
-    async def _leave_nothing(self) -> None:
-        """End what still runs: the run was cancelled, or the journal is broken."""
+    async def _cancel_running(self) -> None:
+        """Cancel the running steps after a cancellation or a broken journal."""
         for task in self.tasks.values():
             task.cancel()
         if self.tasks:
             await asyncio.wait(self.tasks.values())
             for task in self.tasks.values():
                 if not task.cancelled():
-                    task.exception()  # looked at: the first one is raised already
+                    # mark it as retrieved: the first exception is raised already
+                    task.exception()
 
     def _as_if_in_order(self) -> list[Result]:
         results: list[Result] = []
@@ -201,7 +202,8 @@ class _Overlap:
             result = self.found.get(here)
             broken = _broken(step, failed, self.runtime)
             if broken is not None or result is None:
-                if step.call.id in self.begun:  # it ran early, and does not count
+                # it ran early, and its result is discarded
+                if step.call.id in self.begun:
                     self.runtime.assets.forget(step.call.id)
                     gone.add(step.call.id)
                 result = _skip(step, broken or step, self.runtime)
@@ -214,8 +216,8 @@ class _Overlap:
         return results
 
 
-def _one_by_one(approve: Approve) -> Approve:
-    """A person is asked one thing at a time."""
+def _ask_one_at_a_time(approve: Approve) -> Approve:
+    """Return an `approve` that asks for one approval at a time."""
     lock = asyncio.Lock()
 
     async def ask(asked: ApprovalAsked) -> bool:
@@ -235,5 +237,5 @@ def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:
         command=command.spec.name,
         error=error,
     )
-    finished(result, runtime, step)
+    report_finished(result, runtime, step)
     return result

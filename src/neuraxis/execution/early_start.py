@@ -1,16 +1,16 @@
-"""Chunks of a reply flow in while it is written; what only looks is started already.
+"""Speculative execution: start read-only calls while the reply is still streaming.
 
-Decision 7. A step is begun before the reply ends where its call is whole and valid by
-itself and with those before it, it has no effect, no rule asks about it, and nothing
-before it in the reply has an effect. It is run apart: on copies of what a run knows
-(objects, budget, origins), with no event and no file told to anybody. So it can be
-thrown away, and is, unless the whole reply is read without a mistake, its plan is
+Decision 7. A step is begun before the reply ends if its call is whole and valid by
+itself and with those before it, it has no effect, no rule asks for approval of it, and
+nothing before it in the reply has an effect. It runs in isolation: on copies of the
+run's state (objects, budget, origins), and its events and files reach nobody. So it
+can be discarded, and is, unless the whole reply is read without a mistake, its plan is
 checked, and the step there is the same.
 
-Then the plan is run as ever: budget, guards, policy, `CallStarted`, the order of the
-results. Only where the command's code would be run, the value of the one that was
-begun is taken. The journal therefore tells an early call like any other, and never
-one that was thrown away; `PlanChecked.notes` says how much earlier it was begun.
+Then the plan runs as ever: budget, guards, policy, `CallStarted`, the order of the
+results. Only where the command's code would run, the value of the speculative step is
+taken. The journal therefore reports an early call like any other, and never one that
+was discarded; `PlanChecked.notes` says how much earlier it was begun.
 """
 
 from __future__ import annotations
@@ -19,48 +19,47 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from typing import Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.dialects.streaming import EarlyReader, ReadsEarly
-from neuraxis.engines import TimeLimitReached
 from neuraxis.events import CallProgress, CallStarted, Event
 from neuraxis.execution.budget import Usage
-from neuraxis.execution.cancellation import Unheard
 from neuraxis.execution.for_each import run_one
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import may_reach_a_limit
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, Chunk, Result
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import Approvals
+from neuraxis.policy.authorize import Refused
 
 MOST_CALLS = 64
-"""Calls of one reply that are looked at before it ends."""
+"""Maximum calls of one reply that are considered before it ends."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Begun:
-    """A step that was started early, and what it had to say meanwhile."""
+class _Begun(Struct, kw_only=True, eq=False):
+    """Speculatively started step, with the events it has emitted."""
 
     step: Step
     task: asyncio.Task[Result | None] | None = None
     since: float = 0.0
-    """When its command began to run; 0: it waits for another one."""
+    """Start time of its command; 0 while it waits for another step."""
     taken: bool = False
     spoiled: bool = False
-    """It did what must not be done early, such as to ask an agent."""
+    """Whether it did something unsafe to repeat, such as asking an agent."""
     heard: deque[CallProgress | str] = field(
         default_factory=deque["CallProgress | str"]
     )
     context: Context | None = None
 
     def hear(self, event: Event) -> None:
-        """Keep what the command says for later; nothing else is for anybody."""
+        """Store the command's own events until the step is adopted; drop others."""
         if isinstance(event, CallStarted):
             self.since = time.perf_counter()
         elif isinstance(event, CallProgress):
@@ -68,16 +67,16 @@ class _Begun:
             self.pass_on()
 
     def hear_file(self, path: str) -> None:
-        """The command wrote a file."""
+        """Store the path of a file that the command wrote."""
         self.heard.append(path)
         self.pass_on()
 
     def spoil(self) -> None:
-        """What it gives does not count."""
+        """Mark the result as unusable."""
         self.spoiled = True
 
     def pass_on(self) -> None:
-        """Tell the run what was heard, once the step is one of its own."""
+        """Emit the stored events to the run that adopts the step."""
         while self.heard and self.context is not None:
             said = self.heard.popleft()
             if isinstance(said, str):
@@ -87,7 +86,7 @@ class _Begun:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended well."""
+        """Return whether it ended without a failure."""
         task = self.task
         if task is None or not task.done() or task.cancelled():
             return False
@@ -96,12 +95,12 @@ class _Begun:
 
 
 class EarlyStarts:
-    """The early calls of one run, reply after reply; leaves no task behind.
+    """Speculative calls of one run, reply after reply; cancels all its tasks.
 
     Args:
-        on: False: nothing is ever started early.
-        dialect: the session's; one that cannot read early starts nothing.
-        runtime: what the plans of the run are run with.
+        on: whether anything is started early.
+        dialect: the session's; one that cannot stream starts nothing early.
+        runtime: the `Runtime` of the run's plans.
         plan: checks calls, as the loop does.
         next_id: the id of the next call.
     """
@@ -132,20 +131,20 @@ class EarlyStarts:
 
     @property
     def busy(self) -> bool:
-        """Whether steps were begun in this reply: they must be thrown away."""
+        """Return whether steps of this reply were begun and not yet discarded."""
         return bool(self._begun)
 
     def begin(self) -> None:
-        """A new reply is asked for."""
+        """Prepare for a new reply."""
         if self._reader is not None:
             self._forget()
         self._off = not self._on
 
     def see(self, chunk: Chunk) -> None:
-        """A chunk of the reply has come.
+        """Take a chunk of the reply.
 
-        It is read when the loop is next idle: a stream that never waits for its next
-        chunk gives no time to do anything early, and pays nothing.
+        The chunk is decoded when the event loop is next idle: a stream that never waits
+        for its next chunk leaves no time for speculation, and pays nothing for it.
         """
         if self._off or not (chunk.text or chunk.tool_calls):
             return
@@ -158,7 +157,7 @@ class EarlyStarts:
             self._look_again = loop.call_soon(self._look)
 
     def stop(self) -> None:
-        """The stream has ended: nothing more is early."""
+        """Start nothing more: the stream has ended."""
         self._off = True
         if self._waiting:
             self._waiting = []
@@ -167,11 +166,11 @@ class EarlyStarts:
             self._look_again = None
 
     def next_id(self) -> str:
-        """The id of the next call of a whole reply: the same that it had early."""
+        """Return the next call's id, the same as while streaming."""
         return self._ids.popleft() if self._ids else self._new_id()
 
     def handed(self, plan: Plan) -> Plan:
-        """The checked plan, with the values of those steps that were begun in it."""
+        """Return the plan with the values of its speculatively run steps."""
         if not self._begun or plan.problems:
             return plan
         now = time.perf_counter()
@@ -209,7 +208,7 @@ class EarlyStarts:
         self._off = self._reader.ended
 
     def _consider(self, call: Call) -> None:
-        """Begin the call, leave it for later, or look at no more calls."""
+        """Begin the call, postpone it, or ignore the rest of the reply."""
         here = len(self._calls)
         while len(self._ids) <= here:
             self._ids.append(self._new_id())
@@ -224,18 +223,18 @@ class EarlyStarts:
             return
         step = plan.steps[-1]
         if not step.command.spec.effects.readonly or self._runtime.gate.may_ask(step):
-            self._off = True  # what stands behind it waits for it
+            self._off = True  # all calls behind it must wait for it
         elif self._may_begin(step) and not any(
             earlier.command is step.command and earlier.arguments == step.arguments
             for earlier in plan.steps[:-1]
         ):
-            # written twice it may be answered with what the first one gave
+            # a repeated call may be answered with the first one's result
             self._begin(step)
 
     def _may_begin(self, step: Step) -> bool:
         return (
             step.loop is None
-            and cast("Command", step.command).run is not None
+            and step.command.run is not None
             and step.depends <= self._begun.keys()
             and "secret://" not in repr(step.arguments)
         )
@@ -265,8 +264,8 @@ class EarlyStarts:
     # --- when it is whole --------------------------------------------------------
 
     def _with_value(self, step: Step, begun: _Begun) -> Step:
-        """The step with code that gives the value of the one that was begun."""
-        command = cast("Command", step.command)
+        """Return the step with code that returns the speculative value."""
+        command = step.command
 
         async def take(*positional: Any, **named: Any) -> Any:
             context = named.get(command.context_name)
@@ -280,19 +279,19 @@ class EarlyStarts:
                     if result.exception is not None:
                         raise result.exception
                     if result.error is not None and result.error.code == "timeout":
-                        raise TimeLimitReached
+                        raise Refused(result.error)  # as it was told
                     if self._assets.known(step.call.id):
                         root = self._assets.native(step.call.id)
                         return root["content"]["response"]
             elif begun.task is not None and not begun.taken:
-                begun.task.cancel()  # it is run in earnest now, and not twice
+                # it runs again now; twice at once would waste its resources
+                begun.task.cancel()
             return await self._runtime.engine.run(
                 cast("Callable[..., Any]", command.run),
                 positional,
                 named,
-                Unheard(self._runtime.cancelled)
-                if context is None
-                else context.cancelled,
+                # the early call's time limit must not stop the others
+                None if context is None else context.cancelled,
                 is_async=command.is_async,
                 blocking=command.spec.blocking,
             )
@@ -308,11 +307,11 @@ class EarlyStarts:
         return replace(step, command=taking)
 
     def _may_take(self, begun: _Begun) -> bool:
-        """Whether its value is the one that running it now would give.
+        """Return whether the speculative value equals that of running the step now.
 
-        Not where it was taken before (a second try), was made of the value of a step
-        that was answered otherwise since, or still waits for its turn: what runs now
-        may hold what it waits for.
+        False if the value was taken before (a second try), was made of the value of
+        a step that has another result since, or still waits for its turn: a step
+        that runs now may hold the slot it waits for.
         """
         return (
             not begun.taken
@@ -330,7 +329,7 @@ class EarlyStarts:
         return self._runtime.assets if apart is None else apart.assets
 
     async def throw_away(self) -> None:
-        """End what was begun and not taken, and forget the reply."""
+        """Cancel the steps that were not adopted, and forget the reply."""
         self.stop()
         tasks = [begun.task for begun in self._begun.values() if begun.task]
         for task in tasks:
@@ -339,7 +338,7 @@ class EarlyStarts:
             await asyncio.wait(tasks)
             for task in tasks:
                 if not task.cancelled():
-                    task.exception()  # looked at: nobody is to be told
+                    task.exception()  # mark it as retrieved: nobody reads this failure
         self._forget()
 
     def _forget(self) -> None:
@@ -348,12 +347,12 @@ class EarlyStarts:
 
 
 def _is_same(step: Step, begun: Step) -> bool:
-    """Whether nothing but the words of the notes is other than it was."""
+    """Return whether both steps are equal except for their notes."""
     return replace(step, notes=()) == replace(begun, notes=())
 
 
 def _copied(runtime: Runtime) -> Runtime:
-    """A runtime in which a run leaves no trace; nobody is asked anything there."""
+    """Return an isolated copy of the runtime, in which approvals are denied."""
     usage, gate, assets = runtime.usage, runtime.gate, runtime.assets.aside()
     origins = gate.origins
     return replace(

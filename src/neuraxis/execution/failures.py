@@ -1,27 +1,29 @@
-"""A command's answer flows in; the failure that it tells of itself flows out."""
+"""Failed results: a command's exception, or a failure its response declares."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
-from neuraxis.engines import TimeLimitReached
+from neuraxis.engines import NoThreadFree, TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
+from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import Refused
 from neuraxis.specs import Json
 
 MOST = 4_000
-"""Characters of the reason that are told."""
+"""Maximum characters of a reported failure reason."""
 
 
-def told_failure(call: Call, command: Command, said: Json) -> CallError | None:
-    """The failure that an answer tells by its own field, `success: false` (C12)."""
+def declared_failure(call: Call, command: Command, said: Json) -> CallError | None:
+    """Return the failure that a response declares, such as `success: false` (C12)."""
     name = command.spec.failure_field
     if name is None or not isinstance(said, dict):
         return None
@@ -40,73 +42,74 @@ def _why(answer: Mapping[str, Json], failure_field: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A long one without its middle: the answer itself is kept whole."""
+    """Shorten a long text by its middle; the answer is stored whole."""
     if len(text) <= MOST:
         return text
     end = MOST * 3 // 4
     return f"{text[: MOST - end]} … {text[-end:]}"
 
 
-CHANGING = frozenset({"idempotent", "once"})
-
-
 def failure_of(
-    raised: BaseException,
-    call: Call,
-    command: Command,
-    started: float,
-    runtime: Runtime,
+    raised: BaseException, step: Step, started: float, runtime: Runtime
 ) -> Result:
-    """The result of a step that was refused, or whose command raised something."""
-    target, exception = call.target, None
+    """Return the result of a step that was refused or raised."""
+    target, spec = step.call.target, step.command.spec
     if isinstance(raised, Refused):
-        error = raised.error
-    elif isinstance(raised, TimeLimitReached):
-        limit = command.spec.time_limit or runtime.time_limit
-        changes = command.spec.effects.kind in CHANGING
-        error = call_errors.timed_out(target, limit, changes=changes)
+        return failed_result(step, raised.error, started, runtime)
+    if isinstance(raised, TimeLimitReached):
+        limit = spec.time_limit or runtime.time_limit
+        changes = not spec.effects.readonly
+        error = (
+            call_errors.still_running(target, limit, changes=changes)
+            if raised.still_running
+            else call_errors.timed_out(target, limit, changes=changes)
+        )
+        return failed_result(step, error, started, runtime)
+    if isinstance(raised, NoThreadFree):
+        limit = spec.time_limit or runtime.time_limit
+        error = call_errors.no_thread_free(target, limit)
+        return failed_result(step, error, started, runtime)
+    if isinstance(raised, CommandError | MissingExtra):
+        error = call_errors.failed(target, _words(raised))
     else:
-        exception = raised
-        if isinstance(raised, CommandError | MissingExtra):
-            error = call_errors.failed(target, _words(raised))
-        else:
-            error = crashed(call, raised, runtime)
-    return failed_result(call, command, error, started, runtime, exception)
+        error = crashed(step.call, raised, runtime)
+    return failed_result(step, error, started, runtime, raised)
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
-    # whole: of a secret that is cut first, a part would stay
+    """Return the error that the model is shown for an unexpected exception."""
+    # scrubbed before it is shortened: a part of a cut secret would remain
     words: str = runtime.secrets.scrub(_words(raised))
     first = next(iter(words.splitlines()), "")
     return call_errors.crashed(call.target, type(raised).__name__, first)
 
 
-def _words(raised: BaseException) -> str:
-    """What an exception says, if its own code can say it."""
-    try:
-        return str(raised)
-    except Exception:  # noqa: BLE001 - as in `run_step`
-        return ""
-
-
 def failed_result(
-    call: Call,
-    command: Command,
+    step: Step,
     error: CallError,
     started: float,
     runtime: Runtime,
     raised: BaseException | None = None,
 ) -> Result:
+    """Return a failed step's result; `raised` is its command's exception."""
     if runtime.secrets.active:
         error = replace(error, message=runtime.secrets.scrub(error.message))
-        if raised is not None:  # what it raised may hold a secret too
+        if raised is not None:  # the exception's text may hold a secret too
             raised = CommandError(error.message)
     return Result(
-        call=call,
+        call=step.call,
         status="failed",
-        plugin=command.plugin.name,
-        command=command.spec.name,
+        plugin=step.command.plugin.name,
+        command=step.command.spec.name,
         error=error,
         seconds=time.perf_counter() - started,
         exception=raised,
     )
+
+
+def _words(raised: BaseException) -> str:
+    """Return an exception's message, or its type if `__str__` itself fails."""
+    try:
+        return str(raised)
+    except Exception:  # noqa: BLE001 - as in `run_step`
+        return ""

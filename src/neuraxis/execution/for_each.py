@@ -1,7 +1,7 @@
-"""One step flows in, its result flows out: tried again, held back, or done per item.
+"""Run one step with its retries, concurrency slots and `for_each` items.
 
-Around `run_step` stands what a step may ask for beside being run once: a second try
-under the policy `retry`, the `concurrency` of its command, and `for_each`.
+Around `run_step` stand the options of a step: a second try under the policy `retry`,
+the `concurrency` of its command, and `for_each`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
-from neuraxis.assets.store import ReferenceLost
-from neuraxis.errors import CommandError
+from neuraxis.assets.store import Kept, ReferenceLost
+from neuraxis.errors import CommandError, StorageError
 from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import run_overlapping
-from neuraxis.execution.report import finished, keep_all
+from neuraxis.execution.failures import crashed
+from neuraxis.execution.report import report_finished, report_stored
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
@@ -29,13 +31,13 @@ from neuraxis.policy.authorize import Refused
 from neuraxis.references.render import ReferenceFailure
 
 ITEMS_AT_ONCE = 8
-"""Items of one step that run at the same time; those with an effect run in order."""
+"""Maximum concurrent items of one step; those with effects run sequentially."""
 _TOLD = 5
-"""Failed items that one message names."""
+"""Maximum failed items that one message names."""
 
 
 def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
-    """Run a step as it asks to be run; never raises for what a command does."""
+    """Run a step with its options; never raises for a command's failure."""
     if step.loop is not None:
         return _run_loop(step, step.loop, runtime)
     if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
@@ -71,20 +73,20 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         result = _joined(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)
-    except CommandError as refused:  # by the run around it (`nesting.py`)
+    except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
     except asyncio.CancelledError:
         changes = not spec.effects.readonly
         cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))
-        finished(cancelled, runtime)
+        report_finished(cancelled, runtime)
         raise
     result = replace(result, seconds=time.perf_counter() - started)
-    finished(result, runtime)
+    report_finished(result, runtime)
     return result
 
 
 def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
-    """One step for each item, all of them checked before the first is run."""
+    """Return one step per item, all checked before the first one runs."""
     target = step.call.target
     try:
         items = loop.items(runtime.assets.resolve)
@@ -126,7 +128,7 @@ def _index(step: Step) -> int:
 
 
 def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
-    """The result of the whole step: the list of answers, or what became of each item.
+    """Return the whole step's result: the list of answers, or failures.
 
     Under `continue` an item that failed is left out, with a warning.
     """
@@ -141,7 +143,7 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
-    kept = keep_all(values, step, runtime)
+    kept = _store_all(values, step, runtime)
     whole = Result(
         call=call,
         status="done",
@@ -173,5 +175,18 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
     if result.status == "done":
         entry["response"] = result.value
     elif result.error is not None:
-        entry["error"] = call_errors.error_json(result.error)
+        entry["error"] = call_errors.to_json(result.error)
     return entry
+
+
+def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+    """Store the list of answers; some may be native objects."""
+    call = step.call
+    try:
+        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
+    except StorageError:
+        raise
+    except Exception as raised:
+        raise Refused(crashed(call, raised, runtime)) from raised
+    report_stored(call.id, kept, runtime.emit)
+    return kept

@@ -1,17 +1,19 @@
-"""A step and its checked arguments flow in; what its command is handed flows out.
-
-Arguments by position and by name, and the `Context` where it wants one.
-"""
+"""Invoke a command: bind its arguments, make its `Context`, run its code."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from neuraxis.assets.copying import copy_value
+from neuraxis.assets.json_view import drain, to_json_value
+from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
-from neuraxis.execution.cancellation import Linked
-from neuraxis.execution.nested import Outer
+from neuraxis.execution.cancellation import CallCancellation
+from neuraxis.execution.nested import ParentRun
 from neuraxis.execution.runtime import Runtime
 from neuraxis.planning.build import is_left_out
 from neuraxis.planning.plan import Step
@@ -21,55 +23,133 @@ from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import Json
 
 
-def handed(
-    step: Step, arguments: Json, label: Label, runtime: Runtime, warned: list[str]
-) -> tuple[tuple[Any, ...], Any, Linked | None]:
-    """Arguments by position, by name, and what tells the command to stop.
+async def invoke(
+    step: Step, arguments: Json, label: Label, runtime: Runtime
+) -> tuple[Any, tuple[str, ...]]:
+    """Run a step's command; return its response and its warnings.
 
     Args:
-        step: the call.
-        arguments: resolved, with the values of secrets.
-        label: what the arguments are made of.
+        step: the call, authorised.
+        arguments: with their references resolved.
+        label: the origins of the arguments.
         runtime: of the run.
-        warned: gets what the command warns of.
+
+    Raises:
+        Exception: whatever the command raises.
+        TimeLimitReached: it took longer than its limit.
     """
-    call = step.call
-    command: Command = step.command  # pyright: ignore[reportAssignmentType] - as found
-    bare = command.bare
-    left_out = bare and is_left_out(command.parameters, arguments)
-    positional = (arguments,) if bare and not left_out else ()
-    named: dict[str, Any] = {} if bare else dict(arguments)
-    if not command.context_name:
-        return positional, named, None
-    cancelled = Linked(runtime.cancelled)
+    command = step.command
+    spec = command.spec
+    warned: list[str] = []
+    passed = _own_copy(step, _with_secrets(step, arguments, runtime), runtime)
+    positional, named = bind_arguments(command, passed)
+    stop: CallCancellation | None = None
+    if command.context_name:
+        stop = CallCancellation(runtime.cancelled)
+        named[command.context_name] = _context(step, label, runtime, stop, warned)
+    code = command.run or _no_code
+    if spec.blocking and not command.is_async:
+        code = partial(_exhaust, code)
+    try:
+        value = await runtime.engine.run(
+            code,
+            positional,
+            named,
+            stop,
+            is_async=command.is_async,
+            blocking=spec.blocking,
+            seconds=spec.time_limit or runtime.time_limit,
+        )
+    finally:
+        if stop is not None:
+            stop.over = True
+    if runtime.secrets.active:
+        value = _scrubbed(value, runtime)
+    return value, tuple(dict.fromkeys(warned))
+
+
+def bind_arguments(
+    command: Command, arguments: Json
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return positional and keyword arguments, as the command's code takes them."""
+    if not command.bare:
+        return (), dict(arguments)
+    if is_left_out(command.parameters, arguments):
+        return (), {}
+    return (arguments,), {}
+
+
+def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
+    """Replace the secret names in the arguments with the secrets' values."""
+    if "secret://" not in repr(step.arguments):
+        return arguments  # resolved references must not name secrets
+    places = runtime.gate.origins.marks(step.tool, step.command.spec).secret_ok
+    return runtime.secrets.arguments(arguments, step.arguments, places)
+
+
+def _own_copy(step: Step, arguments: Json, runtime: Runtime) -> Json:
+    """Copy arguments that other steps share: a command may change them."""
+    is_shared = (
+        arguments is not step.arguments
+        or step.item is not None
+        or runtime.on_error == "retry"
+    )
+    return copy_value(arguments) if is_shared else arguments
+
+
+def _context(
+    step: Step,
+    label: Label,
+    runtime: Runtime,
+    stop: CallCancellation,
+    warned: list[str],
+) -> Context:
+    """Build the command's `Context`; `warned` collects its warnings."""
+    call, origins = step.call, runtime.gate.origins
 
     def wrote(path: str) -> None:
         # a session inside of the command may have read more since it began
-        now = runtime.gate.origins.results.get(call.id, label)
-        runtime.gate.origins.wrote(path, now | label, call.id)
+        now = origins.results.get(call.id, label)
+        origins.wrote(path, now | label, call.id)
         runtime.wrote(path)
 
-    named[command.context_name] = Context(
+    return Context(
         call_id=call.id,
         workspace=runtime.workspace,
         settings=runtime.settings,
-        config=runtime.secrets.config(command.plugin.config),
+        config=runtime.secrets.config(step.command.plugin.config),
         progress=lambda text, part=None: runtime.emit(
             CallProgress(id=call.id, message=runtime.secrets.scrub(text), fraction=part)
         ),
-        cancelled=cancelled,
+        cancelled=stop,
         allowed_hosts=runtime.allowed_hosts,
         wrote=wrote,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         assets=runtime.assets.listing,
-        outer=Outer(
+        outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
             tool=call.target,
             label=label,
-            cancelled=cancelled,
+            cancelled=stop,
             loop=asyncio.get_running_loop(),
             thread=threading.get_ident(),
         ),
     )
-    return positional, named, cancelled
+
+
+def _exhaust(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    """Exhaust a generator in its command's thread and time limit."""
+    return drain(code(*given, **named))
+
+
+def _no_code(*_: Any, **__: Any) -> Any:
+    raise CommandError("the plugin has a description but no code")
+
+
+def _scrubbed(value: Any, runtime: Runtime) -> Any:
+    """Remove secrets from the response, also from descriptions of objects."""
+    value = runtime.secrets.scrub(drain(value))
+    can_be_said, said = to_json_value(value)
+    clean = runtime.secrets.scrub(said)
+    return clean if can_be_said and clean != said else value

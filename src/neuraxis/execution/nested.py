@@ -1,7 +1,8 @@
-"""A session inside of a command is held by the run around it (rule D12).
+"""Nested sessions: sessions inside of commands, under a parent run (D12).
 
-What happens inside flows in and is told there as `Inside`: counted, traced, and kept in
-its journal; out flows whether it may go on, and a person's yes.
+The nested session's events reach the parent run as `Inside`: they are counted, traced
+and stored in its journal. The parent decides whether a call may begin, and its user
+gives the approvals.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import threading
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.call_errors import budget_exhausted
 from neuraxis.errors import CommandError, ConfigError, StorageError
@@ -28,44 +31,42 @@ from neuraxis.events import (
     to_json,
 )
 from neuraxis.execution.budget import Budget
-from neuraxis.execution.cancellation import Linked
+from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.provenance.labels import OWN, Label, from_told
 from neuraxis.specs import Json
 
 T = TypeVar("T")
 _LOOK = 0.1
-"""Seconds after which it is looked again whether a command is still wanted."""
+"""Seconds between two checks whether a command is still wanted."""
 _LONGEST = 30.0
-"""Seconds that a thread waits for the loop around it."""
+"""Maximum seconds that a thread waits for the parent's event loop."""
 _OVER = (
     "the command that this session was made in has ended; make a session in each call "
     "(with journal=… and session=ID it goes on with an earlier conversation)"
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outer:
-    """The run around a command, for a session that the command makes."""
+class ParentRun(Struct, frozen=True, kw_only=True):
+    """Parent run of a nested session that a command makes."""
 
     runtime: Runtime
     call_id: str
     tool: str
     label: Label
-    """What the command's arguments are made of."""
-    cancelled: Linked
+    """Origins of the command's arguments."""
+    cancelled: CallCancellation
     loop: asyncio.AbstractEventLoop
     thread: int
-    """That of the loop."""
+    """Thread id of the parent's event loop."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """A person is asked one thing at a time, also by two sessions of one command."""
+    """Ensures one approval request at a time, also for two nested sessions."""
     loops: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    """Steps with `for_each` of which an item has begun."""
+    """Steps with `for_each` of which at least one item has begun."""
 
     def check(self) -> None:
-        """Refuse to begin anything where nobody holds it.
+        """Refuse to begin anything once the command has ended.
 
         Raises:
             ConfigError: the command has ended.
@@ -74,17 +75,21 @@ class Outer:
             raise ConfigError(f"within: {_OVER}")
 
     def left(self, budget: Budget) -> Budget:
-        """The limits of a run inside: its own, and what is left of those around it.
+        """Return the nested run's limits: at most the remaining budget around it.
 
         Raises:
             ConfigError: the command has ended.
         """
         self.check()
         steps = max(self.runtime.budget.steps - self.runtime.usage.steps, 0)
-        return replace(budget, steps=min(budget.steps, steps))
+        usd, around = budget.usd, self.runtime.budget.usd
+        if around is not None:
+            remaining = max(around - self.runtime.usage.usd, 0.0)
+            usd = remaining if usd is None else min(usd, remaining)
+        return replace(budget, steps=min(budget.steps, steps), usd=usd)
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await it as long as the command is wanted, also where that is a thread.
+        """Await `work` while the command is wanted, also from a thread.
 
         Raises:
             asyncio.CancelledError: it is not wanted any more.
@@ -94,7 +99,7 @@ class Outer:
             while not task.done():
                 if wanted and (self.cancelled.is_set() or self.cancelled.over):
                     wanted = False
-                    task.cancel()  # once: what it does in the end is not cut off
+                    task.cancel()  # only once: its cleanup must not be cut off
                 await asyncio.wait((task,), timeout=_LOOK if wanted else None)
         except asyncio.CancelledError:
             task.cancel()
@@ -103,7 +108,7 @@ class Outer:
         return task.result()
 
     async def ask(self, asked: ApprovalAsked) -> bool:
-        """Ask who is asked around it, in the loop where they wait to be."""
+        """Request approval from the parent run, in its event loop."""
         asked = replace(asked, inside=(self.tool, *asked.inside))
         if asyncio.get_running_loop() is self.loop:
             return await self._ask(asked)
@@ -125,7 +130,7 @@ class Outer:
         return allowed
 
     def hear(self, session: str, workspace: Path, event: Event) -> None:
-        """Tell the run around it what happened inside, in the thread of its loop.
+        """Report a nested session's event to the parent, in its loop's thread.
 
         Raises:
             CommandError: a call inside may not begin any more.
@@ -133,25 +138,27 @@ class Outer:
         """
         if event.__class__ in NOT_STORED:
             return
-        seen = event_there(to_json(event), way(workspace, self.runtime.workspace))
+        seen = translate_event(
+            to_json(event), workspace_paths(workspace, self.runtime.workspace)
+        )
         told = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
-            self._tell(told)
+            self._report(told)
         elif innermost(seen)["type"] in ("session_started", "call_started"):
-            self._tell_first(told)
+            self._report_and_wait(told)
         else:
             with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-                self.loop.call_soon_threadsafe(self._tell, told)
+                self.loop.call_soon_threadsafe(self._report, told)
 
-    def _tell_first(self, told: Inside) -> None:
-        """As `_tell`, and wait for it: a call is on disk before it runs."""
+    def _report_and_wait(self, told: Inside) -> None:
+        """Report an event and wait until it is on disk."""
         done = Future[None]()
 
         def tell() -> None:
             if not done.set_running_or_notify_cancel():
                 return
             try:
-                self._tell(told)
+                self._report(told)
             except BaseException as raised:  # noqa: BLE001 - it is raised there
                 done.set_exception(raised)
             else:
@@ -173,7 +180,7 @@ class Outer:
                         "loop is held up by what should be awaited"
                     ) from None
 
-    def _tell(self, told: Inside) -> None:
+    def _report(self, told: Inside) -> None:
         runtime, event = self.runtime, innermost(told.event)
         match event["type"]:
             case "session_started":
@@ -192,7 +199,10 @@ class Outer:
                     input_tokens=event["input_tokens"],
                     output_tokens=event["output_tokens"],
                     cached_tokens=event["cached_tokens"],
+                    cache_write_tokens=event.get("cache_write_tokens", 0),
+                    reasoning_tokens=event.get("reasoning_tokens", 0),
                 )
+                runtime.usage.usd += event.get("usd") or 0.0
             case _:
                 pass
         try:
@@ -202,12 +212,12 @@ class Outer:
                 raise
 
     def _reads(self, event: Mapping[str, Any]) -> None:
-        # what the command was handed is known
+        # the origins of the command's arguments are known already
         if label := from_told(event.get("origins") or ()) - self.label:
             self.runtime.gate.origins.adds(self.call_id, label)
 
     def _counts(self, told: Inside, event: Mapping[str, Any]) -> None:
-        """Let a call begin, in the budget of the run around it."""
+        """Count a nested call in the parent's budget, or refuse it."""
         if self.cancelled.over or self.cancelled.is_set():
             raise CommandError(_OVER)
         usage, most = self.runtime.usage, self.runtime.budget.steps
@@ -228,7 +238,7 @@ class Outer:
 
 
 def _session_of(told: Inside) -> str:
-    """The session where it happened."""
+    """Return the id of the session in which the event happened."""
     session, event = told.session, told.event
     while event["type"] == "inside":
         session = str(event["session"])
@@ -237,28 +247,28 @@ def _session_of(told: Inside) -> str:
 
 
 def begins_effect(event: Inside) -> bool:
-    """Whether it tells of a call that must be on disk before it runs (decision 8)."""
+    """Return whether the call must wait for this event's write (decision 8)."""
     told = innermost(event.event)
     return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
 
 
-Way = tuple[str, str]
-"""From one folder to the other."""
-SAME: Way = ("", "")
+WorkspacePaths = tuple[str, str]
+"""Source and target folder of a path translation."""
+SAME: WorkspacePaths = ("", "")
 _NAMED = ("wrote", "files")
-"""Fields of events that name files of the workspace."""
+"""Event fields that name workspace files."""
 
 
-def way(here: Path, there: Path) -> Way:
-    """From one workspace to the other."""
+def workspace_paths(here: Path, there: Path) -> WorkspacePaths:
+    """Return the translation from one workspace to another."""
     if here == there:
         return SAME
     ends = os.path.realpath(here), os.path.realpath(there)
     return SAME if ends[0] == ends[1] else ends
 
 
-def moved(name: str, by: Way) -> str | None:
-    """The name there of a file here; None: it is not in that folder."""
+def translate_path(name: str, by: WorkspacePaths) -> str | None:
+    """Translate a file's path; None if it is outside that folder."""
     if by is SAME:
         return name
     here, there = by
@@ -270,24 +280,26 @@ def moved(name: str, by: Way) -> str | None:
     return None if found.partition("/")[0] == ".." else found
 
 
-def moved_all(names: Iterable[str], by: Way) -> list[str]:
-    """Those of the files that are in that folder."""
-    found = (moved(name, by) for name in names)
+def translate_paths(names: Iterable[str], by: WorkspacePaths) -> list[str]:
+    """Translate the paths of those files that are inside that folder."""
+    found = (translate_path(name, by) for name in names)
     return [name for name in found if name is not None]
 
 
-def event_there(event: Mapping[str, Json], by: Way) -> Mapping[str, Json]:
-    """An event as JSON with its files named as there."""
+def translate_event(
+    event: Mapping[str, Json], by: WorkspacePaths
+) -> Mapping[str, Json]:
+    """Return a JSON event with its file paths translated."""
     if by is SAME:
         return event
     if event["type"] == "inside":
         inner = cast("Mapping[str, Json]", event["event"])
-        return {**event, "event": dict(event_there(inner, by))}
+        return {**event, "event": dict(translate_event(inner, by))}
     names = {key: event[key] for key in _NAMED if event.get(key)}
     return {
         **event,
         **{
-            key: list[Json](moved_all(cast("list[str]", found), by))
+            key: list[Json](translate_paths(cast("list[str]", found), by))
             for key, found in names.items()
         },
     }

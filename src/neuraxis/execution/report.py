@@ -1,49 +1,53 @@
-"""the events of a step."""
+"""Report a step to the journal: its start, its asset, its end."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from neuraxis import call_errors
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import Kept
-from neuraxis.errors import StorageError
-from neuraxis.events import CallFinished
-from neuraxis.execution.failures import crashed
-from neuraxis.execution.repeats import tell_stored
+from neuraxis.events import AssetStored, CallFinished, CallStarted, Event
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
-from neuraxis.policy.authorize import Refused
+from neuraxis.policy.ask import preview
+from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import Json
 
 
-def keep_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
-    """Keep the answers of a loop; one of them may be what cannot be looked at."""
-    call = step.call
-    try:
-        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
-    except StorageError:
-        raise
-    except Exception as raised:
-        raise Refused(crashed(call, raised, runtime)) from raised
-    tell_stored(call.id, kept, runtime.emit)
-    return kept
+def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) -> None:
+    """Report that a call is about to run; `arguments` are resolved."""
+    call, spec = step.call, step.command.spec
+    runtime.emit(
+        CallStarted(
+            id=call.id,
+            plugin=step.command.plugin.name,
+            command=spec.name,
+            tool=call.target,
+            arguments=call.arguments,
+            effects=spec.effects.kind,
+            shown=None if arguments is call.arguments else preview(arguments),
+            part_of=step.part_of,
+            origins=runtime.gate.origins.told_as(label) if label else (),
+        )
+    )
 
 
-def _as_told(value: Any) -> Json:
-    try:
-        return sayable(value)[1]
-    except Exception:  # noqa: BLE001 - `keep_all` says what is wrong with it
-        return None
+def report_stored(call_id: str, kept: Kept, emit: Callable[[Event], None]) -> None:
+    """Report that an answer became an asset, if it did."""
+    if kept.stored:
+        kind = call_errors.type_name(kept.value)
+        emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))
 
 
-def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:
-    """Tell the journal how a step, or one item of it, ended."""
-    call, value = result.call, result.value
+def report_finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:
+    """Report how a step, or one item of it, ended."""
+    call, value, origins = result.call, result.value, runtime.gate.origins
     part_of = "" if step is None else step.part_of
     if part_of:
-        value = _as_told(value)  # the object itself is kept with the whole list
+        value = _json_view(value)  # the object itself is stored with the whole list
+    error = None if result.error is None else call_errors.to_json(result.error)
     runtime.emit(
         CallFinished(
             id=call.id,
@@ -53,14 +57,17 @@ def finished(result: Result, runtime: Runtime, step: Step | None = None) -> None
             status=result.status,
             value=None if result.stored else value,
             asset=call.id if result.stored else None,
-            error=None
-            if result.error is None
-            else call_errors.error_json(result.error),
+            error=error,
             warnings=result.warnings,
             seconds=result.seconds,
             part_of=part_of,
-            wrote=runtime.gate.origins.ended(call.id, runtime.workspace)
-            if runtime.gate.origins.written
-            else (),
+            wrote=origins.ended(call.id, runtime.workspace) if origins.written else (),
         )
     )
+
+
+def _json_view(value: object) -> Json:
+    try:
+        return to_json_value(value)[1]
+    except Exception:  # noqa: BLE001 - storing the whole list says what is wrong
+        return None

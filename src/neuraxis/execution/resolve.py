@@ -1,7 +1,7 @@
-"""A checked step flows in; its arguments with the values its references lead to, out.
+"""Resolve a checked step's references, and return its arguments.
 
-A chain pays for this in each of its links, so the common way stands first: a whole
-`{{ … }}` on the top level.
+Each link of a chain takes this way, so a whole `{{ … }}` on the top level is tried
+first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
@@ -27,16 +27,16 @@ from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
-"""Keys of a schema whose properties are not all that it says of an entry."""
+"""Schema keys that constrain an entry beyond its `properties`."""
 _REMARKS = frozenset({"description", "title", "default", "examples"})
-"""Keys of a schema that ask nothing of a value."""
+"""Schema keys that do not constrain a value."""
 _OPEN = frozenset({"type", "items", "additionalProperties"})
-"""Those that a schema may have beside them and still take anything."""
+"""Schema keys that an unconstrained parameter may have."""
 _NOTHING = object()
 
 
 def resolve_arguments(step: Step, runtime: Runtime) -> Json:
-    """The arguments with the objects in the places of the references (B42, C20).
+    """Return the arguments with all references resolved (B42, C20).
 
     Raises:
         Refused: a reference leads nowhere, or to what the command does not take.
@@ -62,7 +62,7 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
         for path, ref in step.asset_refs:
             replaced[path] = assets.resolve(ref)
         if assets.holds_objects:
-            replaced |= _where_anything_is_taken(step, replaced, assets)
+            replaced |= _objects_for_open_parameters(step, replaced, assets)
     except ReferenceLost as lost:
         raise Refused(lost.error) from None
     except ReferenceFailure as failure:
@@ -71,25 +71,25 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
         ) from None
     arguments = fill(step.arguments, replaced)
     if schema.valid(arguments):
-        return arguments  # all of it JSON that fits
-    return _as_accepted(step, arguments, replaced, assets)
+        return arguments  # pure JSON that is valid already
+    return _convert_to_accepted(step, arguments, replaced, assets)
 
 
-def _as_accepted(
+def _convert_to_accepted(
     step: Step, arguments: Json, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> Json:
-    """The arguments with each value in a form that the command takes."""
+    """Return the arguments with each value converted to an accepted form."""
     command, target = step.command, step.call.target
     schema = command.parameters
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:
-            other = _in_another_form(step, path, value, assets)
+            other = _accepted_form(step, path, value, assets)
             if other is not _NOTHING:
                 arguments = fill(arguments, {path: other})
                 continue
             where = call_errors.path_text(path, target)
-            got = problem.got + _that_fits(step, path, value)
+            got = problem.got + _suggest_answer(step, path, value)
             raise Refused(call_errors.invalid_asset_type(where, problem.expected, got))
     problems = schema.problems(arguments, holes=tuple(replaced))
     if problems:
@@ -100,7 +100,7 @@ def _as_accepted(
 
 
 def _plain_answer(template: Template, assets: AssetStore) -> Any:
-    """The answer that a template is, whole and as it is; else `_NOTHING`."""
+    """Return the answer that the whole template refers to, else `_NOTHING`."""
     first = template.parts[0]
     if len(template.parts) > 1 or isinstance(first, str) or first.operations:
         return _NOTHING
@@ -118,33 +118,33 @@ def _as_text(
     schema: Schema,
     resolve: Callable[[AssetRef], Any],
 ) -> Any:
-    """The text of a value, unless the parameter takes it as it is: bytes, a date."""
+    """Return a value's text, unless the parameter accepts its type."""
     if schema.accepts_native(binding.path, value) is None:
         return value
-    if not isinstance(value, list | dict):  # their text is written once, below
-        _, said = sayable(value)
+    if not isinstance(value, list | dict):  # lists and mappings become text once, below
+        _, said = to_json_value(value)
         if isinstance(said, str):
             return said
     return evaluate(binding.template, resolve, True, path=binding.path)
 
 
-def _in_another_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
-    """The object that was said as `value`, or what says it, where the command takes it.
+def _accepted_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
+    """Return the native object, or its JSON form, whichever the command accepts.
 
-    The model is told the fields of an object and refers to them; a command may ask for
-    the object. And one of an asset may be asked for as JSON.
+    The model sees the fields of an object and refers to them; a command may ask for
+    the object itself. And an asset's object may be asked for as JSON.
     """
     accepts = step.command.parameters.accepts_native
     found = _objects(step, path, assets)
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     found += [said] if can_be_said else []
     return next((form for form in found if accepts(path, form) is None), _NOTHING)
 
 
-def _where_anything_is_taken(
+def _objects_for_open_parameters(
     step: Step, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> dict[Path, Any]:
-    """The objects, not their JSON, for parameters that do not say what is in them."""
+    """Return native objects instead of JSON for unconstrained parameters."""
     found: dict[Path, Any] = {}
     for path in replaced:
         schema = step.command.parameters
@@ -157,7 +157,7 @@ def _where_anything_is_taken(
 
 
 def _is_open(node: Mapping[str, Json]) -> bool:
-    """Whether a parameter says nothing of what is in it: no hint, `list`, `dict`."""
+    """Return whether a parameter accepts anything: no hint, `list`, `dict`."""
     said = node.keys() - _REMARKS
     if not said <= _OPEN or node.get("type", "array") not in ("array", "object"):
         return False
@@ -165,7 +165,7 @@ def _is_open(node: Mapping[str, Json]) -> bool:
 
 
 def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:
-    """What the reference at a path leads to, as it was before it was said."""
+    """Return the native values that the reference at a path leads to."""
 
     def native(ref: AssetRef) -> Any:
         return walk(assets.native(ref.asset_id), ref.field_path)
@@ -183,7 +183,7 @@ def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:
 
 
 def _wants_text(schema: Schema, path: Path) -> bool:
-    """`schema.wants_text(path)`, at a glance where the schema says it plainly."""
+    """Return `schema.wants_text(path)`, decided here for plain schemas."""
     root = schema.json
     if len(path) == 1 and _UNCLEAR.isdisjoint(root):
         properties: Any = root.get("properties") or {}
@@ -195,8 +195,8 @@ def _wants_text(schema: Schema, path: Path) -> bool:
     return schema.wants_text(path)
 
 
-def _that_fits(step: Step, path: Path, value: Any) -> str:
-    """For a reference to a whole asset: that to its answer, where it fits (B54)."""
+def _suggest_answer(step: Step, path: Path, value: Any) -> str:
+    """Suggest a reference to the asset's answer instead, where it fits (B54)."""
     ref = next((ref for place, ref in step.asset_refs if place == path), None)
     for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):
         try:

@@ -1,32 +1,31 @@
-"""What a plan is run with: the rooms a step needs, and what it may use of them."""
+"""Runtime of a plan: the services that its steps use."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines import Engine
-from neuraxis.engines.slots import Places
+from neuraxis.engines.slots import Slots
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget, Usage
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.secrets import Secrets
-from neuraxis.record import record
 from neuraxis.settings import Settings
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """Everything a plan is run with."""
+class Runtime(Struct, frozen=True, kw_only=True):
+    """Services and settings that a plan runs with."""
 
     assets: AssetStore
     engine: Engine
     gate: Gate
-    """Whether a step may run."""
+    """Decides whether a step may run."""
     emit: Callable[[Event], None]
     workspace: Path
     settings: Settings
@@ -34,15 +33,15 @@ class Runtime:
     usage: Usage = field(default_factory=Usage)
     cancelled: threading.Event = field(default_factory=threading.Event)
     time_limit: float = 120.0
-    """Seconds a command may take that names no limit of its own."""
+    """Seconds that a command without its own limit may take."""
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     secrets: Secrets = field(default_factory=Secrets)
     strict: bool = False
     on_error: OnError = "fail_fast"
     depth: int = 0
-    """How many sessions are around this one."""
-    places: dict[str, Places] = field(default_factory=dict[str, Places])
-    """What holds back the commands that say how many calls may run at once."""
+    """Number of sessions around this one."""
+    places: dict[str, Slots] = field(default_factory=dict[str, Slots])
+    """Slots of the commands with a concurrency limit."""
     too_early: Callable[[], None] | None = None
-    """Where a call was begun early: tells that it must be run in earnest."""
+    """Marks a speculative call's result as unusable; None in ordinary runs."""

@@ -1,4 +1,4 @@
-"""One plan: its steps flow in, their results flow out, in the plan's order.
+"""Schedule the steps of one plan, and return results in its order.
 
 The outcome is that of running the steps from top to bottom (decision 6);
 `Runtime.on_error` says what a failure does to the rest.
@@ -11,31 +11,26 @@ from itertools import pairwise
 
 from neuraxis.execution.concurrent import run_in_order, run_overlapping
 from neuraxis.execution.for_each import run_one
-from neuraxis.execution.repeats import written_key
+from neuraxis.execution.repeats import call_key
 from neuraxis.execution.retry import TRIES
 from neuraxis.execution.runtime import Runtime
-from neuraxis.execution.step import run_step
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan, waits_for
 
 MOST_AT_ONCE = 64
-"""Steps of one plan that run at the same time."""
+"""Maximum steps of one plan that run at the same time."""
 
 
 async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
-    """Run every step; a failed one skips what `Runtime.on_error` says (rule C19).
+    """Run every step; a failed one skips what `Runtime.on_error` says (C19).
 
     Raises:
-        StorageError: the journal could not be written; nothing goes on running.
+        StorageError: the journal could not be written; all running steps are cancelled.
     """
     steps = plan.steps
-    if len(steps) == 1:
-        step = steps[0]
-        plain = step.loop is None and runtime.on_error != "retry"
-        if plain and step.command.spec.concurrency is None:
-            return [await run_step(step, runtime)]  # the common way, kept short
     if runtime.gate.approve is not None:
-        runtime.gate.approvals.begin(steps)  # a person may be asked for several at once
+        # one approval request may cover several steps
+        runtime.gate.approvals.begin(steps)
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
     if may_reach_a_limit(plan, runtime):
@@ -50,17 +45,16 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
 def _same_calls_wait(
     plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
 ) -> Mapping[str, frozenset[str]]:
-    """Let a call that is written once too often wait for those before it.
+    """Make a call that exceeds `Budget.repeats` wait for its earlier copies.
 
-    It is answered with an earlier result then, as it would be in order. Those of
+    It is then answered with an earlier result, as in sequential order. Calls of
     earlier plans count too.
     """
     repeats, seen = runtime.budget.repeats, runtime.usage.seen
     same: dict[str, list[str]] = {}
     more: dict[str, frozenset[str]] = {}
     for step in plan.steps:
-        tool = f"{step.command.plugin.name}.{step.command.spec.name}"
-        key = written_key(tool, step)
+        key = call_key(step, step.arguments)
         earlier = same.setdefault(key, [])
         if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
             more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
@@ -69,9 +63,9 @@ def _same_calls_wait(
 
 
 def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
-    """Whether a limit may be reached in the middle.
+    """Return whether a budget limit may be reached within the plan.
 
-    Who gets the last call of a budget must not depend on who was first.
+    The last call of a budget must not go to whichever step was first.
     """
     tries = TRIES if runtime.on_error == "retry" else 1
     budget, usage = runtime.budget, runtime.usage

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from neuraxis.errors import StorageError
 from neuraxis.events import Event, Unknown
-from neuraxis.later import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True, kw_only=True):
     """One line of `neuraxis sessions ls`."""
 
     session: str
@@ -29,8 +29,7 @@ class SessionInfo:
     """The beginning of the first thing the person said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A stored event with its number in the session and its time."""
 
     seq: int

@@ -11,16 +11,14 @@ import errno
 import os
 import threading
 import zlib
-from dataclasses import field
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
 
 _HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES)
 
 
-@dataclass(slots=True, eq=False)
-class _File:
+class _File(Struct, eq=False):
     """An open file; `places` are the locked bytes, each with how many claims it has."""
 
     number: int

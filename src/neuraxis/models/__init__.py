@@ -1,16 +1,16 @@
-"""Names of models flow in, a `Model` comes out; a prompt flows in, a completion out.
+"""Models: find one by name, and ask it for a completion.
 
-A model is anything with a `stream(prompt)` that gives chunks. `find_model` reads the
-names a person writes (`openai:gpt-x`, `http://host/v1#name`, `scripted:file.yaml`,
+A model is anything with a `stream(prompt)` that yields chunks. `find_model` accepts the
+names a user writes (`openai:gpt-x`, `http://host/v1#name`, `scripted:file.yaml`,
 `local:`); packages add their own by the entry point group `neuraxis.models`, each a
-callable `(rest of the name, settings) -> Model`. Nothing of a model is imported
-before it is asked for by name.
+callable `(rest of the name, settings) -> Model`. A model's code is imported when it is
+requested by name.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from neuraxis.errors import ConfigError
@@ -25,36 +25,45 @@ if TYPE_CHECKING:
 GROUP = "neuraxis.models"
 
 # The built-in ones are found without package metadata, which may be stale in a
-# checkout; and no installed package can take over the name that is sent a key.
+# checkout; and no installed package can replace the name that a key is sent to.
 _BUILT_IN = {
     "openai": "neuraxis.models.openai.model:from_name",
+    "openai-responses": "neuraxis.models.openai_responses.model:from_name",
+    "anthropic": "neuraxis.models.anthropic.model:from_name",
+    "gemini": "neuraxis.models.gemini.model:from_name",
+    "vertex": "neuraxis.models.gemini.model:from_vertex_name",
+    "bedrock": "neuraxis.models.anthropic.model:from_bedrock_name",
+    "azure": "neuraxis.models.openai.model:from_azure_name",
     "scripted": "neuraxis.models.scripted:from_name",
     "local": "neuraxis.models.local:from_name",
 }
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
-_FORMS = "openai:NAME, http(s)://HOST/v1#NAME, scripted:FILE, local:, local:NAME"
+_FORMS = (
+    "openai:NAME, anthropic:NAME, gemini:NAME, http(s)://HOST/v1#NAME, scripted:FILE, "
+    "local:, local:NAME"
+)
 
 
 class Model(Protocol):
-    """What answers prompts.
+    """Language model that answers prompts.
 
     `stream` is an async generator function. Its chunks end with exactly one that has
-    a `finish_reason`; a model that cannot give one raises a `ModelError`. Closing the
-    generator early frees what it holds. `close` frees the rest; a closed model may be
-    asked again. One model may stream several prompts at the same time.
+    a `finish_reason`; a model that has none raises a `ModelError`. Closing the
+    generator early frees its resources. `close` frees all others; a closed model
+    may be asked again. One model may stream several prompts at the same time.
     """
 
     @property
     def name(self) -> str:
-        """What the model is called in settings, events and errors."""
+        """Return its name in settings, events and errors."""
         ...
 
     def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
-        """The completion in pieces."""
+        """Stream the completion in chunks."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections and memory; call it in the loop that streamed."""
+        """Release connections and memory; call it in the loop that streamed."""
         ...
 
 
@@ -62,17 +71,40 @@ ModelFactory = Callable[[str, Settings], Model]
 
 
 def model_names() -> tuple[str, ...]:
-    """The kinds of model that can be named: the built-in ones and entry points."""
+    """Return the kinds of models: the built-in ones and entry points."""
     found = {point.name for point in _entry_points(group=GROUP)}
     return tuple(_BUILT_IN) + tuple(sorted(found - set(_BUILT_IN)))
 
 
+def find_models(
+    models: str | Model | Sequence[str | Model], settings: Settings | None = None
+) -> Model:
+    """The model of that name; of several, one that goes on with the next on failure.
+
+    Raises:
+        ConfigError: a name or its settings are wrong, or there is none.
+        ModelUnavailable: one is known but cannot be used, such as for want of a key.
+    """
+    if isinstance(models, str):
+        return find_model(models, settings)
+    if not isinstance(models, Sequence):
+        return models
+    found = [find_models(model, settings) for model in models]
+    if not found:
+        raise ConfigError("model: expected at least one model, got an empty list")
+    if len(found) == 1:
+        return found[0]
+    from neuraxis.models.failover import Failover  # most sessions have one model
+
+    return Failover(found)
+
+
 def find_model(name: str, settings: Settings | None = None) -> Model:
-    """The model of that name.
+    """Return the model of that name.
 
     Raises:
         ConfigError: no such kind of model, or its name or settings are wrong.
-        ModelUnavailable: it is known but cannot be used, such as for want of a key.
+        ModelUnavailable: it is known but cannot be used, such as without a key.
     """
     chosen = settings or Settings()
     text = name.strip()
@@ -90,7 +122,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.openai.hints import meant  # for mistakes only
+    from neuraxis.models.openai.hints import meant  # imported for mistakes only
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)
@@ -102,7 +134,8 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
 
 
 def _entry_points(**wanted: str) -> EntryPoints:
-    import importlib.metadata  # slow to import, and needed for foreign names only
+    # imported here: scanning metadata is slow, and only other packages need it
+    import importlib.metadata
 
     found = importlib.metadata.entry_points(**wanted)
     return cast("EntryPoints", found)
@@ -116,10 +149,10 @@ def _load(target: str) -> ModelFactory:
 async def complete(
     model: Model, prompt: Prompt, on_chunk: Callable[[Chunk], object] | None = None
 ) -> Completion:
-    """Ask the model and join its chunks; `on_chunk` sees each as it comes.
+    """Ask the model and join its chunks; `on_chunk` sees each one.
 
     The stream is closed before this returns or raises, also when the task is
-    cancelled. Reasoning is for `on_chunk` only: a completion does not hold it.
+    cancelled. Reasoning is for `on_chunk` only: a completion does not have it.
 
     Raises:
         ModelError: the model could not be asked, or its stream broke off.
@@ -132,7 +165,7 @@ async def complete(
             if on_chunk is not None:
                 on_chunk(chunk)
     finally:
-        close = getattr(chunks, "aclose", None)  # an async generator has it
+        close = getattr(chunks, "aclose", None)  # async generators have it
         if close is not None:
             await close()
     return joined.completion(model.name)

@@ -1,4 +1,4 @@
-"""Chunks flow in one by one, a completion flows out."""
+"""Join the chunks of a stream into a completion."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from neuraxis.messages import (
     NativeCall,
     Usage,
 )
+from neuraxis.specs import Json
 
 
 class Joiner:
@@ -21,7 +22,16 @@ class Joiner:
     Of several usages the last one counts, since servers report a running total.
     """
 
-    __slots__ = ("_calls", "_carried", "_finish", "_reasoning", "_text", "usage")
+    __slots__ = (
+        "_annotations",
+        "_calls",
+        "_carried",
+        "_finish",
+        "_model",
+        "_reasoning",
+        "_text",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
@@ -30,16 +40,18 @@ class Joiner:
         self._calls: dict[int, _CallParts] = {}
         self._finish: FinishReason | None = None
         self._carried = ""
+        self._annotations: list[Json] = []
+        self._model = ""
 
     def add(self, chunk: Chunk) -> None:
-        """Take the next chunk."""
+        """Add the next chunk."""
         if chunk.text:
             self._text.append(chunk.text)
         if chunk.reasoning:
             self._reasoning.append(chunk.reasoning)
         for delta in chunk.tool_calls:
             parts = self._calls.setdefault(delta.index, _CallParts())
-            # Servers repeat the id and the name, or send them once: the first counts.
+            # servers repeat the id and the name, or send them once: the first counts
             parts.id = parts.id or delta.id or ""
             parts.name = parts.name or delta.name or ""
             parts.arguments.append(delta.arguments)
@@ -47,19 +59,21 @@ class Joiner:
         self.usage = chunk.usage or self.usage
         if chunk.carried:
             self._carried = chunk.carried
+        self._annotations += chunk.annotations
+        self._model = chunk.model or self._model
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Return the text so far."""
         return "".join(self._text)
 
     @property
     def reasoning(self) -> str:
-        """The reasoning so far, which a completion does not hold."""
+        """Return the reasoning so far, which a completion does not have."""
         return "".join(self._reasoning)
 
     def completion(self, name: str) -> Completion:
-        """The whole completion of the model of that name.
+        """Return the whole completion of the model of that name.
 
         Raises:
             ModelBroken: no chunk had a finish reason.
@@ -75,6 +89,8 @@ class Joiner:
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
             carried=self._carried,
+            annotations=tuple(self._annotations),
+            model=self._model,
         )
 
     def _whole_calls(self) -> tuple[NativeCall, ...]:
@@ -89,7 +105,7 @@ class Joiner:
 
 
 class _CallParts:
-    """A native call while its pieces come in."""
+    """Native tool call while its deltas arrive."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -100,7 +116,7 @@ class _CallParts:
 
 
 class Closable:
-    """A stream of chunks with `aclose`, whether or not the inner one has it."""
+    """Stream of chunks with `aclose`, even if the inner one has none."""
 
     __slots__ = ("_chunks",)
 
@@ -111,7 +127,7 @@ class Closable:
         return self._chunks
 
     async def aclose(self) -> None:
-        """Close the stream, so that what it holds is free at once."""
+        """Close the stream, to free its resources at once."""
         close = getattr(self._chunks, "aclose", None)
         if close is not None:
             await close()

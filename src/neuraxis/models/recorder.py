@@ -1,7 +1,7 @@
-"""A model flows in, a model flows out that also writes each reply to a script file.
+"""Record a model's replies in a script file.
 
-The file is a script as `scripted:FILE` reads it. It holds what the model said and
-nothing of what it was asked: no prompt, no header, no key.
+`scripted:FILE` reads the file. It has the model's replies and nothing of what it was
+asked: no prompt, no header, no key.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from typing import Any
 import yaml
 
 from neuraxis.errors import ModelError, StorageError
-from neuraxis.later import pattern
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
 from neuraxis.models.accumulate import Closable, Joiner
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 
-_HALVES = pattern(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+_HALVES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 HEAD = "# A script for Neuraxis: replay it with the model scripted:THIS_FILE\n"
 
 
 class Recorder:
-    """Passes the chunks of another model on, and keeps its replies in a file.
+    """Passes on the chunks of another model, and records its replies.
 
     The file is written whole after each reply, so that it is never half a script. An
     old one is replaced by the first reply. A stream that is closed before its end
@@ -45,13 +44,13 @@ class Recorder:
 
     @property
     def name(self) -> str:
-        """The name of the model that is recorded."""
+        """Return the name of the recorded model."""
         return self._model.name
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """The other model's completion."""
+        """Stream the other model's completion."""
         joined = Joiner()
-        # Concurrent streams end in any order: a place is kept in the order of asking.
+        # concurrent streams end in any order: places are reserved in request order
         place = len(self._entries)
         self._entries.append("")
         try:
@@ -79,7 +78,7 @@ class Recorder:
 
 
 def entry(reply: Json) -> str:
-    """One reply as the YAML of a list with one item, texts as blocks where they can."""
+    """Return one reply as a YAML list item, with block texts."""
     written: str = yaml.dump(
         [reply],
         Dumper=_dumper(),
@@ -87,7 +86,7 @@ def entry(reply: Json) -> str:
         sort_keys=False,
         width=2**31 - 1,
     )
-    # Some characters do not survive a block; JSON is YAML too and keeps them all, but
+    # Some characters do not survive a block; JSON is YAML too and preserves all, but
     # that YAML does not join the two halves of a character.
     if yaml.safe_load(written) == [reply]:
         return written
@@ -134,7 +133,7 @@ def _failed(joined: Joiner, error: ModelError) -> Json:
 
 def _dumper() -> type[yaml.SafeDumper]:
     class Blocks(yaml.SafeDumper):
-        """Texts of several lines stand as blocks."""
+        """YAML dumper that writes texts of several lines as blocks."""
 
     def text(dumper: Any, value: str) -> Any:
         style = "|" if "\n" in value else None

@@ -1,4 +1,4 @@
-"""Written replies flow in (a file, a list or a function), a model that says them out.
+"""Scripted model: replies from a file, a list or a function.
 
 It is a normal model: sessions, the command line and tests use it where another model
 would stand. A script is a YAML or JSON list; each reply is a text, or a mapping with
@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import cast, get_args
 
+from msgspec import Struct
+
 from neuraxis.errors import (
     ConfigError,
     ModelBroken,
@@ -28,7 +30,6 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.formatting import did_you_mean, nearest, quote
-from neuraxis.later import dataclass
 from neuraxis.messages import (
     Chunk,
     FinishReason,
@@ -46,16 +47,15 @@ ERRORS: Mapping[str, type[ModelError]] = {
     "timeout": ModelTimeout,
     "broken": ModelBroken,
 }
-"""The words of `error:` in a script, and what is raised for them."""
+"""Exceptions by the word of `error:` in a script."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedReply:
+class ScriptedReply(Struct, frozen=True, kw_only=True):
     """One reply of a script.
 
-    `chunks` are the pieces to say instead of `text`. `expect` are texts that the
-    prompt must contain. `delay` is waited before each piece. `error` (a word of
-    `ERRORS`, a colon, a message) is raised after what there is of text.
+    `chunks` are the pieces to stream instead of `text`. `expect` are texts that the
+    prompt must contain. `delay` is the pause before each piece. `error` (a word of
+    `ERRORS`, a colon, a message) is raised after the text.
     """
 
     text: str = ""
@@ -71,16 +71,16 @@ class ScriptedReply:
 
 
 Scripted = str | Mapping[str, Json] | ScriptedReply
-"""What a script may hold: a text, a mapping as in a file, or a reply."""
+"""Type of a script's items: a text, a mapping, or a reply."""
 
 
 class ScriptedModel:
-    """Says written replies, one per prompt.
+    """Model that streams written replies, one per prompt.
 
     Args:
         replies: the replies in order, one text, or a function that makes a reply from
             the prompt.
-        name: what errors call it.
+        name: its name in errors.
         chunk_size: texts are streamed in pieces of that many characters; 0: whole.
     """
 
@@ -93,7 +93,7 @@ class ScriptedModel:
     ) -> None:
         self.name = name
         self.prompts: list[Prompt] = []
-        """Every prompt it was asked, in order."""
+        """Every prompt so far, in order."""
         self._chunk_size = chunk_size
         self._function: Callable[[Prompt], Scripted] | None = None
         self._replies: tuple[ScriptedReply, ...] = ()
@@ -101,7 +101,7 @@ class ScriptedModel:
         if callable(replies):
             self._function = replies
         else:
-            # One text is one reply, and not one for each of its characters.
+            # one text is one reply, and not one for each of its characters
             listed = [replies] if isinstance(replies, str) else replies
             self._replies = tuple(
                 read_reply(reply, f"{name}: reply {number}")
@@ -113,15 +113,15 @@ class ScriptedModel:
 
     @property
     def unused(self) -> int:
-        """How many replies were not asked for yet."""
+        """Return the number of remaining replies."""
         return max(len(self._replies) - len(self.prompts), 0)
 
     def finish(self) -> None:
-        """Check that the script was said to its end and nothing else was asked.
+        """Check that all replies were used and nothing else was asked.
 
         Raises:
             ModelError: an earlier prompt was not the expected one, or came too late.
-            ConfigError: replies are left over.
+            ConfigError: replies remain.
         """
         if self._problem is not None:
             raise self._problem
@@ -133,7 +133,7 @@ class ScriptedModel:
             )
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
-        """Say the next reply."""
+        """Stream the next reply."""
         reply = self._next(prompt)
         if reply.reasoning:
             yield Chunk(reasoning=reply.reasoning)
@@ -155,7 +155,7 @@ class ScriptedModel:
         )
 
     async def close(self) -> None:
-        """Nothing to free. Whether replies are left over is asked by `finish`."""
+        """Do nothing; `finish` checks for remaining replies."""
 
     def _next(self, prompt: Prompt) -> ScriptedReply:
         number = len(self.prompts)
@@ -183,7 +183,7 @@ class ScriptedModel:
 
 
 def from_name(rest: str, settings: Settings) -> ScriptedModel:
-    """The model of `scripted:FILE`."""
+    """Return the model of `scripted:FILE`."""
     if not rest:
         raise ConfigError("scripted: expected scripted:FILE, got no file name")
     size = settings.get("models.scripted.chunk_size", 0)
@@ -196,7 +196,7 @@ def from_name(rest: str, settings: Settings) -> ScriptedModel:
 
 
 def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
-    """The model that says the replies of a YAML or JSON file.
+    """Return the model for a script, a YAML or JSON file.
 
     Raises:
         ConfigError: the file cannot be read, or is not a script.
@@ -205,9 +205,9 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    import yaml  # slow to import, and needed for files only
+    import yaml  # imported here: only files need it
 
-    # as `safe_load` does, which has libyaml's reader, eight times as fast, nowhere
+    # `safe_load` never uses libyaml's reader, which is eight times as fast
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         tree: Json = (
@@ -230,7 +230,7 @@ _KEYS = tuple(ScriptedReply.__annotations__)
 
 
 def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
-    """A reply from its written form.
+    """Return a reply from its written form.
 
     Raises:
         ConfigError: it is neither a text nor a mapping of the known keys.

@@ -1,7 +1,7 @@
-"""The bytes of a text file flow in; its text and the name of its encoding flow out.
+"""Detect the encoding of a text file, and decode it.
 
 UTF-8, or what a byte order mark says, or Windows-1252, in which Windows programs of
-western Europe still save. Bytes with signs that no text has are none.
+western Europe still save. Bytes that no text contains are not decoded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UTF_8 = "UTF-8"
 
 
 def text_of(data: bytes) -> tuple[str, str] | None:
-    """The text without its mark and its encoding; None: the bytes are no text."""
+    """Return the text without its mark, and its encoding; None if binary."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             try:

@@ -1,4 +1,4 @@
-"""What is wrong with a piece of JSON text, and where: data for the other modules.
+"""Faults of malformed JSON: where they are, and their messages.
 
 Text and a position flow in; a `Fault` with a sentence for the model flows out.
 """
@@ -9,30 +9,30 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from msgspec import Struct
+
 from neuraxis.call_errors import duplicate_key, malformed_reply, truncated_reply
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass
 from neuraxis.messages import CallError, Path
 
 FaultCode = Literal["malformed", "truncated", "duplicate_key"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """Why a text is not the JSON that was asked for."""
+class Fault(Struct, frozen=True, kw_only=True):
+    """Reason why a text is not the expected JSON."""
 
     code: FaultCode
     message: str
     position: int
     path: Path = ()
-    """Where in the value: the keys and indices that lead to the place."""
+    """Keys and indices that lead to the place in the value."""
     key: str = ""
     reach: int = 0
-    """How far the text was looked at, where that is further than the fault."""
+    """End of the examined text, if that is behind the fault."""
 
 
 class Broken(Exception):
-    """Carries a fault out of the reader; never leaves the JSON modules."""
+    """Raised with a fault by the reader; never leaves the JSON modules."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -40,7 +40,7 @@ class Broken(Exception):
 
 
 def place(text: str, position: int) -> str:
-    """`line 3, column 5`, and what stands there."""
+    """Return `line 3, column 5`, and the text there."""
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     found = text[position : position + 20]
@@ -51,7 +51,7 @@ def place(text: str, position: int) -> str:
 def broken(
     text: str, position: int, message: str, *, path: Iterable[str | int] = ()
 ) -> Broken:
-    """The exception for a malformed text; `message` says what was expected."""
+    """Return the exception for a malformed text; `message` says what was expected."""
     return Broken(
         Fault(
             code="malformed",
@@ -63,7 +63,7 @@ def broken(
 
 
 def cut_off(text: str, message: str, *, path: Iterable[str | int] = ()) -> Broken:
-    """The exception for a text that ends too early."""
+    """Return the exception for a text that ends too early."""
     return Broken(
         Fault(
             code="truncated",
@@ -75,7 +75,7 @@ def cut_off(text: str, message: str, *, path: Iterable[str | int] = ()) -> Broke
 
 
 def call_error(fault: Fault) -> CallError:
-    """The fault as the model is told it."""
+    """Return the fault as an error for the model."""
     match fault.code:
         case "truncated":
             return truncated_reply(f"{fault.message[0].upper()}{fault.message[1:]}.")
@@ -86,6 +86,6 @@ def call_error(fault: Fault) -> CallError:
 
 
 def end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
-    """Where the match at `position` ends; `position` where there is none."""
+    """Return the end of the match at `position`, or `position` itself."""
     match = pattern.match(text, position)
     return match.end() if match else position

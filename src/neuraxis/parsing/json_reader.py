@@ -1,9 +1,8 @@
-r"""Read one JSON value from a place in a text, and say exactly what is wrong with it.
+r"""Read one JSON value at a place in a text, reporting faults.
 
-A text and a position flow in; the value and the place behind it flow out, or
-`Broken`. Strict reading takes JSON and nothing else. Lenient reading also takes what
+Strict reading accepts JSON and nothing else. Lenient reading also accepts what
 models write when no meaning is guessed, and notes each leniency. The time is linear
-in the length of the text: nothing is read twice but for a bounded look ahead.
+in the length of the text: nothing is read twice except a bounded look-ahead.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import re
 from collections.abc import Callable
 from math import isfinite
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_strings import (
@@ -26,17 +26,19 @@ from neuraxis.parsing.json_strings import (
 from neuraxis.specs import Json
 
 DEPTH = 200
-"""Objects and lists inside each other, at most (rule D6)."""
+"""Maximum nesting of objects and lists (rule D6)."""
 QUICK_DEPTH = 8
-"""Down to here a part is first given to the standard library's reader."""
+"""Maximum nesting of parts that the standard library's reader tries first."""
 
-_SPACE = pattern(r"[ \t\n\r]*")
-_LOOSE_SPACE = pattern(r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*")
-_ENDS_IN_COMMENT = pattern(r"(?://|#)[^\n]*\Z")
-_NUMBER = pattern(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_NUMBER_CUT = pattern(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
-_WORD = pattern(r"[\w$.+-]+")
-_BARE_KEY = pattern(r"[A-Za-z_$][\w$-]*")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LOOSE_SPACE = re.compile(
+    r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*"
+)
+_ENDS_IN_COMMENT = re.compile(r"(?://|#)[^\n]*\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER_CUT = re.compile(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
+_WORD = re.compile(r"[\w$.+-]+")
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _LOOSE_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 _ALL_WORDS = (*_WORDS, *_LOOSE_WORDS)
@@ -46,9 +48,8 @@ _decode = json.JSONDecoder().raw_decode
 Quick = Callable[[str, int], tuple[Json, int]]
 
 
-@dataclass(slots=True)
-class _Open:
-    """An object or list that was begun and not closed."""
+class _Open(Struct):
+    """Object or list that was begun and not closed."""
 
     bracket: str
     container: dict[str, Json] | list[Json]
@@ -66,12 +67,12 @@ class _Open:
 
 
 class Reader:
-    """Reads one value; afterwards `notes` and `completed` say how it was read.
+    """Reads one value; afterwards `notes` and `completed` say how.
 
     Args:
         text: the whole text.
-        lenient: take what models write, too.
-        whole: nobody cut the text off, so closing brackets missing at its end may
+        lenient: accept also what models write.
+        whole: the text was not cut off, so closing brackets missing at its end may
             be added.
         quick: reads a value of flawless JSON, or raises ValueError.
     """
@@ -90,7 +91,7 @@ class Reader:
         self._comment_at_end = False
 
     def read(self, start: int) -> tuple[Json, int]:
-        """The value that begins at `start`, and the place behind it."""
+        """Return the value that begins at `start`, and its end."""
         stack = self._stack = []
         position = start
         while True:
@@ -110,7 +111,7 @@ class Reader:
                 position = self._key(position)
 
     def _begin(self, position: int) -> tuple[Json, int, bool]:
-        """A whole scalar or container, or the opening of one (third item true)."""
+        """Read a scalar or container, or open one (third item true)."""
         char = self.text[position : position + 1]
         if char == "" or char not in "{[":
             value, position = self._scalar(position)
@@ -138,7 +139,7 @@ class Reader:
         return None, position, True
 
     def _after(self, position: int) -> tuple[int, bool]:
-        """What follows a member or element; true: another one begins there."""
+        """Read past a comma or closing bracket; true if an element follows."""
         text, top = self.text, self._stack[-1]
         position = self._space(position)
         char = text[position : position + 1]
@@ -164,7 +165,7 @@ class Reader:
     def _comma_missing(self, top: _Open, position: int) -> bool:
         if isinstance(top.container, dict):
             return key_follows(self.text, position)
-        # Between two objects or two lists; two bare numbers may be one number.
+        # between two objects or two lists; two bare numbers may be one number
         return self.text[position] in "{[" and isinstance(
             top.container[-1], dict | list
         )
@@ -291,7 +292,8 @@ class Reader:
             return end
         loose = end_of(_LOOSE_SPACE, text, end)
         if text.startswith("/*", loose):
-            self.reach = len(text)  # the end of a comment was looked for in vain
+            # no end of a comment was found before the end of the text
+            self.reach = len(text)
         if loose > end:
             skipped = text[end:loose]
             self._note(
@@ -302,7 +304,7 @@ class Reader:
         return loose
 
     def path(self) -> Path:
-        """The keys and indices that lead to where the reader stands."""
+        """Return the keys and indices that lead to the reader's position."""
         return tuple(
             item.key if isinstance(item.container, dict) else len(item.container)
             for item in self._stack
@@ -310,7 +312,7 @@ class Reader:
 
     def _note(self, what: str) -> None:
         if what == UNESCAPED_QUOTES and not self.whole:
-            # What follows could show that the string goes on.
+            # what follows could show that the string goes on
             raise self._cut("behind quotes that may or may not end a string")
         self.notes[what] = None
 

@@ -1,4 +1,4 @@
-r"""Find and read the JSON in what a model wrote: text in, values with their places out.
+r"""Find and read the JSON values in what a model wrote.
 
 `loads` is strict: the whole text is one JSON value. `pieces` and `find` are lenient:
 JSON among prose, fences and thoughts, written as models write it. Flawless JSON is
@@ -8,33 +8,35 @@ ones, and nothing here raises on what a model wrote.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from math import inf
-from typing import Any, Literal, cast
+from collections.abc import Iterator
+from typing import Literal
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
 from neuraxis.parsing.json_reader import DEPTH, Reader
+from neuraxis.parsing.strict_json import raw_decode
 from neuraxis.specs import Json
 
 LONGEST = 4_000_000
-"""Characters of a text that is read at all (rule D6)."""
+"""Maximum characters of a text that is read at all (rule D6)."""
 
 MOST_WASTED = 20_000
-"""Characters that are looked at in vain, beside 4 times the text, until what looks
-like JSON is no longer read: else a hostile text costs the square of its length."""
+"""Characters examined in vain, beside 4 times the text, before scanning stops.
+
+Without the limit a hostile text would cost the square of its length.
+"""
 
 LONGEST_FENCE = 100
-"""Characters of a fence with its word; time would be lost looking for longer ones."""
+"""Maximum characters of a fence with its word; bounds the backtracking."""
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LEADING_SPACE = re.compile(r"[ \t\n\r]*")
 
-# What can begin an object or list; prose such as `{name}` or `[see below]` cannot.
+# what can begin an object or list; prose such as `{name}` or `[see below]` cannot
 _BEGINS = re.compile(
     r"\{\s*(?:[\"'“‘}]|[A-Za-z_$][\w$-]*\s*:|//|/\*|\#)"
     r"|\[\s*(?:[{\[\]\"'“‘\d-]|//|/\*|\#|(?:true|false|null|True|False|None)\b)"
@@ -55,9 +57,8 @@ _MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """A JSON value and where it stood. `completed`: closing brackets were added."""
+class Value(Struct, frozen=True, kw_only=True):
+    """JSON value and its place. `completed`: closing brackets were added."""
 
     value: Json
     start: int
@@ -66,9 +67,8 @@ class Value:
     completed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """One stretch of a model's text, in order and without gaps.
+class Piece(Struct, frozen=True, kw_only=True):
+    """Part of a model's text, in order and without gaps.
 
     `marker` is the name of the group of `markers` that matched; `broken` looks like
     JSON but is not.
@@ -82,8 +82,7 @@ class Piece:
     marker: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """Every JSON value of a text, or the first fault."""
 
     values: tuple[Value, ...] = ()
@@ -92,45 +91,8 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError
-    return made
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (inf, -inf):
-        raise ValueError
-    return value
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(name)
-
-
-read_quickly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
-).raw_decode
-
-
-def _fraction(digits: str) -> float:
-    value = float(digits)
-    if value.is_integer() or value - value != 0.0:
-        raise ValueError  # 3.0 may be meant as 3; 1e999 is no number
-    return value
-
-
-_plainly = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_fraction, parse_constant=_no_constant
-)
-read_plainly: Callable[[str, int], tuple[Any, int]] = cast("Any", _plainly).scan_once
-"""As `read_quickly`, for text without whole numbers that are written as fractions."""
-
-
 def loads(text: str) -> Value | Fault:
-    """The one JSON value that `text` is: exactly JSON, each key once, no NaN."""
+    """Read one strict JSON value, without duplicate keys or NaN."""
     start = end_of(_LEADING_SPACE, text, 0)
     read = read_at(text, start, lenient=False)
     if isinstance(read, Fault):
@@ -144,12 +106,12 @@ def loads(text: str) -> Value | Fault:
 def read_at(
     text: str, start: int, *, lenient: bool = True, whole: bool = True
 ) -> Value | Fault:
-    """The JSON value that begins at `start`.
+    """Read the JSON value that begins at `start`.
 
     Args:
         text: all of it, so that faults can name the line.
         start: where the value begins.
-        lenient: take what models write, too.
+        lenient: accept also what models write.
         whole: the model ended the text itself; else nothing is completed.
     """
     unfit = _unfit(text)
@@ -157,7 +119,7 @@ def read_at(
 
 
 def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
-    """The value at `start` and its end, or None: read it the long way."""
+    """Return a strict JSON value and its end; None if not flawless."""
     plain = (
         text.isascii()
         and len(text) <= LONGEST
@@ -167,7 +129,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     if not plain and (_unfit(text) is not None or not _is_shallow(text)):
         return None
     try:
-        return read_quickly(text, start)
+        return raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
 
@@ -177,13 +139,13 @@ def _read(
 ) -> Value | Fault:
     if shallow:
         try:
-            value, end = read_quickly(text, start)
+            value, end = raw_decode(text, start)
         except (ValueError, RecursionError):
             pass
         else:
             return Value(value=value, start=start, end=end)
     reader = Reader(
-        text, lenient=lenient, whole=whole, quick=read_quickly if shallow else None
+        text, lenient=lenient, whole=whole, quick=raw_decode if shallow else None
     )
     try:
         value, end = reader.read(start)
@@ -212,15 +174,15 @@ def _unfit(text: str) -> Fault | None:
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the standard library may read it: no deep nesting, no half characters.
+    """Return whether the standard library can safely read the text.
 
-    Its reader recurses, and it takes an escaped lone surrogate that nothing can store.
+    Its reader recurses, and accepts an escaped lone surrogate that nothing can store.
     """
     if "\\u" in text and _HALF_ESCAPE.search(text):
         return False
     if text.count("{") + text.count("[") <= DEPTH:
         return True
-    # Peel the innermost brackets off: what is gone after few rounds was not deep.
+    # peel the innermost brackets off: what is gone after few rounds was not deep
     brackets = text.encode().translate(None, _NOT_BRACKETS)
     for _ in range(DEPTH // 8):
         brackets, before = brackets.replace(b"{}", b"").replace(b"[]", b""), brackets
@@ -232,14 +194,21 @@ def _is_shallow(text: str) -> bool:
 
 
 def markers_pattern(pattern: str) -> re.Pattern[str]:
-    """What `pieces` takes as `markers`; each alternative is a named group."""
+    """Compile the `markers` of `pieces`; each alternative is a named group."""
     return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
+
+
+def _member_alone(text: str, cursor: int, start: int) -> Piece:
+    """What begins at `start` is a member of an object that lost its bracket."""
+    fault = broken(text, start, "the object around this is not opened").fault
+    end = _rough_end(text, start)
+    return Piece(kind="broken", start=cursor, end=end, fault=fault)
 
 
 def pieces(
     text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
 ) -> list[Piece]:
-    """Cut a model's text into values, thoughts, markers and the text between.
+    """Split a model's text into values, thoughts, markers and the text between.
 
     Args:
         text: what the model wrote.
@@ -267,24 +236,21 @@ def pieces(
                 cursor = position = end
                 continue
             if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
-                # What begins here is a member of an object that lost its bracket.
-                fault = broken(text, start, "the object around this is not opened")
-                end = _rough_end(text, start)
-                piece = Piece(kind="broken", start=cursor, end=end, fault=fault.fault)
+                piece = _member_alone(text, cursor, start)
                 found.append(piece)
-                cursor = position = end
-                wasted += end // 64
+                cursor = position = piece.end
+                wasted += piece.end // 64
                 continue
             piece = _value_piece(text, start, shallow, whole)
             if piece.fault is not None:
-                # What was read in vain, and the lines that were counted for it.
+                # characters examined in vain, and the lines that were counted for them
                 wasted += max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
             elif piece.value is not None and piece.value.notes:
                 wasted += piece.end // 64 + 16
         elif match["think"]:
             piece = _thought(text, start, end)
         elif match[0].startswith("</"):
-            # The chat template opened the thought, so all before this is one.
+            # the chat template opened the thought, so all before this is one
             found, cursor = [], end
             piece = Piece(kind="thought", start=0, end=end)
         else:
@@ -300,7 +266,7 @@ def pieces(
 
 
 def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
-    """Where the next marker or thought is, or the end of the text."""
+    """Return the place of the next marker or thought, or the end."""
     while (match := tokens.search(text, position)) is not None:
         if match[0] not in "{[":
             return match.start()
@@ -313,7 +279,7 @@ def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
     if isinstance(read, Value):
         if not _GOES_ON.match(text, read.end):
             return Piece(kind="value", start=start, end=read.end, value=read)
-        # `{"a": 1}, "b": 2}`: half of the members must not look like all of them.
+        # `{"a": 1}, "b": 2}`: half of the members must not look like all of them
         message = "a member follows a closing bracket"
         read = broken(text, read.end, message).fault
     end = max(_rough_end(text, start), min(read.position, len(text)), start + 1)
@@ -321,7 +287,7 @@ def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
 
 
 def _rough_end(text: str, start: int) -> int:
-    """Where the brackets that open at `start` are balanced, or the end of the text."""
+    """Return where the brackets opened at `start` are balanced, or the end."""
     depth = 0
     for match in _brackets(text, start):
         if match[0] in "{[":
@@ -334,7 +300,7 @@ def _rough_end(text: str, start: int) -> int:
 
 
 def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The brackets outside of strings, and those in strings that nobody closed."""
+    """Yield the brackets outside of strings and inside of unclosed ones."""
     for match in _BRACKET_OR_STRING.finditer(text, start):
         if match["closed"] is None:
             yield match
@@ -351,12 +317,12 @@ def _thought(text: str, start: int, inside: int) -> Piece:
 
 
 def thought_text(text: str) -> str:
-    """The inside of a thought's piece."""
+    """Return the inside of a thought's piece."""
     return re.sub(r"</?think(?:ing)?>", "", text, flags=re.IGNORECASE).strip()
 
 
 def strip_fence_before(text: str) -> str:
-    """The text without the fence or tag that opens a block right behind it."""
+    """Return the text without a fence or tag at its end."""
     end = len(text)
     while True:
         stop = end
@@ -369,7 +335,7 @@ def strip_fence_before(text: str) -> str:
 
 
 def strip_fence_after(text: str) -> str:
-    """The text without stray brackets and what closes the block right before it."""
+    """Return the text without stray brackets and fences at its start."""
     at = end_of(_STRAY_CLOSERS, text, 0)
     while (match := _FENCE_AFTER.match(text, at)) is not None:
         at = match.end()
@@ -377,7 +343,7 @@ def strip_fence_after(text: str) -> str:
 
 
 def find(text: str, *, whole: bool = True) -> Found:
-    """All JSON values among the prose of `text`; the first fault ends the search."""
+    """Find all JSON values in prose; the first fault ends the search."""
     values: list[Value] = []
     thoughts: list[str] = []
     notes: dict[str, None] = {}

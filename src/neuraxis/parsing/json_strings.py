@@ -1,52 +1,53 @@
-"""Read one string of JSON text as models write it: a text and a place in, a str out.
+"""Read one JSON string as models write it.
 
-A valid JSON string is read as JSON says. Beyond that, a quote inside the string
-that nobody escaped is kept only where no other reading is possible; in doubt the
-text is refused, since a string that ends at the wrong place changes the call.
+A valid JSON string is read as JSON says. Beyond that, an unescaped quote inside the
+string is accepted only where no other reading is possible; in doubt the text is
+refused, since a string that ends at the wrong place changes the call.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from neuraxis.later import pattern
+from msgspec.structs import replace
+
 from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
 
 UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 """Opening quote -> the quote that ends the string."""
 
-_PLAIN = {quote: pattern(rf"[^{quote}\\]*") for quote in CLOSING.values()}
-_CONTROL = pattern(r"[\x00-\x1f]")
-_ESCAPES = pattern(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
-_HALF = pattern(r"[\ud800-\udfff]")
-_SPACE = pattern(r"[\s\ufeff\u200b]*")
-_COLON = pattern(r"\s*:")
-_COMMA_BEFORE = pattern(r",\s*\Z")
-_COMMA_OR_COLON = pattern(r"\s*[,:]")
-_CLOSERS = pattern(r"[\s\]}]*")
+_PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in CLOSING.values()}
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_ESCAPES = re.compile(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
+_HALF = re.compile(r"[\ud800-\udfff]")
+_SPACE = re.compile(r"[\s\ufeff\u200b]*")
+_COLON = re.compile(r"\s*:")
+_COMMA_BEFORE = re.compile(r",\s*\Z")
+_COMMA_OR_COLON = re.compile(r"\s*[,:]")
+_CLOSERS = re.compile(r"[\s\]}]*")
 # A comment after a string counts as one only if it holds no quotes; else the
 # "comment" may be the rest of the string.
-_COMMENT = pattern(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
+_COMMENT = re.compile(r"(?://|#)[^\"'“”‘’\n]*(?:\n|$)|/\*[^\"'“”‘’]{0,300}?\*/")
 _QUOTED = (
     r"(?:\"(?:[^\"\\\n]|\\.){0,300}\"|'(?:[^'\\\n]|\\.){0,300}'"
     r"|“[^”\n]{0,300}”|‘[^’\n]{0,300}’"
 )
-_QUOTED_KEY = pattern(_QUOTED + r")\s*:")
-_KEY = pattern(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
-_LONG_KEY = pattern(r'"(?:[^"\\\n]|\\.){301}')
-_VALUE = pattern(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
-# `, name: ` right before a quote: the string before it was not closed.
-_BARE_MEMBER = pattern(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
+_QUOTED_KEY = re.compile(_QUOTED + r")\s*:")
+_KEY = re.compile(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
+_LONG_KEY = re.compile(r'"(?:[^"\\\n]|\\.){301}')
+_VALUE = re.compile(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
+# `, name: ` right before a quote: the string before it was not closed
+_BARE_MEMBER = re.compile(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
 _WORD_END = " \t\n,.;:!?)}]"
 
 _decode = json.JSONDecoder().raw_decode
 
 
 def key_follows(text: str, position: int) -> bool:
-    """Whether a member with a quoted key begins at `position`: a comma is missing."""
+    """Return whether a quoted key begins here: a comma is missing."""
     return _QUOTED_KEY.match(text, position) is not None
 
 
@@ -58,7 +59,7 @@ def read_string(
     is_key: bool,
     note: Callable[[str], None],
 ) -> tuple[str, int]:
-    """The string whose opening quote stands at `start`, and the place behind it."""
+    """Read the string whose opening quote is at `start`; return its end."""
     quote = text[start]
     close = CLOSING[quote]
     if quote == '"':
@@ -124,7 +125,7 @@ def _read_loose(
 def _escape(
     text: str, cursor: int, close: str, note: Callable[[str], None]
 ) -> tuple[str, int]:
-    """A run of escapes; what JSON does not know stays as it is written."""
+    """Read a run of escapes; unknown ones stay as they are written."""
     match = _ESCAPES.match(text, cursor)
     if match is None:
         following = text[cursor + 1 : cursor + 2]
@@ -135,7 +136,7 @@ def _escape(
             return following, cursor + 2
         note("a backslash that begins no JSON escape")
         return "\\", cursor + 1
-    # All of a run at once: two halves of one character belong together.
+    # all of a run at once: two halves of one character belong together
     return json.loads(f'"{match[0]}"'), match.end()
 
 
@@ -147,7 +148,7 @@ def _may_end(
     is_key: bool,
     quotes: int = 0,
 ) -> bool:
-    """Whether what stands at `position` can follow a string that ended there."""
+    """Return whether the text at `position` can follow the string's end."""
     if is_key:
         return _COLON.match(text, position) is not None
     position = _skip(text, position)
@@ -156,7 +157,7 @@ def _may_end(
         depth -= 1
         position = _skip(text, position + 1)
     if depth == 0:
-        # The whole value ends here: what follows may be prose, but no more string.
+        # the whole value ends here: what follows may be prose, but no more string
         position = end_of(_CLOSERS, text, position)
         following = text[position : position + 1]
         if following == ",":
@@ -210,7 +211,7 @@ def _closer(bracket: str) -> str:
 def _refuse_quote(
     text: str, cursor: int, close: str, open_brackets: Sequence[str], is_key: bool
 ) -> None:
-    """Raise where the quote at `cursor` can be neither an end nor a plain quote."""
+    """Raise where the quote can be neither an end nor plain text."""
     if is_key:
         raise broken(text, cursor + 1, 'expected ":" after the key')
     in_list = bool(open_brackets) and open_brackets[-1] == "["
@@ -258,7 +259,7 @@ def _refuse_if_ambiguous(text: str, start: int, end: int, inside: list[int]) -> 
 
 
 def _opens(text: str, start: int, quote: int) -> bool:
-    """Whether the quote looks like one before a word, not one behind it."""
+    """Return whether the quote looks like an opening one."""
     previous, following = text[quote - 1], text[quote + 1 : quote + 2]
     return (quote == start + 1 or not previous.isalnum()) and (
         bool(following) and following not in _WORD_END
@@ -266,7 +267,7 @@ def _opens(text: str, start: int, quote: int) -> bool:
 
 
 def whole(text: str, start: int, value: str) -> str:
-    """The value, refused where it holds what no file or socket can take."""
+    """Return the value, refused if it has characters that cannot be encoded."""
     if not value.isascii() and _HALF.search(value):
         raise broken(
             text, start, "a string holds half of a character (a lone surrogate)"

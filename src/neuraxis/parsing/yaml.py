@@ -1,4 +1,4 @@
-"""YAML text in; plain JSON values with the line and source text of each place out.
+"""Read YAML into JSON values, with their lines and source texts.
 
 PyYAML resolves scalars by the rules of YAML 1.1 (`yes` is true, `3.10` is 3.1,
 `2024-01-01` a date), refuses no duplicate key and follows every alias. A manifest is
@@ -8,20 +8,20 @@ what the author typed, a key stands once, aliases cannot blow up, tags are refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct, field
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 MOST_CHARACTERS = 2_000_000
 MOST_NODES = 200_000
-"""Nodes of the tree after aliases are followed: a billion laughs ends here."""
+"""Maximum nodes after aliases are followed, against a "billion laughs"."""
 MOST_DEPTH = 100
 
 _TAG = "tag:yaml.org,2002:"
@@ -29,7 +29,7 @@ _PLAIN = frozenset({"null", "bool", "int", "float", "str", "timestamp", "value"}
 NAME_KEYS = frozenset({
     "name", "command_name", "title", "tool_name", "failure_field", "_type_ref",
 })  # fmt: skip
-"""Keys whose value is a name: taken as typed, with a warning (rule A15)."""
+"""Keys whose value is a name, taken as typed (A15)."""
 _TEXT_KEYS = NAME_KEYS | {
     "id", "description", "description_for_human", "description_for_model", "summary",
     "prompt", "prompt_file_name", "prompt_file_path", "format", "pattern",
@@ -41,12 +41,11 @@ _TEXT_TYPES = frozenset({
 })  # fmt: skip
 _NULL_TYPES = frozenset({"optional", "none", "null"})
 _AROUND_TEXT = _NULL_TYPES | {"list", "sequence", "array", "set", "union", "tuple"}
-_WORD = pattern(r"[A-Za-z_][\w.]*")
+_WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """A YAML document as JSON values, and where each of them stands."""
+class Tree(Struct, frozen=True, kw_only=True):
+    """YAML document as JSON values, with the place of each."""
 
     value: Json
     file: str
@@ -54,7 +53,7 @@ class Tree:
     problems: tuple[ManifestProblem, ...] = ()
 
     def line(self, path: Path) -> int:
-        """The line of a place, or of the nearest place around it."""
+        """Return the line of a place, or of the nearest enclosing one."""
         for end in range(len(path), -1, -1):
             if (line := self.lines.get(path[:end])) is not None:
                 return line
@@ -62,7 +61,7 @@ class Tree:
 
 
 def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
-    """The document in `text`; under the keys `data`, names and types mean nothing.
+    """Read a YAML document; keys named in `data` have plain values below.
 
     Raises:
         ManifestError: it is no YAML, or more than the limits allow.
@@ -73,7 +72,7 @@ def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
         _check_depth(text, file)
         root = _compose(text)
     except yaml.MarkedYAMLError as error:
-        from neuraxis.parsing.yaml_errors import fault  # for mistakes only
+        from neuraxis.parsing.yaml_errors import fault  # imported for mistakes only
 
         line, message = fault(error, text)
         raise _refused(file, line, f"not valid YAML: {message}") from error
@@ -96,7 +95,7 @@ def _refused(file: str, line: int, message: str) -> ManifestError:
 
 
 def _loader() -> Any:
-    """The reader of libyaml; PyYAML's own, eight times slower, where it has none."""
+    """Return libyaml's reader, else PyYAML's own, eight times slower."""
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -120,9 +119,8 @@ def _check_depth(text: str, file: str) -> None:
             depth -= 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
-    """How the scalars below a place are read."""
+class _Mode(Struct, frozen=True):
+    """Reading mode of the scalars below a place."""
 
     data: bool = False  # arguments and settings: names mean nothing here
     text: bool = False  # members of a text enum: as typed
@@ -132,14 +130,13 @@ class _Mode:
 _DATA = _Mode(data=True)
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     file: str
     data: Collection[str] = ()
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     nodes: int = 0
-    # What an alias names is one value: a type defined in it is defined once.
+    # an alias is one value: a type defined in it is defined once
     same: dict[tuple[int, _Mode], Json] = field(
         default_factory=dict[tuple[int, "_Mode"], Json]
     )
@@ -191,7 +188,7 @@ class _Reader:
     def _entries(
         self, node: yaml.MappingNode, path: Path, mode: _Mode
     ) -> dict[str, tuple[yaml.Node, int]]:
-        """Each key once, as typed; a key wins over what `<<` merges in."""
+        """Return each key once, as typed; a key wins over merged ones."""
         own: dict[str, tuple[yaml.Node, int]] = {}
         merged: dict[str, tuple[yaml.Node, int]] = {}
         for key_node, value in node.value:
@@ -233,7 +230,7 @@ class _Reader:
             if not isinstance(source, yaml.MappingNode) or len(path) > MOST_DEPTH:
                 self._problem(line, "<<: expected a mapping, or a list of mappings")
                 continue
-            # A path that grows by one part bounds merges that lead back to themselves.
+            # the growing path bounds merges that lead back to themselves
             for key, entry in self._entries(source, (*path, "<<"), _DATA).items():
                 into.setdefault(key, entry)
 
@@ -248,7 +245,7 @@ class _Reader:
         if kind != "bool" and (
             ":" in text or ".nan" in text.lower() or "inf" in text.lower()
         ):
-            return text  # base 60, or a number that JSON cannot say
+            return text  # base 60, or a number that JSON cannot represent
         constructor = yaml.constructor.SafeConstructor()
         try:
             match kind:
@@ -294,7 +291,7 @@ def _mode_of(
     typed: _Mode | None,
     around: Mapping[str, yaml.Node],
 ) -> _Mode:
-    """How what stands under `key` is read."""
+    """Return the reading mode of the values under `key`."""
     if mode.data:
         return mode
     if key in _TEXT_KEYS and isinstance(value, yaml.ScalarNode):
@@ -306,7 +303,7 @@ def _mode_of(
         return _DATA
     if "type" in around and isinstance(around["type"], yaml.ScalarNode):
         if typed is not None and key in _VALUE_KEYS:
-            # `enum: null` is no enum; a null among the members of one is a word.
+            # `enum: null` is no enum; a null among the members of one is a word
             loose = key in ("default", "example") or isinstance(value, yaml.ScalarNode)
             return _Mode(data=True, text=True, nullable=loose or typed.nullable)
         if typed is not None and key == "items":
@@ -323,7 +320,7 @@ def _mode_of(
 
 
 def _text_type(node: yaml.Node | None) -> _Mode | None:
-    """The mode of a node's values where its `type` holds text and nothing else."""
+    """Return the mode for a `type` that accepts text only."""
     if not isinstance(node, yaml.ScalarNode):
         return None
     names = {word.lower() for word in _WORD.findall(str(node.value))}
@@ -333,7 +330,7 @@ def _text_type(node: yaml.Node | None) -> _Mode | None:
 
 
 def _is_named_oddly(node: yaml.Node) -> bool:
-    """Whether YAML would read something other than text here."""
+    """Return whether YAML would read something other than text here."""
     kind = node.tag.removeprefix(_TAG)
     return isinstance(node, yaml.ScalarNode) and (
         kind in ("bool", "int", "float", "timestamp")

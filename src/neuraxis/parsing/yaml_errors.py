@@ -1,7 +1,7 @@
-"""What a YAML parser refuses flows in; the line and what to write there flows out.
+"""Explain YAML syntax errors: the wrong line, and how to correct it.
 
 The parser says where it could go no further, in the words of YAML's grammar. Whoever
-writes YAML for the first time is told the line that is wrong, and how it is mended.
+writes YAML for the first time needs the line that is wrong, and its correction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _COLUMN = "what belongs together must begin at the same column"
 
 
 def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
-    """The line (1-based; 0: none) and what is wrong with it."""
+    """Return the line (1-based; 0: none) and what is wrong with it."""
     mark = error.problem_mark or error.context_mark
     begun = error.context_mark or mark
     if mark is None or begun is None:

@@ -1,1 +1,1 @@
-"""Calls become a checked, ordered plan; plan files and drawings of plans."""
+"""Plans: build, check, load, save and draw them."""

@@ -1,18 +1,19 @@
-"""calls -> plan."""
+"""Build a checked, ordered plan from calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Problem
 from neuraxis.planning.for_each import read_loop
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.planning.references import Found, Reading, Work
-from neuraxis.record import fresh
+from neuraxis.planning.references import CallReader, PlanBuilder
+from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import SCHEME
 from neuraxis.references.find import find_places
 from neuraxis.references.parser import NAME, RESERVED
@@ -25,7 +26,7 @@ _PLAIN = ("string", "integer", "number", "boolean", "array")
 
 def build(
     calls: Sequence[Call],
-    find: Callable[[str | None, str], Found | CallError],
+    find: Callable[[str | None, str], Command | CallError],
     *,
     known_assets: Callable[[str], bool],
     templates: bool = True,
@@ -41,31 +42,16 @@ def build(
         find: the registry's `find`.
         known_assets: whether an asset of this id can be resolved.
         templates: whether `{{ … }}` is read at all.
-        lenient: whether lossless coercions and the bare word PREVIOUS are taken.
+        lenient: whether lossless coercions and the bare word PREVIOUS are accepted.
         most_steps: a longer plan is one problem.
-        asset_ids: the live assets, for the message that there is no such one.
-        params: what `{{ params['x'] }}` of a saved plan stands for; None: such text
-            is none of ours.
+        asset_ids: the live assets, for the message that an id does not exist.
+        params: values of `{{ params['x'] }}` of a saved plan; None: such text
+            is plain data.
     """
-    if len(calls) == 1 and calls[0].name is None and calls[0].for_each is None:
-        # The common way, kept short: one call that is right as it is.
-        call = calls[0]
-        only = find(call.plugin, call.command)
-        read = call.read
-        if not isinstance(only, CallError) and (
-            only.parameters.valid_json(call.arguments)
-            if read is not None and read[0] is call.arguments
-            else _is_right(call, only)
-        ):
-            Step.__init__(
-                step := fresh(Step), call=call, command=only, arguments=call.arguments
-            )
-            Plan.__init__(plan := fresh(Plan), steps=(step,))
-            return plan
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)
         return Plan(problems=(error,), at_fault=("",))
-    work = Work(
+    work = PlanBuilder(
         calls=calls,
         known_assets=known_assets,
         asset_ids=asset_ids,
@@ -99,8 +85,8 @@ def build(
 # --- one call ------------------------------------------------------------------
 
 
-def _number(work: Work) -> None:
-    """Give each call its place; names and ids must be unlike each other."""
+def _number(work: PlanBuilder) -> None:
+    """Number the calls; names and ids must be unique."""
     names: dict[str, int] = {}
     places: dict[str, int] = {}
     for here, call in enumerate(work.calls):
@@ -131,20 +117,20 @@ def _number(work: Work) -> None:
     work.names, work.places = names, places
 
 
-def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
+def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | None:
     schema, arguments = found.parameters, call.arguments
     if call.for_each is None and _is_right(call, found):
         return Step(call=call, command=found, arguments=arguments)
     places = find_places(arguments)
     before = len(work.errors)
     notes: tuple[str, ...] = ()
-    reading = Reading(here=here, call=call, schema=schema, work=work)
+    reading = CallReader(here=here, call=call, schema=schema, work=work)
     loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
         arguments, unwrapped = _unwrapped(schema, arguments)
         arguments, notes = schema.coerce(arguments)
         notes = (*unwrapped, *notes)
-        # JSON text that was read as a list may hold references too.
+        # JSON text that was read as a list may have references too
         places = find_places(arguments) if notes else places
     arguments = reading.read(arguments, places)
     holes = [binding.path for binding in reading.bindings]
@@ -171,7 +157,7 @@ def _step(here: int, call: Call, found: Found, work: Work) -> Step | None:
 
 
 def is_left_out(schema: Schema, arguments: Json) -> bool:
-    """Whether a call leaves out a `param` that may be missing (rule B38)."""
+    """Return whether a call omits a `param` that is optional (rule B38)."""
     return (
         arguments == {}
         and schema.json.get("x-optional") is True
@@ -180,9 +166,9 @@ def is_left_out(schema: Schema, arguments: Json) -> bool:
 
 
 def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
-    """A bare value that a model put under one key of its own (rule K3).
+    """Unwrap a bare value from a key of the model's (rule K3).
 
-    Only where no object can be meant: the whole parameter is of a plain type.
+    Only where the parameter cannot be an object: all of it has a scalar type.
     """
     if schema.json.get("type") not in _PLAIN or not isinstance(arguments, dict):
         return arguments, ()
@@ -193,15 +179,13 @@ def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
     return value, (f"the value under {quote(key)} taken as the whole parameter",)
 
 
-def _is_right(call: Call, found: Found) -> bool:
-    """Whether the arguments fit as they are: nothing to read, nothing to coerce."""
-    arguments, read = call.arguments, call.read
-    if read is not None and read[0] is arguments:
-        return found.parameters.valid_json(arguments)
+def _is_right(call: Call, found: Command) -> bool:
+    """Return whether the arguments need neither references nor coercion."""
+    arguments = call.arguments
     if type(arguments) is not dict:
         return False
     waiting: list[Any] = [arguments]
-    for container in waiting:  # grows while it is walked
+    for container in waiting:  # grows while it is iterated
         values: Any = container
         if container.__class__ is dict:
             if "asset_id" in container:
@@ -210,12 +194,12 @@ def _is_right(call: Call, found: Found) -> bool:
         for value in values:
             kind = value.__class__
             if kind is str:
-                # Nothing that `find_places` would find.
+                # nothing that `find_places` would find
                 if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
                     return False
             elif kind is dict or kind is list:
                 if len(waiting) > 100:
-                    return False  # there is time for the long way
+                    return False  # the full check decides
                 waiting.append(value)
             elif kind is float:
                 # 3.0 for an integer: coerced, or refused if strict; NaN: refused
@@ -230,13 +214,16 @@ def _is_right(call: Call, found: Found) -> bool:
 
 
 def _invalid(
-    here: int, problems: Sequence[Problem], work: Work, found: Found | None = None
+    here: int,
+    problems: Sequence[Problem],
+    work: PlanBuilder,
+    found: Command | None = None,
 ) -> CallError:
     names = found.spec.parameter_names if found is not None else ()
     return call_errors.invalid_param(work.target(here), problems, names)
 
 
-def _in_step(error: CallError, here: int, work: Work) -> CallError:
+def _in_step(error: CallError, here: int, work: PlanBuilder) -> CallError:
     if len(work.calls) == 1:
         return error
     return replace(

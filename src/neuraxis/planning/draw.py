@@ -1,18 +1,20 @@
-"""A checked plan and how its steps ended flow in; a drawing as text or SVG flows out.
+"""Draw a checked plan and its steps' states as text or SVG.
 
-A step's column is the longest path that leads to it: what stands in one column may run
-at the same time. A line is drawn where a step uses a result, a broken line where it
-waits for an effect; a line to a column further on runs between the rows of boxes.
+A step's column is the longest path that leads to it: steps in one column may run at the
+same time. A line is drawn where a step uses a result, a broken line where it waits for
+an effect; a line to a column further on runs between the rows of boxes.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.specs import Json
 
@@ -24,16 +26,15 @@ _COLOURS = {
     "": ("#f4f6f8", "#4a5568"),
 }
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _EDGE = 220, 58, 70, 18, 20
-_UNFIT = pattern(
+_UNFIT = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff"
     "\ud800-\udfff]"
 )
-"""What XML does not take, what moves a terminal's cursor, what reverses text."""
+"""Characters that XML refuses, that control a terminal, or that reverse text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """One step as it is drawn; steps are known by their place in the plan."""
+class Drawn(Struct, frozen=True, kw_only=True):
+    """One drawn step; steps are known by their index in the plan."""
 
     label: str
     arguments: str
@@ -42,13 +43,13 @@ class Drawn:
     """`done`, `failed`, `skipped`, or "" before it ran."""
     column: int
     uses: tuple[int, ...]
-    """The steps whose results it uses."""
+    """Steps whose results it uses."""
     after: tuple[int, ...]
     """Further steps that it waits for."""
 
 
 def drawn(plan: Plan, states: Mapping[str, str] | None = None) -> list[Drawn]:
-    """The steps with their columns; `states` by call id."""
+    """Return the steps with their columns; `states` by call id."""
     places = {step.call.id: place for place, step in enumerate(plan.steps)}
     waits = waits_for(plan)
     found: list[Drawn] = []
@@ -87,7 +88,7 @@ def _json(value: Json) -> str:
 
 
 def _cells(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Return the number of terminal columns that a character takes."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -107,7 +108,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def as_text(steps: Sequence[Drawn]) -> str:
-    """The plan as lines, column after column."""
+    """Return the plan as lines of text, column after column."""
     columns = max((step.column for step in steps), default=-1) + 1
     lines = [f"a plan of {len(steps)} steps in {columns} columns"]
     width = max((sum(map(_cells, _cut(step.label, 40))) for step in steps), default=0)
@@ -135,7 +136,7 @@ def _numbers(places: Sequence[int]) -> str:
 
 
 def as_svg(steps: Sequence[Drawn]) -> str:
-    """The plan as a picture; no text of it is read as anything but text."""
+    """Return the plan as SVG; all its text is escaped."""
     rows: dict[int, int] = {}
     corner: list[tuple[int, int]] = []
     for step in steps:
@@ -194,7 +195,7 @@ def _box(place: int, step: Drawn, x: int, y: int) -> str:
     state = f"{_MARKS[step.state]} {step.state}, " if step.state in _MARKS else ""
     note = escape(f"{state}{step.effects}")
     arguments = escape(_cut(step.arguments, 36))
-    # the inner svg is a window: how wide a letter is, only the viewer's font knows
+    # the inner svg clips: only the viewer's font knows the width of a letter
     return (
         f'<g><title>{title}</title><rect x="{x}" y="{y}" width="{_WIDTH}" '
         f'height="{_HEIGHT}" rx="6" fill="{fill}" stroke="{ink}"/>'

@@ -1,7 +1,7 @@
-"""One call's `for_each` flows in; the list it goes over, or where it is, flows out.
+"""Read the `for_each` of a call: a list or a reference.
 
-A step with `for_each` is done once for each item; `{{ item }}` in its arguments stands
-for the item. The list is written in the call, or a reference leads to it.
+A step with `for_each` runs once for each item; `{{ item }}` in its arguments stands
+for the item.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Path, Problem
-from neuraxis.planning.references import ITEM, Reading
+from neuraxis.planning.references import ITEM, CallReader
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.find import find_places as places_of
@@ -22,9 +23,9 @@ from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
 MOST_ITEMS = 20
-"""Items of a loop that does not say how many it may have."""
+"""Maximum items of a loop without `max_items`."""
 HARD_MOST = 1_000
-"""Items that no loop may ask for more than."""
+"""Upper limit of `max_items`."""
 
 _KEY = "$for_each"
 _ANYTHING = Schema(
@@ -36,19 +37,17 @@ _ANYTHING = Schema(
 _LIST = Schema({"type": "array"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One item of a loop and its place in the list, from 0."""
+class Item(Struct, frozen=True, kw_only=True):
+    """One item of a loop, and its index in the list."""
 
     index: int
     value: Any
     part_of: str
-    """The id of the step's call."""
+    """Id of the step's call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
-    """What a step goes over: `value` with references at the paths of the rest."""
+class Loop(Struct, frozen=True, kw_only=True):
+    """Loop of a step: `value`, with references at the other fields' paths."""
 
     value: Json
     most: int
@@ -56,7 +55,7 @@ class Loop:
     asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
 
     def items(self, resolve: Callable[[AssetRef], Any]) -> Any:
-        """The list, its references resolved; whatever stands there if it is none."""
+        """Return the resolved list; the value itself if it is none."""
         found: dict[Path, Any] = {
             binding.path: evaluate(binding.template, resolve, False, path=binding.path)
             for binding in self.bindings
@@ -66,17 +65,17 @@ class Loop:
         return filled[_KEY]
 
 
-def read_loop(reading: Reading) -> Loop | None:
-    """The loop of a call; None where something is wrong with it, which is told.
+def read_loop(reading: CallReader) -> Loop | None:
+    """Read the loop of a call; None after reporting a mistake.
 
-    What the arguments may refer to from now on has `item` in it.
+    The arguments may refer to `item` from now on.
     """
     call, work = reading.call, reading.work
     most = MOST_ITEMS if call.max_items is None else call.max_items
     before = len(work.errors)
     if not 1 <= most <= HARD_MOST:
         _refuse(reading, "$max_items", f"1 to {HARD_MOST}", str(call.max_items))
-    own = Reading(here=reading.here, call=call, schema=_ANYTHING, work=work)
+    own = CallReader(here=reading.here, call=call, schema=_ANYTHING, work=work)
     written = {_KEY: call.for_each}
     if work.lenient and isinstance(call.for_each, str):
         # blanks around a reference, or a list that was written as text
@@ -99,7 +98,7 @@ def read_loop(reading: Reading) -> Loop | None:
             return None
         reading.items_of = cast("Expression", template.parts[0])
     elif (_KEY,) in own.refused:
-        pass  # a parameter whose value is not there yet
+        pass  # a parameter whose value is not known yet
     elif not is_reference and not isinstance(value, list):
         _refuse(
             reading, _KEY, "a list, or a reference to one", call_errors.quote(value)
@@ -118,7 +117,7 @@ def read_loop(reading: Reading) -> Loop | None:
 
 
 def wrong_items(items: Any, most: int) -> Problem | None:
-    """Why a resolved value is no list that the loop may go over."""
+    """Return why a resolved value cannot be the loop's list."""
     if not isinstance(items, list | tuple):
         return Problem(path=(_KEY,), expected="a list", got=available(items))
     count = len(cast("list[Any]", items))
@@ -134,7 +133,7 @@ def _at_most(most: int) -> str:
     )
 
 
-def _refuse(reading: Reading, key: str, expected: str, got: str) -> None:
+def _refuse(reading: CallReader, key: str, expected: str, got: str) -> None:
     work, here = reading.work, reading.here
     problem = Problem(path=(key,), expected=expected, got=got)
     work.tell(here, call_errors.invalid_param(work.target(here), [problem]))

@@ -1,4 +1,4 @@
-"""A saved plan flows in as YAML or JSON; its calls and parameters flow out.
+"""Load a saved plan from YAML or JSON.
 
     version: 1
     description: what it does
@@ -20,16 +20,17 @@ names of steps stand for results. `plan_saving.py` writes such a file.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import cast, get_args
+
+from msgspec import Struct, field
 
 from neuraxis.call_errors import problem_text
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.formatting import did_you_mean, nearest, path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Path
+from neuraxis.parsing import strict_json
 from neuraxis.parsing.yaml import Tree, read_yaml
 from neuraxis.planning.for_each import HARD_MOST
 from neuraxis.planning.plan import OnError
@@ -42,28 +43,26 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 """Types of parameters: those of JSON."""
 
 DATA_KEYS = ("arguments", "for_each")
-"""What stands under them is as YAML says: `id: 5` is a number there."""
+"""Keys of plain YAML data: `id: 5` is a number below them."""
 
 _KEYS = ("version", "description", "parameters", "on_error", "steps")
 _STEP_KEYS = ("tool", "arguments", "as", "for_each", "max_items", "literal", "id")
 _PARAMETER_KEYS = ("type", "default", "description", "enum")
-_JSON = pattern(r'\s*\{\s*["}]')
-"""How a document in JSON begins; `{version: 1}` is YAML."""
-_BARE_BRACES = pattern(r"[:\-,\[{]\s+\{\{")
+_JSON = re.compile(r'\s*\{\s*["}]')
+"""Beginning of a JSON document; `{version: 1}` is YAML."""
+_BARE_BRACES = re.compile(r"[:\-,\[{]\s+\{\{")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """One parameter of a saved plan; without a default it must be given."""
+class Parameter(Struct, frozen=True, kw_only=True):
+    """Parameter of a saved plan; without a default it is required."""
 
     name: str
     schema: Mapping[str, Json]
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPlan:
-    """A plan as its file says it: not yet checked against any plugin."""
+class SavedPlan(Struct, frozen=True, kw_only=True):
+    """Saved plan, not yet checked against any plugin."""
 
     calls: tuple[Call, ...]
     parameters: tuple[Parameter, ...] = ()
@@ -74,11 +73,11 @@ class SavedPlan:
     def values(
         self, given: Sequence[tuple[str, str]], *, samples: bool = False
     ) -> dict[str, Json]:
-        """The value of each parameter: as given (texts), else its default.
+        """Return the value of each parameter: as given (texts), else its default.
 
         Args:
             given: names and values as they were typed, each name once.
-            samples: where none is given, it is `Unknown`: enough for a check.
+            samples: parameters without a value become `Unknown`: enough for a check.
 
         Raises:
             ConfigError: a name is unknown, a value is missing or does not fit.
@@ -113,22 +112,21 @@ class SavedPlan:
         return found
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
-    """The document, and all that is wrong with it so far."""
+class _Reading(Struct, kw_only=True):
+    """Document of a plan, and its mistakes so far."""
 
     tree: Tree
     wrong: list[str] = field(default_factory=list[str])
 
     def tell(self, path: Path, expected: str, got: Json) -> None:
-        """Note one mistake with its line."""
+        """Add one mistake with its line."""
         line = self.tree.line(path)
         where = f"{self.tree.file}:{line}" if line else self.tree.file
         place = path_text(path) or "the plan"
         self.wrong.append(f"{where}: {place}: expected {expected}, got {quote(got)}")
 
     def keys(self, value: Json, known: Sequence[str], path: Path) -> dict[str, Json]:
-        """A mapping with no other keys than these; told where it is none."""
+        """Return a mapping with known keys only; report it otherwise."""
         if not isinstance(value, dict):
             self.tell(path, "a mapping", value)
             return {}
@@ -142,7 +140,7 @@ class _Reading:
 
 
 def read_plan(text: str, file: str = "the plan") -> SavedPlan:
-    """The plan that a YAML or JSON text describes.
+    """Read the plan that a YAML or JSON text describes.
 
     Raises:
         ConfigError: it is none; every mistake at once, each with its line.
@@ -181,14 +179,14 @@ def _document(text: str, file: str) -> Tree:
             raise _unreadable(text, ManifestError(tuple(wrong)))
         return tree
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid JSON: {error}") from error
     return Tree(value=value, file=file, lines={})
 
 
 def _unreadable(text: str, error: ManifestError) -> ConfigError:
-    """The mistake, and what it most often comes from."""
+    """Return the error of an unreadable file, with its most frequent cause."""
     lines = text.splitlines()
     near = [
         line
@@ -199,19 +197,6 @@ def _unreadable(text: str, error: ManifestError) -> ConfigError:
     if any(_BARE_BRACES.search(line) for line in near):
         hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'
     return ConfigError(f"{error}{hint}")
-
-
-def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {quote(key)} stands twice in one object")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON value")
 
 
 def _parameters(value: Json, reading: _Reading) -> tuple[Parameter, ...]:

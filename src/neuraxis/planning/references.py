@@ -1,18 +1,20 @@
-"""One call's places that may be references flow in; what they are flows out.
+"""Read the references in one call's arguments.
 
-Each becomes a binding (`{{ … }}`), an asset reference, plain data, or a problem told to
-`Work`, which gathers what is wrong with all calls of a plan.
+Each becomes a binding (`{{ … }}`), an asset reference, plain data, or a problem
+reported to `PlanBuilder`, which collects the mistakes of all calls of a plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, CallError, Path, Problem
+from neuraxis.plugins.registry import Command
 from neuraxis.references import check
 from neuraxis.references.asset_ref import (
     AssetRef,
@@ -31,49 +33,23 @@ from neuraxis.references.template import (
 )
 from neuraxis.schema import Schema
 from neuraxis.schema.annotations import RAW_KEY
-from neuraxis.specs import CommandSpec, Json, PluginSpec
+from neuraxis.specs import Json
 
 ITEM = "item"
-"""The root that stands for one item of `for_each`, and its `Expression.step`."""
+"""Root that stands for one item of `for_each`, and its `Expression.step`."""
 PARAMS = "params"
-"""The root that stands for the parameters of a saved plan, and its step."""
+"""Root of a saved plan's parameters, and its `Expression.step`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
-    """A parameter of a saved plan that is checked before it has its value."""
+class Unknown(Struct, frozen=True, kw_only=True):
+    """Parameter of a saved plan that has no value yet."""
 
     kind: str
-    """Its type, as JSON says it."""
+    """JSON type of the parameter."""
 
 
-class Found(Protocol):
-    """What the registry finds for a call."""
-
-    @property
-    def spec(self) -> CommandSpec:
-        """What the manifest says of the command."""
-        ...
-
-    @property
-    def plugin(self) -> PluginSpec:
-        """The plugin it belongs to."""
-        ...
-
-    @property
-    def parameters(self) -> Schema:
-        """What its arguments must be."""
-        ...
-
-    @property
-    def response(self) -> Schema | None:
-        """What its answer is declared to be."""
-        ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
-    """What is gathered while the calls are read, one after another."""
+class PlanBuilder(Struct, kw_only=True):
+    """Mutable state of one `build`: call ids, commands found, errors."""
 
     calls: Sequence[Call]
     known_assets: Callable[[str], bool]
@@ -82,22 +58,22 @@ class Work:
     lenient: bool
     params: Mapping[str, Json] | None = None
     loops: bool = False
-    """Whether any of the calls is made for each item of a list."""
+    """Whether any of the calls has a `for_each`."""
     ids: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict[str, int])
     names: Mapping[str, int] = field(default_factory=dict[str, int])
-    found: list[Found | None] = field(default_factory=list["Found | None"])
+    found: list[Command | None] = field(default_factory=list["Command | None"])
     errors: list[CallError] = field(default_factory=list[CallError])
     at_fault: list[str] = field(default_factory=list[str])
 
     @property
     def extra(self) -> Sequence[str]:
-        """The roots that are not the name of a step."""
+        """Return the roots that are not the name of a step."""
         params = (PARAMS,) if self.params is not None else ()
         return (*params, ITEM) if self.loops else params
 
     def response(self, place: int) -> Mapping[str, Json] | None:
-        """What the step there is declared to answer; a list where it is a loop."""
+        """Return a step's declared response schema; a list's for a loop."""
         found = self.found[place]
         if found is None or found.response is None:
             return None
@@ -108,35 +84,34 @@ class Work:
         return {**listed, "$defs": schema["$defs"]} if "$defs" in schema else listed
 
     def target(self, here: int) -> str:
-        """How messages name a call; with its number where there are several."""
+        """Return the name of a call in messages, numbered among several."""
         name = self.calls[here].target
         return name if len(self.calls) == 1 else f"step {here + 1}: {name}"
 
     def tell(self, here: int, error: CallError) -> None:
-        """Note a problem of a call."""
+        """Add a problem of a call."""
         self.errors.append(error)
         self.at_fault.append(self.calls[here].id)
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
-    """The references of one call, as they are read."""
+class CallReader(Struct, kw_only=True):
+    """Reads the references of one call."""
 
     here: int
     call: Call
     schema: Schema
-    work: Work
+    work: PlanBuilder
     bindings: list[Binding] = field(default_factory=list[Binding])
     asset_refs: list[tuple[Path, AssetRef]] = field(
         default_factory=list[tuple[Path, AssetRef]]
     )
     depends: set[str] = field(default_factory=set[str])
     refused: list[Path] = field(default_factory=list[Path])
-    """Places that were already told of: the schema need not tell it again."""
+    """Places that were reported already: the schema need not report them again."""
     notes: list[str] = field(default_factory=list[str])
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     items_of: Expression | None = None
-    """Where the items of this call's loop come from, if one expression says it."""
+    """Source of the loop's items, if it is one expression."""
 
     def read(self, arguments: Json, places: list[tuple[Path, Json]]) -> Json:
         """Sort every place into bindings, asset references and plain data."""
@@ -154,7 +129,7 @@ class Reading:
         written: dict[Path, Json] = {}
         for path, value in places:
             if isinstance(value, str) and work.templates and not self.call.literal:
-                if value == "PREVIOUS" and self._is_a_choice(path):
+                if value == "PREVIOUS" and self._is_declared_value(path):
                     continue
                 problems: list[Problem] = []
                 template = read_template(value, scope, path, problems)
@@ -171,7 +146,7 @@ class Reading:
                     if template is None:
                         continue
                 if template is not None:
-                    if not template.refs:  # braces written by their escape only
+                    if not template.refs:  # escaped braces only
                         written[path] = "".join(map(str, template.parts))
                         continue
                     self.bindings.append(Binding(path=path, template=template))
@@ -182,14 +157,14 @@ class Reading:
                             "PREVIOUS read as {{ previous_result }}"
                         )
                     continue
-                self._note_foreign(path, value)
+                self._note_plain_text(path, value)
             self._asset(path, value, written)
         return fill(arguments, written)
 
     def _fitting(
         self, template: Template | None, path: Path, text: str, problems: list[Problem]
     ) -> Template | None:
-        """The template as it is; blanks go where it cannot be text but for them."""
+        """Return the template, without blanks that would make it a text."""
         if template is None or problems or template.whole or not template.refs:
             return template
         kinds: Any = (self.schema.at(path) or {}).get("type", "string")
@@ -203,19 +178,19 @@ class Reading:
             problems.append(Problem(path=path, expected=expected, got=got))
         return Template(parts=tuple(parts))
 
-    def _note_foreign(self, path: Path, text: str) -> None:
-        """Say that a value that looks like a reference of the plan is none."""
+    def _note_plain_text(self, path: Path, text: str) -> None:
+        """Note that a value looks like a reference and is plain data."""
         if not (self.here and text.startswith("{{") and text.endswith("}}")):
             return
         if text.count("{{") == 1 and "\n" not in text:
             where = call_errors.path_text(path, self.work.target(self.here))
             self.notes.append(
-                f"{where}: {call_errors.quote(text)} stays text: it begins with none of "
-                "previous_result, results[n] and the steps' names"
+                f"{where}: {call_errors.quote(text)} stays text: it begins with none "
+                "of previous_result, results[n] and the steps' names"
             )
 
-    def _is_a_choice(self, path: Path) -> bool:
-        """Whether the word PREVIOUS is a value that the parameter declares."""
+    def _is_declared_value(self, path: Path) -> bool:
+        """Return whether the word PREVIOUS is a declared value of the parameter."""
         node = self.schema.at(path) or {}
         return "PREVIOUS" in (*node.get("enum", ()), node.get("const"))
 
@@ -249,7 +224,7 @@ class Reading:
         params: Mapping[str, Json],
         written: dict[Path, Json],
     ) -> bool:
-        """Put in a value that is a parameter of the plan alone; it is data from now."""
+        """Replace a value that is only a plan parameter by its data."""
         (*rest, last) = template.parts
         if rest or isinstance(last, str) or last.step != PARAMS:
             return False
@@ -269,7 +244,7 @@ class Reading:
     def _given(
         self, template: Template, path: Path, params: Mapping[str, Json]
     ) -> Template | None:
-        """The template with the plan's parameters written out as text in it."""
+        """Return the template with the plan's parameters filled in as text."""
         parts: list[str | Expression] = []
         for part in template.parts:
             if isinstance(part, str) or part.step != PARAMS:
@@ -288,7 +263,7 @@ class Reading:
         return Template(parts=tuple(parts))
 
     def _may_fit(self, unknown: Unknown, part: Expression, path: Path) -> None:
-        """Tell it where no value of the parameter's type can fit."""
+        """Report an unknown parameter whose type can never fit."""
         kinds: Any = (self.schema.at(path) or {}).get("type", "string")
         takes = {kinds} if isinstance(kinds, str) else set(kinds)
         if len(part.operations) > 1 or "string" in takes or unknown.kind in takes:
@@ -313,10 +288,10 @@ class Reading:
         place = self.work.places.get(ref.asset_id)
         known = place is not None or self.work.known_assets(ref.asset_id)
         if not takes and self._is_no_parameter(path):
-            return  # told as an unknown key: there is no value to pass
+            return  # reported as an unknown key: there is no value to pass
         if not takes:
-            # A text is data unless it names a live asset (B44); so is an object that
-            # the parameter itself declares with an `asset_id`.
+            # a text is data unless it names a live asset (B44); so is an object that
+            # the parameter itself declares with an `asset_id`
             if known if isinstance(value, str) else not self._declares_id(path):
                 error = call_errors.asset_ref_not_acceptable(where)
                 self.work.tell(self.here, error)
@@ -339,7 +314,7 @@ class Reading:
         else:
             if place is not None:
                 self.depends.add(ref.asset_id)
-            if is_raw:  # the command wants the reference itself (rule B43)
+            if is_raw:  # the command accepts the reference itself (rule B43)
                 written[path] = format_object(ref)
             else:
                 self.asset_refs.append((path, ref))
@@ -367,7 +342,7 @@ class Reading:
 
 
 def _unknown(part: Expression, params: Mapping[str, Json]) -> Unknown | None:
-    """The parameter that an expression on `params` takes, if it has no value yet."""
+    """Return the parameter without a value that an expression uses."""
     name = part.operations[0] if part.operations else None
     value = params.get(name) if isinstance(name, str) else None
     return value if isinstance(value, Unknown) else None

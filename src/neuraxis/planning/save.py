@@ -1,4 +1,4 @@
-"""The plans that a run carried out flow in; the text of one saved plan flows out.
+"""Save the plans that a run carried out as one plan.
 
 A run may have had several replies with calls; in the file they are one plan, in which
 every reference still leads to the step it led to. Only steps that worked are saved.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, Result
 from neuraxis.parsing.yaml import read_yaml
 from neuraxis.planning.load import DATA_KEYS, VERSION
@@ -25,30 +25,29 @@ from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.parser import Malformed, split
 from neuraxis.specs import Json
 
-_RESULTS = pattern(r"results\s*\[\s*-?[0-9]+\s*\]")
+_RESULTS = re.compile(r"results\s*\[\s*-?[0-9]+\s*\]")
 _BRACES = "{{ '{{' }}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
-    """The calls of one reply, and where each of them stands in the file."""
+class _Reply(Struct, frozen=True, kw_only=True):
+    """Calls of one reply, with the index of each in the file."""
 
     calls: Sequence[Call]
     places: Mapping[int, int]
-    """Place in the reply -> place in the file; without the steps that are left out."""
+    """Index in the reply -> index in the file; without omitted steps."""
     names: Mapping[str, str]
     """A step's name -> its name in the file."""
     others: frozenset[str]
-    """All names in the file: what this reply says between braces may look like one."""
+    """All names in the file, which text of the reply may resemble."""
 
 
 def joined(replies: Sequence[Sequence[Result]]) -> list[Call]:
-    """The calls that worked, of all replies, as the calls of one plan."""
+    """Join the successful calls of all replies to one plan's calls."""
     kept = [
         [place for place, item in enumerate(results) if item.status == "done"]
         for results in replies
     ]
-    # a reply may name a step as the file names its own things
+    # a reply may give a step the name of a root
     taken = {PARAMS, ITEM}
     names: list[dict[str, str]] = []
     for results, places in zip(replies, kept, strict=True):
@@ -104,7 +103,7 @@ def _has_bare_word(arguments: Json) -> bool:
 
 
 def _as_read(arguments: Json) -> Json:
-    """The arguments of a step without references, their escaped braces written out."""
+    """Return arguments without references, their escaped braces written out."""
     texts = {
         path: "".join(map(str, split(text, ())))
         for path, text in find_places(arguments)
@@ -125,12 +124,12 @@ def _rewritten(
 
 
 def _text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
-    """The text with every reference as it must be in the file."""
+    """Return the text with every reference rewritten for the file."""
     written: list[str] = []
     changed = False
     for piece in split(text, roots):
         if isinstance(piece, Malformed):
-            return text  # told when it was read: no step that worked has one
+            return text  # reported when it was read: no step that worked has one
         if isinstance(piece, str):
             # what the model wrote as text may be a reference in a file
             changed = changed or split(piece, reply.others) != [piece]
@@ -151,7 +150,7 @@ def _text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
 def plan_text(
     calls: Sequence[Call], *, description: str = "", on_error: str | None = None
 ) -> str:
-    """The YAML of a plan; `plan_file.read_plan` reads it again."""
+    """Return the YAML of a plan; `load.read_plan` reads it again."""
     referred = {ref.asset_id for call in calls for ref in _refs(call)}
     tree: dict[str, Json] = {"version": VERSION}
     if description:
@@ -163,19 +162,19 @@ def plan_text(
         text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=unicode, width=88)
         if _says(text, tree):
             return text
-    # what YAML cannot keep apart (some line breaks), JSON writes as escapes
+    # JSON escapes the line breaks that YAML cannot represent
     return json.dumps(tree, indent=2)
 
 
 def made_elsewhere(calls: Sequence[Call]) -> list[str]:
-    """The ids of assets that the plan takes and none of its steps makes."""
+    """Return the ids of assets used but not made by the plan."""
     own = {call.id for call in calls}
     referred = [ref.asset_id for call in calls for ref in _refs(call)]
     return [asset for asset in dict.fromkeys(referred) if asset not in own]
 
 
 def _says(text: str, tree: Mapping[str, Json]) -> bool:
-    """Whether reading the text gives the same values again."""
+    """Return whether reading the text restores the same values."""
     try:
         return read_yaml(text, "", DATA_KEYS).value == tree
     except NeuraxisError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -28,8 +28,7 @@ def _no_assets() -> Sequence[Mapping[str, Json]]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Passed to a parameter annotated `Context`; the model does not see it.
 
     `progress(text, fraction)` tells the person how far the command is. A command that
@@ -50,5 +49,5 @@ class Context:
     wrote: Callable[[str], None] = _no_file
     warn: Callable[[str], None] = _no_warning
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
-    outer: object = field(default=None, repr=False)
+    outer: object = None
     """The run around the command, for `within`."""

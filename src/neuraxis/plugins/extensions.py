@@ -7,8 +7,9 @@ told as a text, for whoever knows the place to say it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast, get_args
+
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.messages import Path

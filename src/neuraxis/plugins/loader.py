@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
-BRIDGES = "neuraxis.bridges"
-"""Entry points by a prefix of sources: `openapi:URL` is handed to `openapi`."""
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
@@ -48,8 +46,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     """The plugin that `source` is or names.
 
     Args:
-        source: a function, class, instance, module or `Plugin`; what a bridge reads,
-            with its prefix (`openapi:URL`, `skill:FOLDER`); a folder with a
+        source: a function, class, instance, module or `Plugin`; a folder with a
             `config.yaml`; a manifest of another name, which has no code; a `.py` file
             with functions marked by `@command`; `neuraxis:` and the name of a plugin
             that comes with the package; or the name of an entry point of the group
@@ -70,8 +67,6 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs)
-    if (bridge := _bridge(name.partition(":")[0])) is not None:
-        return bridge.load()(name.partition(":")[2].strip())
     known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
@@ -148,15 +143,6 @@ def installed() -> tuple[EntryPoint, ...]:
     from importlib.metadata import entry_points  # slow to import, seldom needed
 
     return tuple(entry_points(group=GROUP))
-
-
-def _bridge(kind: str) -> EntryPoint | None:
-    """Return what makes plugins of sources with this prefix."""
-    if not kind.isidentifier():
-        return None
-    from importlib.metadata import entry_points  # slow to import, seldom needed
-
-    return next(iter(entry_points(group=BRIDGES, name=kind)), None)
 
 
 def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
@@ -370,7 +356,6 @@ def _command(
         plugin=spec,
         spec=item,
         run=run,
-        exact=caller.exact if run is caller.run else None,
         is_async=caller.is_async,
         context_name=caller.context_name,
     )

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import cast
+
+import msgspec
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import quote
@@ -39,7 +40,7 @@ def facts(spec: PluginSpec) -> dict[str, Json]:
             "description_for_model": spec.description_for_model,
             "summary": spec.summary,
             "prompt": spec.prompt,
-            "examples": [asdict(example) for example in spec.examples],
+            "examples": [msgspec.to_builtins(example) for example in spec.examples],
             "commands": {command.name: _command(command) for command in spec.commands},
         }
     )
@@ -51,8 +52,8 @@ def _command(spec: CommandSpec) -> dict[str, Json]:
         "tool_name": spec.tool_name,
         "parameters": spec.parameters,
         "response": spec.response,
-        "effects": asdict(spec.effects),
-        "examples": [asdict(example) for example in spec.examples],
+        "effects": msgspec.to_builtins(spec.effects),
+        "examples": [msgspec.to_builtins(example) for example in spec.examples],
         "example_output": spec.example_output,
         # some dialects show a manifest's own words, those we do not know among them
         "raw": {key: spec.raw[key] for key in _SHOWN if key in spec.raw},

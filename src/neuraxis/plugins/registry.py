@@ -6,14 +6,16 @@ plugins. Schemas are compiled when a command is first called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Protocol, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.later import dataclass
 from neuraxis.messages import CallError
 from neuraxis.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
@@ -22,53 +24,61 @@ FILE_NAME = "config.yaml"
 """A manifest's name in its folder."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Command:
-    """One command that can be run: its spec, its checked schemas, its code."""
+    """One command that can be run: its spec, its checked schemas, its code.
 
-    plugin: PluginSpec
-    spec: CommandSpec
-    run: Callable[..., Any] | None = None
-    """None: there is a description but no code."""
-    exact: Callable[..., Any] | None = None
-    """`run` without the conversion of whole floats: for arguments that have none."""
-    is_async: bool = False
-    context_name: str = ""
-    """The keyword under which `run` takes a `Context`; empty: it takes none."""
-    parameters: Schema = field(init=False, repr=False)
-    """The schema of the arguments, made at first use."""
-    response: Schema | None = field(init=False, repr=False)
-    """The schema of the answer, if one is declared."""
+    Args:
+        plugin: the spec of the plugin it belongs to.
+        spec: its own.
+        run: its code; None: there is a description only.
+        is_async: whether `run` gives a coroutine.
+        context_name: the parameter of `run` that takes a `Context`; empty: none does.
+    """
 
-    bare: bool = field(init=False, repr=False)
-    """Whether the arguments are one bare value: `run(value)` (rule K3)."""
+    def __init__(
+        self,
+        *,
+        plugin: PluginSpec,
+        spec: CommandSpec,
+        run: Callable[..., Any] | None = None,
+        is_async: bool = False,
+        context_name: str = "",
+    ) -> None:
+        self.plugin = plugin
+        self.spec = spec
+        self.run = run
+        self.is_async = is_async
+        self.context_name = context_name
 
-    def __getattr__(self, name: str) -> Any:
-        # Asked for a slot that is not set yet; from then on it is a plain look-up.
-        if name == "parameters":
-            self.parameters = Schema(self.spec.parameters)
-        elif name == "response":
-            declared = self.spec.response
-            self.response = None if declared is None else Schema(declared)
-        elif name == "bare":
-            self.bare = self.spec.parameters.get("type") != "object"
-        else:
-            raise AttributeError(name)
-        return getattr(self, name)
+    @cached_property
+    def parameters(self) -> Schema:
+        """The schema of the arguments, compiled at first use."""
+        return Schema(self.spec.parameters)
 
-    @property
-    def wants_context(self) -> bool:
-        """Whether `run` takes a `Context` under `context_name`."""
-        return bool(self.context_name)
+    @cached_property
+    def response(self) -> Schema | None:
+        """The schema of the answer, if one is declared; compiled at first use."""
+        declared = self.spec.response
+        return None if declared is None else Schema(declared)
+
+    @cached_property
+    def bare(self) -> bool:
+        """Whether the arguments are one bare value: `run(value)` (rule K3)."""
+        return self.spec.parameters.get("type") != "object"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+class Plugin(Struct, frozen=True, kw_only=True):
     """A plugin that was loaded. `problems` are warnings only."""
 
     spec: PluginSpec
     commands: Mapping[str, Command]
     problems: tuple[ManifestProblem, ...] = ()
+
+
+class _Closed(Protocol):
+    """What a registry closes: a plugin source."""
+
+    def close_plugins(self) -> None: ...
 
 
 class Registry:
@@ -85,8 +95,16 @@ class Registry:
         self._explicit: dict[str, Command] = {}
         self._shown: frozenset[tuple[str, str]] | None = None
         self._hidden: dict[tuple[str | None, str], str] = {}
+        self.sources: Sequence[_Closed] = ()
+        """What was opened for these plugins, and is closed with them."""
         for plugin in plugins:
             self.add(plugin)
+
+    def close(self) -> None:
+        """Close the servers and files that plugins were taken from."""
+        sources, self.sources = self.sources, ()
+        for source in sources:
+            source.close_plugins()
 
     def add(self, plugin: Plugin) -> None:
         """Take one plugin in.
@@ -208,7 +226,8 @@ class Registry:
         ]
         times: dict[str, int] = {}
         for command in commands:
-            times[command.spec.name] = times.get(command.spec.name, 0) + 1
+            if command.spec.tool_name is None:  # else it takes nobody's plain name
+                times[command.spec.name] = times.get(command.spec.name, 0) + 1
         found: dict[tuple[str | None, str], Command] = {}
         tools: dict[str, tuple[str, str]] = {}
         for command in commands:
@@ -216,7 +235,7 @@ class Registry:
             key = (command.plugin.name, plain)
             full = f"{key[0]}.{key[1]}"
             own = command.spec.tool_name
-            free = times[plain] == 1 and plain not in self._explicit
+            free = times.get(plain) == 1 and plain not in self._explicit
             tool = own or (plain if free else full)
             # `a` and `b.c`, `a.b` and `c`: two ways to one full name.
             while own is None and (tool in tools or tool in self._explicit):

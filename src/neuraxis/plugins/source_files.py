@@ -10,11 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 from neuraxis.errors import ManifestError, ManifestProblem, NeuraxisError
-from neuraxis.later import pattern
 from neuraxis.plugins.functions.caller import FILE_MODULE
 from neuraxis.specs import Json
 
-_OWN = pattern(FILE_MODULE + r"\w+")
+_OWN = re.compile(FILE_MODULE + r"\w+")
 
 
 def import_file(code: Path) -> ModuleType:

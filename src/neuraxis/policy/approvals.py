@@ -13,11 +13,11 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
 from neuraxis.policy.provenance.labels import Label
@@ -114,8 +114,7 @@ Place = tuple[Path, str, Label]
 """A value that matters, by its digest, and what it came from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """What a person saw of one call of a plan, and said yes to.
 
     Args:
@@ -127,8 +126,7 @@ class Seen:
     places: frozenset[Place] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StepYes:
+class _StepYes(Struct, frozen=True, kw_only=True):
     """A yes to one call of a plan; `now` gives what digest the plan has by now."""
 
     digest: str
@@ -138,8 +136,7 @@ class _StepYes:
     seen: Seen
 
 
-@dataclass(slots=True, kw_only=True)
-class Approvals:
+class Approvals(Struct, kw_only=True):
     """Yeses of one session that were not used yet.
 
     Args:

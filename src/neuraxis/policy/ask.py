@@ -23,20 +23,20 @@ from neuraxis.specs import Json
 OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
 
 
-def asking(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
+def as_async(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
     """What is awaited for an answer; a plain function has a thread to wait in."""
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 
     async def ask(asked: ApprovalAsked) -> bool:
         # not asyncio's: the process would not end while a question that expired stands
-        said: Any = await THREADS.run(partial(approve, asked))
+        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
         return await said if inspect.isawaitable(said) else said
 
     return ask
 
 
-async def put(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
+async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
     Args:
@@ -75,7 +75,7 @@ async def put(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
     return "the user said no" if by == "user" else by
 
 
-def told_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
+def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
     told: dict[str, str] = {}
     if isinstance(arguments, dict):
@@ -86,7 +86,7 @@ def told_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
     return told
 
 
-def shown(
+def preview(
     arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
 ) -> Json:
     """A short form of resolved arguments for people: no object, no long text.
@@ -104,7 +104,7 @@ def shown(
         named = cast("dict[str, Json]", arguments)
         # the journal is JSON, and an object's keys may be dates or pairs
         return {
-            str(key): shown(it, text=text, items=items, levels=below)
+            str(key): preview(it, text=text, items=items, levels=below)
             for key, it in named.items()
         }
     if isinstance(arguments, str):
@@ -117,12 +117,13 @@ def shown(
     if isinstance(arguments, list):
         given = cast("list[Json]", arguments)
         told = [
-            shown(item, text=text, items=items, levels=below) for item in given[:items]
+            preview(item, text=text, items=items, levels=below)
+            for item in given[:items]
         ]
         return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
     return f"<{call_errors.type_name(arguments)}>"
 
 
-def shown_whole(arguments: Json) -> Json:
+def preview_whole(arguments: Json) -> Json:
     """What is asked about: nobody says yes to the eleventh recipient unseen."""
-    return shown(arguments, text=5_000, items=1_000)
+    return preview(arguments, text=5_000, items=1_000)

@@ -8,18 +8,16 @@ is asked: about this call (`questions.py`), or about all of the plan that need a
 from __future__ import annotations
 
 import asyncio
-from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
-from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import put, shown_whole, told_origins
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.evaluate import judge, places_of
+from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.plan_approval import ask_together
 from neuraxis.policy.provenance.file_changes import snapshot
@@ -37,13 +35,13 @@ class Refused(Exception):
         self.error = error
 
 
-async def decide(step: Step, arguments: Json, gate: Gate) -> Label:
+async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     """Let a step run with these resolved arguments; gives the label of its answer.
 
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    command, origins = cast("Command", step.command), gate.origins
+    command, origins = step.command, gate.origins
     target = f"{command.plugin.name}.{command.spec.name}"
     if gate.policy is DEFAULT and origins.quiet:
         # The default stops only what strangers had a part in, and the model read
@@ -54,7 +52,7 @@ async def decide(step: Step, arguments: Json, gate: Gate) -> Label:
             label = origins.answers(target, step, traced)
             if not is_foreign(label):
                 return label
-    decision, facts = judge(step, arguments, gate)
+    decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
@@ -84,7 +82,7 @@ def _inputs(step: Step, origins: Origins) -> Label:
 async def _ask(
     step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
 ) -> None:
-    command, approvals = cast("Command", step.command), gate.approvals
+    command, approvals = step.command, gate.approvals
     plugin, spec, target = command.plugin.name, command.spec, step.call.target
     if approvals.always(f"{plugin}.{spec.name}") or approvals.always(target):
         return
@@ -109,12 +107,12 @@ async def _ask(
             call={
                 "plugin": plugin,
                 "command": spec.name,
-                "arguments": shown_whole(arguments),
+                "arguments": preview_whole(arguments),
             },
             reason=decision.reason,
             digest=digest,
-            origins=told_origins(arguments, tuple(facts.traced)),
+            origins=describe_origins(arguments, tuple(facts.traced)),
         )
-        no = await put(asked, lambda: call_digest(plugin, spec, arguments), gate)
+        no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
     if no:
         raise Refused(call_errors.denied(target, no))

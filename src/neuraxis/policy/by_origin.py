@@ -12,7 +12,7 @@ from neuraxis.policy.provenance.labels import (
     is_foreign,
     is_private,
 )
-from neuraxis.schema.annotations import covered
+from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import CommandSpec
 
 
@@ -21,14 +21,14 @@ def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
     if spec.effects.kind == "none":
         return ALLOWED
     for item in facts.traced:
-        if covered(facts.marks.sends_out, item.path) and _carries_away(item, facts):
+        if is_covered(facts.marks.sends_out, item.path) and _carries_away(item, facts):
             return _ask(item, "an address that could carry away what is private")
     if spec.effects.readonly:
         for item in facts.traced:
             if (
                 item.how == "literal"
                 and is_foreign(item.label)
-                and covered(facts.marks.trusted_only, item.path)
+                and is_covered(facts.marks.trusted_only, item.path)
             ):
                 return _ask(item, "a value that it takes from the user only")
         return ALLOWED
@@ -42,7 +42,7 @@ def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
     silent = not places and spec.effects.destructive
     harmless: set[Path] = set()
     for item in facts.traced:
-        if not is_foreign(item.label) or not (silent or covered(places, item.path)):
+        if not is_foreign(item.label) or not (silent or is_covered(places, item.path)):
             continue
         if (
             marks.file_use(item.path) == "write"
@@ -74,8 +74,8 @@ def weighed(spec: CommandSpec, facts: Facts) -> list[Traced]:
         if is_foreign(item.label)
         and (
             silent
-            or covered(marks.trusted_only, item.path)
-            or covered(marks.sends_out, item.path)
+            or is_covered(marks.trusted_only, item.path)
+            or is_covered(marks.sends_out, item.path)
             or marks.file_use(item.path) is not None
         )
     ]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path as File
 from typing import Literal
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.policy.provenance.labels import (
     Traced,
 )
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.schema.annotations import NO_MARKS, Marks
+from neuraxis.schema.annotations import NO_MARKS, Annotations
 
 Verdict = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
     verdict: Verdict
@@ -28,12 +27,11 @@ class Decision:
 ALLOWED = Decision(verdict="allow")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What is known of a call beside its arguments; without it only rules decide."""
 
     traced: Sequence[Traced] = ()
-    marks: Marks = NO_MARKS
+    marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
     wished: bool = True

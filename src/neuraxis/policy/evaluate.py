@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from neuraxis.planning.plan import Step
-from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import Place, value_digest
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
@@ -16,9 +14,9 @@ from neuraxis.policy.provenance.trusted import Known
 from neuraxis.specs import Json
 
 
-def judge(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
+def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
-    command, origins = cast("Command", step.command), gate.origins
+    command, origins = step.command, gate.origins
     plugin, spec = command.plugin.name, command.spec
     marks = origins.marks(f"{plugin}.{spec.name}", spec)
     known = Known(origins, plugin, gate.assets.said)

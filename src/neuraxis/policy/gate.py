@@ -6,12 +6,12 @@ Not the run itself: whoever executes steps holds a `Gate` and hands it over.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.events import ApprovalAsked, Event
-from neuraxis.later import dataclass
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
 from neuraxis.policy.provenance.tracker import Origins
@@ -21,8 +21,7 @@ Approve = Callable[[ApprovalAsked], Awaitable[bool]]
 """Asks a person; awaited for their yes."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Refusals:
+class Refusals(Struct, kw_only=True):
     """How often a person said no in one run."""
 
     count: int = 0
@@ -33,8 +32,7 @@ class Refusals:
         return self.count >= MOST_REFUSALS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     """The part of a run that decides whether a step may run."""
 
     policy: Policy

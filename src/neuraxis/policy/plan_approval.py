@@ -10,20 +10,20 @@ stranger's value arrives that could not be shown, that call is asked about by it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
-from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Item, Loop
 from neuraxis.planning.plan import Step
-from neuraxis.plugins.registry import Command
 from neuraxis.policy.approvals import Seen, call_digest, plan_digest
-from neuraxis.policy.ask import put, shown_whole, told_origins
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
-from neuraxis.policy.evaluate import judge, places_of
+from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.references.asset_ref import AssetRef
@@ -36,8 +36,7 @@ SEVERAL = 2
 _UNKNOWN = "not known yet: another call of this plan will answer it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Foreseen:
+class _Foreseen(Struct, frozen=True, kw_only=True):
     """One step as it looks before it has run."""
 
     step: Step
@@ -93,7 +92,7 @@ async def ask_together(step: Step, gate: Gate) -> None:
             [_call(each, each.arguments, each.call.for_each) for each in steps]
         )
 
-    no = await put(asked, now, gate)
+    no = await ask_person(asked, now, gate)
     if no:
         gate.approvals.refuse(calls, no)
     else:
@@ -112,12 +111,12 @@ def _told(item: _Foreseen) -> Json:
         "id": step.call.id,
         "plugin": step.command.plugin.name,
         "command": step.command.spec.name,
-        "arguments": shown_whole(item.arguments),
+        "arguments": preview_whole(item.arguments),
         "origins": item.told,
     }
     if step.loop is not None:
         written: Json = step.call.for_each
-        told["for_each"] = shown_whole(
+        told["for_each"] = preview_whole(
             written if item.items is None else list(item.items)
         )
     if item.reason:
@@ -142,7 +141,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
         items = _items(step.loop, gate)
         each = replace(step, item=Item(index=0, value=None, part_of=own))
     arguments, unknown = _known_arguments(step, gate)
-    decision, facts = judge(each, arguments, gate)
+    decision, facts = evaluate_policy(each, arguments, gate)
     values = weighed(spec, facts)
     origins.answers(target, each, facts.traced)
     found = _Foreseen(
@@ -156,7 +155,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
             for item in values
         ),
         seen=Seen(reason=decision.reason, places=places_of(values)),
-        told=told_origins(arguments, tuple(facts.traced))
+        told=describe_origins(arguments, tuple(facts.traced))
         | {str(path[0]): _UNKNOWN for path in unknown if path},
         items=items,
     )
@@ -189,7 +188,7 @@ def _known_arguments(step: Step, gate: Gate) -> tuple[Json, frozenset[Path]]:
     """The arguments with what was answered by now, and the places that are open."""
     found: dict[Path, Any] = {}
     unknown: set[Path] = set()
-    schema = cast("Command", step.command).parameters
+    schema = step.command.parameters
 
     def is_open(refs: Sequence[AssetRef]) -> bool:
         return not all(gate.assets.known(ref.asset_id) for ref in refs)

@@ -13,12 +13,12 @@ policy's `default` does, which is to judge by origin:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
+from msgspec import Struct, field
+
 from neuraxis.errors import ConfigError
-from neuraxis.later import dataclass
 from neuraxis.policy.by_origin import by_origin
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.wording import leaves
@@ -27,8 +27,7 @@ from neuraxis.specs import CommandSpec, EffectKind, Json
 _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One line of a policy; it matches where all that it says does.
 
     Args:
@@ -50,8 +49,7 @@ class Rule:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """Rules; the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()

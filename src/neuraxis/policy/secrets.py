@@ -14,17 +14,17 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path as File
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
+from msgspec import Struct, field
+
 from neuraxis.errors import CommandError
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.policy.provenance.wording import leaves
 from neuraxis.references.evaluate import fill
-from neuraxis.schema.annotations import covered
+from neuraxis.schema.annotations import is_covered
 from neuraxis.settings import user_dir
 from neuraxis.specs import Json
 
@@ -32,15 +32,14 @@ SCHEME = "secret://"
 VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
-_NAME = pattern(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
+_NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
 class NoSecret(CommandError):
     """There is no such secret, or it may not be used; never says a value."""
 
 
-@dataclass(slots=True, repr=False)
-class Secrets:
+class Secrets(Struct):
     """The secrets of one session; its `repr` says names only.
 
     Args:
@@ -75,7 +74,7 @@ class Secrets:
             path: self.value(match[1])
             for path, text in leaves(written)
             if isinstance(text, str)
-            and covered(places, path)
+            and is_covered(places, path)
             and (match := _NAME.fullmatch(text))
         }
         return fill(arguments, found)

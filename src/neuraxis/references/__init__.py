@@ -1,4 +1,4 @@
-"""References between calls: parsed, found, checked, evaluated. Pure functions."""
+"""References between calls: parse, find, check and evaluate them. Pure functions."""
 
 from neuraxis.references.asset_ref import AssetRef
 

@@ -1,32 +1,32 @@
-"""`{"asset_id": …}` and `asset://…` flow in; an `AssetRef` flows out, and back again.
+"""Asset references: `{"asset_id": …}`, `asset://…`, and embedded in texts.
 
-The two written forms of a reference to an asset (rule B48), and both of them in a text
-to a person (rule B62). A reference stands for an object; it is no address to fetch.
+The two written forms of a reference to an asset (rule B48), and both of them in an
+answer's text (rule B62). A reference stands for an object; it is no address to fetch.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import cast
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
-from neuraxis.later import pattern
+from msgspec import Struct
+
 from neuraxis.messages import Path
-from neuraxis.record import record
 from neuraxis.specs import Json
 
 SCHEME = "asset://"
 LONGEST_EMBEDDED = 2_000
-_INDEX = pattern(r"0|[1-9][0-9]{0,17}")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class AssetRef:
-    """An asset, or the place `field_path` in it, from the asset's root.
+class AssetRef(Struct, frozen=True, kw_only=True):
+    """Reference to an asset, or to the place `field_path` in it.
 
-    What call a1 answered is at `("content", "response")` of the asset a1, what a person
-    attached at `("content",)`. Keys are texts, places in a list integers from 0.
+    The answer of call a1 is at `("content", "response")` of the asset a1, a user's
+    attachment at `("content",)`. Keys are texts, places in a list integers from 0.
     """
 
     asset_id: str
@@ -34,7 +34,7 @@ class AssetRef:
 
 
 def parse_reference(value: Json) -> AssetRef | None:
-    """The reference that a value is in one of its two forms, or None: it is data."""
+    """Parse a reference in one of its two forms; None for data."""
     if isinstance(value, str):
         return _parse_url(value) if value.startswith(SCHEME) else None
     if not looks_like_object(value):
@@ -53,7 +53,7 @@ def parse_reference(value: Json) -> AssetRef | None:
 
 
 def reference_fault(value: Json) -> str:
-    """Why a value that looks like a reference is none; "" if it does not look so."""
+    """Return why a value is a malformed reference, else ""."""
     if isinstance(value, str):
         if not value.startswith(SCHEME) or _parse_url(value) is not None:
             return ""
@@ -66,7 +66,7 @@ def reference_fault(value: Json) -> str:
 
 
 def looks_like_object(value: Json) -> bool:
-    """Whether a value has exactly the keys of a reference in object form."""
+    """Return whether a value has exactly the keys of a reference object."""
     if not isinstance(value, dict) or "asset_id" not in value:
         return False
     others = len(cast("dict[str, Json]", value)) - 1
@@ -74,14 +74,14 @@ def looks_like_object(value: Json) -> bool:
 
 
 def _parse_url(text: str) -> AssetRef | None:
-    # A text that goes on after the URL is data, not a reference (rule B44).
+    # a text that goes on after the URL is data, not a reference (rule B44)
     if any(char.isspace() for char in text):
         return None
     raw_id, slash, rest = text[len(SCHEME) :].partition("/")
     if not raw_id:
         return None
     parts = rest.split("/") if slash else []
-    # One trailing slash says nothing; any other empty part is the key "".
+    # one trailing slash is ignored; any other empty part is the key ""
     if parts and not parts[-1]:
         parts.pop()
     try:
@@ -99,7 +99,7 @@ def _parse_url(text: str) -> AssetRef | None:
 
 
 def format_url(ref: AssetRef) -> str:
-    """The reference as a URL; `parse_reference` reads exactly it again."""
+    """Return the reference as a URL, which `parse_reference` reads back."""
     parts = [url_part(part) for part in ref.field_path]
     if parts and not parts[-1]:
         parts.append("")
@@ -107,17 +107,17 @@ def format_url(ref: AssetRef) -> str:
 
 
 def url_part(part: str | int) -> str:
-    """One part of a path as it stands between the slashes of a URL."""
+    """Return one part of a path, escaped for a URL."""
     if isinstance(part, int):
         return str(part)
     if _INDEX.fullmatch(part):
-        # The key "0" is not the index 0: its first digit is written as %30.
+        # the key "0" is not the index 0: its first digit is written as %30
         return f"%{ord(part[0]):X}{part[1:]}"
     return percent_encode(part, safe="", errors="surrogatepass")
 
 
 def format_object(ref: AssetRef) -> dict[str, Json]:
-    """The reference as an object; without a path where it is the whole asset."""
+    """Return the reference as an object; without an empty path."""
     written: dict[str, Json] = {"asset_id": ref.asset_id}
     if ref.field_path:
         written["field_path"] = list(ref.field_path)
@@ -125,7 +125,7 @@ def format_object(ref: AssetRef) -> dict[str, Json]:
 
 
 def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
-    """Every `<|asset://…|>` and `<|{"asset_id": …}|>` in a text (rule B62)."""
+    """Return every `<|asset://…|>` and `<|{"asset_id": …}|>` in a text (B62)."""
     found: list[tuple[int, int, AssetRef]] = []
     at = 0
     while (start := text.find("<|", at)) >= 0:
@@ -135,7 +135,7 @@ def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
             length = window.find("|>")
             value: Json = window[:length] if length >= 0 else None
             if value is not None and "<|" in value:
-                continue  # nobody closed it, and this is the end of the next one
+                continue  # it was never closed, and this is the end of the next one
         elif window.startswith("{"):
             try:
                 value, length = json.JSONDecoder().raw_decode(window)

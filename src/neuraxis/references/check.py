@@ -1,14 +1,15 @@
-"""A declared response and a path into it flow in; a problem or nothing flows out.
+"""Check a reference's path against the declared response schema.
 
-So that a reference to a field that no answer can have is told before anything runs
-(rule C23). Only what the schema rules out is a problem; what it leaves open is not.
+A reference to a field that no answer can have is reported before anything runs
+(rule C23). Only what the schema excludes is a problem; what it leaves open is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from neuraxis.formatting import nearest, quote
 from neuraxis.messages import Problem
@@ -27,9 +28,9 @@ _Node = Mapping[str, Json]
 
 
 def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
-    """Why no answer of this schema has what the operations ask for.
+    """Return why no answer of this schema has the requested part.
 
-    A reference with a `default` may name what is not there.
+    A reference with a `default` may name a missing part.
     """
     nodes: list[_Node] = [schema]
     for operation in operations:
@@ -60,7 +61,7 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
 def _instead(
     schema: _Node, operation: Operation, first: Operation, kinds: Sequence[str]
 ) -> str:
-    """What was most likely meant, in words; "" where unclear."""
+    """Return the part most likely meant, in words; "" where unclear."""
     if operation in ("length", "size") and {"array", "string"} & set(kinds):
         return COUNTS
     if first in AROUND and first not in schema.get("properties", ()):
@@ -98,7 +99,7 @@ def _problem(
 
 
 def _alternatives(nodes: Sequence[_Node], root: _Node) -> list[_Node] | None:
-    """The nodes behind `$ref`, anyOf and oneOf; None where they cannot be told."""
+    """Return the nodes behind `$ref`, anyOf and oneOf; None if unknown."""
     unread = list(nodes)
     found: list[_Node] = []
     for _ in range(MOST_ALTERNATIVES):
@@ -126,7 +127,7 @@ def _node(value: Json) -> _Node | None:
 
 
 def _below(node: _Node, operation: str | int | Slice) -> _Node | None:
-    """The schema of a part; None: there is no such part; `{}`: that is not told."""
+    """Return a part's schema; None: no such part; `{}`: unconstrained."""
     kind = node.get("type")
     kinds: Sequence[str] = [kind] if isinstance(kind, str) else kind or ()
     if not kinds:

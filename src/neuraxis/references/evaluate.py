@@ -1,10 +1,11 @@
-"""templates -> values."""
+"""Evaluate templates to values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from neuraxis.formatting import type_name
 from neuraxis.messages import Path
@@ -25,17 +26,17 @@ def evaluate(
     *,
     path: Path = (),
 ) -> Any:
-    """The value of a template: native where it is whole, else text (rule C20).
+    """Return a template's value: native where it is whole, else text (C20).
 
     Args:
-        template: what `find_templates` read.
-        lookup: gives the whole answer of a step; it is asked for the reference
+        template: read by `find_templates`.
+        lookup: returns the whole answer of a step; it is called with the reference
             `(step, content/response)` only, and the rest is walked here.
-        wants_text: the parameter takes nothing but text.
+        wants_text: whether the parameter accepts text only.
         path: where the template stands, for the problem that is raised.
 
     Raises:
-        ReferenceFailure: something is not there, or does not fit.
+        ReferenceFailure: something is missing, or does not fit.
     """
     budget = Budget()
     texts: list[str] = []
@@ -86,7 +87,7 @@ def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
 
 
 def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
-    """The arguments with a value put in at each path; the input is left as it is."""
+    """Return a copy of the arguments with the values at their paths."""
     if not replacements:
         return arguments
     if () in replacements:

@@ -1,9 +1,8 @@
-"""A value of a result and a filter's arguments flow in; the filtered value flows out.
+"""Filters of the `{{ … }}` grammar: pure functions over JSON values.
 
-The filters of the `{{ … }}` grammar: a closed table of pure functions over JSON values.
-Each asks its `Budget` (20,000 elements touched, 1 MiB of text made, 10 million elements
-copied by slices) before the work is done and not after. `apply` runs the operations of
-an expression one after another.
+Each charges its `Budget` (20,000 elements touched, 1 MiB of text made, 10 million
+elements copied by slices) before the work is done and not after. `apply` runs the
+operations of an expression one after another.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis.formatting import nearest, quote, type_name
-from neuraxis.later import dataclass
 from neuraxis.references.path import MISSING, available, child, keys_of
 from neuraxis.references.render import (
     Budget,
@@ -26,36 +26,34 @@ from neuraxis.references.render import (
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """`[start:stop:step]`."""
+class Slice(Struct, frozen=True, kw_only=True):
+    """Slice `[start:stop:step]`."""
 
     start: int | None = None
     stop: int | None = None
     step: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """`| name(arguments)`, with every argument in its place."""
+class Filter(Struct, frozen=True, kw_only=True):
+    """Filter `| name(arguments)`, with every argument in its place."""
 
     name: str
     arguments: tuple[Json, ...] = ()
 
 
 Operation = str | int | Slice | Filter
-"""A key, an index, a slice or a filter."""
+"""Key, index, slice or filter."""
 
 
 # --- the table -----------------------------------------------------------------
 
 Arguments = tuple[Json, ...]
 AROUND = ("response", "result", "output", "value")
-"""Words that stand over an answer where a model reads it, or might."""
+"""Wrapper keys that models put before a field by mistake."""
 LEAVE_OUT = "; leave out .{}, which is no part of the answer"
 COUNTS = "; | length counts it"
 _EXACT = 2**53
-"""Below it each whole number is one as a float, too."""
+"""Limit below which floats represent every whole number exactly."""
 
 
 def _items(value: Any, name: str) -> Sequence[Any]:
@@ -145,7 +143,7 @@ def _replace(value: Any, arguments: Arguments, budget: Budget) -> str:
     if not old:
         raise failure("a text to replace that is not empty", '""')
     budget.spend_text(len(text))
-    # Only growth can pass the limit: count it before the text is made.
+    # only growth can pass the limit: count it before the text is made
     if len(new) > len(old):
         budget.spend_text(text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
@@ -169,17 +167,17 @@ def _round(value: Any, arguments: Arguments, budget: Budget) -> int | float:
 
 
 def _converted(value: Any, kind: Callable[[Any], int | float]) -> int | float | None:
-    """The number, or None: the value is none and no text that is one."""
+    """Convert a number, or a text of one; None for other values."""
     if not isinstance(value, (str, int, float)):
         return None
     try:
         try:
             number = kind(value)
         except ValueError:
-            # "12.0" for an integer, as 12.0 is taken, too
+            # "12.0" for an integer, as 12.0 is accepted, too
             number = kind(float(value))
             if abs(number) >= _EXACT:
-                return None  # another number than the text says
+                return None  # conversion would change the number
     except (ValueError, OverflowError):
         return None
     return number if isinstance(number, int) or math.isfinite(number) else None
@@ -208,9 +206,8 @@ def _text(value: Any, arguments: Arguments, budget: Budget) -> str:
     return as_text(value, budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSpec:
-    """A filter: its parameters' names, the values of those left out, the function."""
+class FilterSpec(Struct, frozen=True, kw_only=True):
+    """Specification of a filter: parameter names, default values, function."""
 
     run: Callable[[Any, Arguments, Budget], Any]
     parameters: tuple[str, ...] = ()
@@ -218,10 +215,10 @@ class FilterSpec:
 
 
 def _default(value: Any, arguments: Arguments, budget: Budget) -> Any:
-    """Missing or null gives the default; with `true` also what is empty."""
+    """Return the default for missing or null; with `true` also for empty."""
     if value is None:
         return arguments[0]
-    # A plugin's own class may answer bool() with an exception: ask JSON types only.
+    # a plugin's own class may answer bool() with an exception: ask JSON types only
     is_json = type(value) in (str, list, dict, bool, int, float)
     return arguments[0] if arguments[1] and is_json and not value else value
 
@@ -256,13 +253,13 @@ ALIASES: Mapping[str, str] = {"count": "length", "d": "default", "to_json": "toj
 
 
 def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
-    """The value that the operations lead to.
+    """Apply the operations to a value, one after another.
 
-    What is missing stays missing until a `default` gives it a value.
+    What is missing stays missing until a `default` replaces it.
 
     Raises:
         ReferenceFailure: a key, an index or a fitting type is missing; says which
-            keys there are.
+            keys exist.
     """
     missing: ReferenceFailure | None = None
     for place, operation in enumerate(operations):
@@ -313,14 +310,14 @@ def _wanted(operation: str | int | Slice) -> str:
 
 
 def _candidates(value: Any, operation: str | int | Slice) -> tuple[str, ...]:
-    """The keys most like the one that is missing; all of them stand in `available`."""
+    """Return the keys most similar to the missing one, for the message."""
     if not isinstance(operation, str) or not isinstance(value, Mapping):
         return ()
     return nearest(operation, keys_of(value)[:200])
 
 
 def _instead(value: Any, operations: Sequence[Operation]) -> str:
-    """What was meant by a part that the value does not have; "" where unclear."""
+    """Suggest the part meant by a missing one; "" where unclear."""
     part = operations[0]
     below = operations[1] if len(operations) > 1 else None
     if part in ("length", "size") and isinstance(value, (list, tuple, str)):

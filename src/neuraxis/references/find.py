@@ -1,4 +1,4 @@
-"""where references stand."""
+"""Find the places of references in arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from neuraxis.specs import Json
 
 
 def find_places(arguments: Json) -> list[tuple[Path, Json]]:
-    """Every value that may be a reference: a quick look, not yet a reading.
+    """Return every value that may be a reference, not yet parsed.
 
     Each is a text with `{{` in it, the word PREVIOUS, a text that begins with
     `asset://`, or an object with the keys of a reference.
     """
     found: list[tuple[Path, Json]] = []
-    # A stack and no recursion: what a model wrote may be nested deeply.
+    # a stack and no recursion: a model's arguments may be nested deeply
     stack: list[tuple[Path, Json]] = [((), arguments)]
     while stack:
         path, value = stack.pop()
@@ -45,7 +45,7 @@ def find_places(arguments: Json) -> list[tuple[Path, Json]]:
 
 
 def find_asset_refs(arguments: Json) -> tuple[tuple[Path, AssetRef], ...]:
-    """Every reference in object or URL form, and where it stands."""
+    """Return every reference in object or URL form, with its path."""
     return tuple(
         (path, ref)
         for path, value in find_places(arguments)

@@ -1,4 +1,4 @@
-"""Text a model wrote flows in; the expressions of our `{{ … }}` grammar flow out.
+"""Parse the expressions of the `{{ … }}` grammar in a text.
 
     expression  = primary { "|" filter }
     primary     = ( root | "(" expression ")" ) { "." word | "[" index "]" }
@@ -9,7 +9,7 @@
     literal     = string | number | true | false | none | list | object
 
 There is nothing to call and no attribute to reach, so an expression is only data: a
-root and a list of operations. What has another root is none of ours and stays text,
+root and a list of operations. An expression with another root stays text,
 byte for byte, so that a Vue, Jinja or workflow file can be written (rule C21).
 `{{ '{{' }}` writes the two braces themselves. Every bound is one of characters read,
 so time is linear in the text.
@@ -22,9 +22,9 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from neuraxis.formatting import quote
-from neuraxis.later import dataclass, pattern
-from neuraxis.record import record
 from neuraxis.references.filters import ALIASES, FILTERS, Filter, Operation, Slice
 from neuraxis.references.path import MISSING
 from neuraxis.specs import Json
@@ -32,16 +32,15 @@ from neuraxis.specs import Json
 MOST_CHARACTERS = 2_000
 MOST_DEPTH = 40
 MOST_BROKEN = 20
-"""Malformed expressions of one text that are told; the rest is not read."""
+"""Maximum malformed expressions reported per text; the rest is not read."""
 
 PREVIOUS: Final = ("previous_result", "PREVIOUS")
 RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "null"})
 """Names that no step may have."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """One expression: `index` is the n of `results[n]`, `text` what stood there."""
+class Parsed(Struct, frozen=True, kw_only=True):
+    """Parsed expression: `index` is the n of `results[n]`, `text` its source."""
 
     text: str
     root: str
@@ -49,9 +48,8 @@ class Parsed:
     operations: tuple[Operation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed:
-    """A text between braces that has one of our roots but is no expression."""
+class Malformed(Struct, frozen=True, kw_only=True):
+    """Malformed expression: text in braces that begins with a known root."""
 
     text: str
     expected: str
@@ -61,27 +59,31 @@ class Malformed:
 
 Piece = str | Parsed | Malformed
 
-# Compiled once, at import: a call never compiles a pattern.
-_START = pattern(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
-_ESCAPE = pattern(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
+# compiled once, at import: a call never compiles a pattern
+_START = re.compile(r"""\{\{(?=[\s(]*[^\W\d]|\s*['"]\{\{)""")
+_ESCAPE = re.compile(r"""\{\{\s*(?:'\{\{'|"\{\{")\s*\}\}""")
 _NAME = r"[^\W\d]\w*(?:-\w+)*"
-NAME = pattern(_NAME)  # how a step must be called to be a root
-_ROOT = pattern(rf"\{{\{{[\s(]*({_NAME})")
-_RESULTS = pattern(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
+NAME = re.compile(_NAME)  # names of steps that can be roots
+_ROOT = re.compile(rf"\{{\{{[\s(]*({_NAME})")
+_RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
 _NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
-_SPACE = pattern(r"\s*")
-_WORD = pattern(r"[^\W\d]\w*")
-_FIELD = pattern(r"\w+")
-_NUMBER = pattern(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_STRING = pattern(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
-_ESCAPED = pattern(r"(?s)\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x[0-9a-fA-F]{2}|.)")
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_FIELD = re.compile(r"\w+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_STRING = re.compile(
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL
+)
+_ESCAPED = re.compile(
+    r"(?s)\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x[0-9a-fA-F]{2}|.)"
+)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 _CONSTANTS: dict[str, Json] = {"none": None, "None": None, "null": None}
 _CONSTANTS.update({"true": True, "True": True, "false": False, "False": False})
 
 
 def split(text: str, names: Container[str]) -> list[Piece]:
-    """The text as literal pieces and expressions, in order; literal pieces joined.
+    """Split a text into literal pieces and expressions, in order.
 
     Args:
         text: what the model wrote.
@@ -122,7 +124,7 @@ def split(text: str, names: Container[str]) -> list[Piece]:
 
 @lru_cache(maxsize=512)
 def _whole(text: str) -> Parsed | None:
-    """The one expression that the text is, which models write again and again."""
+    """Return the one expression that the whole text is, from a cache."""
     if not text.endswith("}}"):
         return None
     root = _RESULTS.match(text) or _ROOT.match(text)
@@ -133,8 +135,8 @@ def _whole(text: str) -> Parsed | None:
 
 
 def _root(text: str, start: int, names: Container[str]) -> re.Match[str] | None:
-    """The match whose end is behind the root, where the root is one of ours."""
-    # A root further away than an expression may be long is none.
+    """Match the root at `start`, if it is a known one."""
+    # an expression must be shorter, so no root can be further away
     limit = start + MOST_CHARACTERS
     found = _ROOT.match(text, start, limit)
     if found is None:
@@ -143,7 +145,7 @@ def _root(text: str, start: int, names: Container[str]) -> re.Match[str] | None:
         return _RESULTS.match(text, start, limit)
     if found[1] in PREVIOUS or found[1] in names:
         return found
-    # `previous_result-1`: ours, though not an expression. `a-b` may be a step.
+    # `previous_result-1`: a malformed expression. `a-b` may be a step.
     word = found[1].partition("-")[0]
     if word != found[1] and (word in PREVIOUS or word in names):
         return _ROOT.match(text, start, found.start(1) + len(word))
@@ -179,7 +181,7 @@ def _read(text: str, start: int, root: re.Match[str]) -> tuple[Parsed | Malforme
 
 
 class _Syntax(Exception):
-    """What was expected where the reader stands; never leaves this module."""
+    """Expected syntax at the reader's position; never leaves this module."""
 
     def __init__(
         self, expected: str, got: str, candidates: tuple[str, ...] = ()
@@ -191,7 +193,7 @@ class _Syntax(Exception):
 
 
 class _Reader:
-    """Reads one expression, from behind its root; `at` is how far it came."""
+    """Reads one expression, from behind its root; `at` is the position."""
 
     __slots__ = ("at", "depth", "end", "text")
 
@@ -203,7 +205,7 @@ class _Reader:
         self.depth = text.count("(", start, begin)
 
     def whole(self) -> list[Operation]:
-        """All operations up to and with the closing braces."""
+        """Read all operations up to and with the closing braces."""
         if self.depth > MOST_DEPTH:
             raise self.wrong(f"at most {MOST_DEPTH} levels of brackets")
         operations: list[Operation] = []
@@ -368,7 +370,7 @@ class _Reader:
         raise self.wrong("a literal: a text in quotes, a number, true, false, none, []")
 
     def many(self, close: str) -> list[Any]:
-        """The rest of a list, or the pairs of an object."""
+        """Read the rest of a list, or the pairs of an object."""
         self.depth += 1
         found: list[Any] = []
         while True:

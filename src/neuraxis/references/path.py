@@ -1,31 +1,31 @@
-"""A value and a path flow in; what stands at the path flows out.
+"""Walk a path into a value.
 
 Paths walk mappings, lists and tuples and nothing else (rule B50): no attributes, no
-negative indices, no slices. What a plugin returned is only ever looked into, so that
-no text a model wrote can reach the methods of an object.
+negative indices, no slices. A plugin's result is only ever read, so that no text a
+model wrote can reach the methods of an object.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from neuraxis.errors import NeuraxisError
 from neuraxis.formatting import nearest, path_text, type_name
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 
 SHOWN_KEYS = 20
-"""Keys of a mapping that an error names."""
+"""Maximum keys of a mapping that an error names."""
 
 RESPONSE: Final[Path] = ("content", "response")
-"""Where the answer stands in a step's asset (rule B53)."""
+"""Path of the answer in a step's asset (rule B53)."""
 
-_INTEGER = pattern(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Missing:
-    """The type of `MISSING`, so that it can be told from any value of a plugin."""
+    """Type of `MISSING`, which no plugin's value can equal."""
 
     __slots__ = ()
 
@@ -34,10 +34,10 @@ MISSING: Final = Missing()
 
 
 class WalkError(NeuraxisError):
-    """A path leads nowhere (rule B49).
+    """Raised for a path that leads nowhere (rule B49).
 
     Args:
-        deepest: the longest part of the path that is there.
+        deepest: the longest part of the path that exists.
         available: a text for what stands at `deepest`.
         keys: the keys of the mapping at `deepest`, those most like the wrong one first.
         hint: the path that was probably meant, its parts joined by slashes, or "".
@@ -57,7 +57,7 @@ class WalkError(NeuraxisError):
 
 
 def child(value: Any, part: str | int) -> Any:
-    """The part of a mapping or sequence, or MISSING; never an attribute.
+    """Return a part of a mapping or sequence, or MISSING; never attributes.
 
     An integer is the index of a sequence, and a key where a mapping has it as one;
     digits are the index of a sequence, since a URL cannot tell 0 from "0", and a key
@@ -71,12 +71,12 @@ def child(value: Any, part: str | int) -> Any:
                 return keyed[text]
         elif part not in keyed and _INTEGER.fullmatch(part):
             part = int(part)
-        # Not get(): a plugin's own mapping may answer it with a default.
+        # not get(): a plugin's own mapping may answer it with a default
         return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[Any]", value)
         if isinstance(part, str):
-            # 18 digits: no list is longer, and int() of a huge text costs time.
+            # 18 digits: no list is longer, and int() of a huge text costs time
             if not (part.isascii() and part.isdigit() and len(part) <= 18):
                 return MISSING
             part = int(part)
@@ -85,10 +85,10 @@ def child(value: Any, part: str | int) -> Any:
 
 
 def walk(value: Any, path: Path) -> Any:
-    """What stands at `path` in a value.
+    """Return the value at `path`.
 
     Raises:
-        WalkError: it is not there; says how far the path led and what is there.
+        WalkError: it is missing; says how far the path led and what is there.
     """
     root = value
     for depth, part in enumerate(path):
@@ -102,7 +102,7 @@ def walk(value: Any, path: Path) -> Any:
 
 
 def available(value: Any) -> str:
-    """What can be taken from a value, in words (rule B49)."""
+    """Describe the parts that a value has, in words (rule B49)."""
     if isinstance(value, Mapping):
         keys = keys_of(value)
         if not keys:
@@ -121,19 +121,19 @@ def available(value: Any) -> str:
 
 
 def keys_of(value: Any, wanted: str | int | None = None) -> tuple[str, ...]:
-    """The keys of a mapping as texts, those nearest to `wanted` first."""
+    """Return the keys of a mapping as texts, most similar first."""
     if not isinstance(value, Mapping):
         return ()
     keys = [str(key) for key in cast("Mapping[Any, Any]", value)]
     if not isinstance(wanted, str):
         return tuple(keys)
-    # Nearness is measured on the first keys only: a result may have a million.
+    # compared on the first keys only: a result may have a million
     close = nearest(wanted, keys[:200])
     return (*close, *(key for key in keys if key not in close))
 
 
 def suggest_path(root: Any, path: Path) -> Path | None:
-    """The path that was meant by one that forgot `content/response` (rule B54)."""
+    """Return the path with its forgotten `content/response` (rule B54)."""
     guesses: list[Path] = [("content", *path), (*RESPONSE, *path)]
     if path[:1] == ("content",):
         guesses.append((*RESPONSE, *path[1:]))

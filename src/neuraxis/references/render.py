@@ -1,7 +1,7 @@
-"""A native value flows in; its text flows out, within a budget.
+"""Render a value as text, within a budget.
 
-A string is its own text, any other JSON value is written as JSON (rule C20). What JSON
-cannot hold has no text: it travels as the object it is or not at all.
+A string is its own text, any other JSON value is written as JSON (rule C20). A value
+that JSON cannot represent has no text: it is passed as the object it is or not at all.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from neuraxis.specs import Json
 MOST_STEPS = 20_000
 MOST_TEXT = 1 << 20
 MOST_COPIED = 10_000_000
-"""Elements or characters that slices may copy: large values pass, a few times."""
+"""Maximum elements or characters that slices of one template may copy."""
 MOST_NESTED = 200
 _UNDER_WAY = (-1, -1)
 
 
 class ReferenceFailure(NeuraxisError):
-    """A reference cannot be given its value; `problem` says why."""
+    """Raised for a reference that has no value; `problem` says why."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -34,12 +34,12 @@ class ReferenceFailure(NeuraxisError):
 
     @property
     def message(self) -> str:
-        """The problem as a sentence without its full stop."""
+        """Return the problem as a sentence without its full stop."""
         return problem_text(self.problem).removeprefix("the arguments: ")
 
 
 class Budget:
-    """What one template may still cost."""
+    """Remaining cost of one template."""
 
     __slots__ = ("copied", "steps", "text")
 
@@ -57,7 +57,7 @@ class Budget:
             )
 
     def spend_steps(self, count: int) -> None:
-        """Count elements before they are touched."""
+        """Count elements before they are read."""
         self.steps -= count
         if self.steps < 0:
             raise failure(
@@ -78,7 +78,7 @@ class Budget:
 def failure(
     expected: str, got: str, candidates: tuple[str, ...] = ()
 ) -> ReferenceFailure:
-    """A failure whose place is filled in by `references.evaluate`."""
+    """Return a failure whose place is filled in by `references.evaluate`."""
     return ReferenceFailure(
         Problem(
             expected=expected, got=got, candidates=candidates[:20], keyword="reference"
@@ -87,7 +87,7 @@ def failure(
 
 
 def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
-    """A string as it is, any other JSON value as JSON (rule C20)."""
+    """Return a string as it is, any other value as JSON (C20)."""
     if isinstance(value, str):
         budget.spend_text(len(value))
         return value
@@ -101,10 +101,10 @@ def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
 
 
 def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
-    """JSON text of a value, within the budget."""
+    """Return a value's JSON text, within the budget."""
     _, elements = _Measure(budget.text).size(value)
     if indent is not None:
-        # The indenting encoder is a slow one: count each element.
+        # the indenting encoder is a slow one: count each element
         budget.spend_steps(elements)
     try:
         text = json.dumps(
@@ -121,8 +121,8 @@ def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
 
 
 def to_python(value: Any, budget: Budget) -> str:
-    """The value as Python writes it, for a program (rule C20): `['a', True, None]`."""
-    # what JSON can hold and nothing else: `repr` of a plugin's class may be anything
+    """Return the value as a Python literal (C20): `['a', True, None]`."""
+    # only what JSON can represent: `repr` of a plugin's class may be anything
     text = repr(json.loads(to_json(value, budget)))
     budget.spend_text(len(text))
     return text
@@ -132,10 +132,10 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class _Measure:
-    """Bounds a value's JSON text from below, before it is made; counts its elements.
+    """Measures a value's elements and the minimal length of its JSON.
 
-    Each container is looked at once, however often it stands in the value: a few lists
-    in each other can stand for a text of any length.
+    Each container is measured once, however often it stands in the value: a few nested
+    lists can stand for a text of any length.
     """
 
     __slots__ = ("held", "limit", "sizes")
@@ -143,11 +143,11 @@ class _Measure:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.sizes: dict[int, tuple[int, int]] = {}
-        # What a plugin's own mapping makes on the fly is kept: ids are used again.
+        # objects that a plugin's mapping makes on the fly are held: ids are reused
         self.held: list[Any] = []
 
     def size(self, node: Any, depth: int = 0) -> tuple[int, int]:
-        """Characters and elements."""
+        """Return the number of characters and elements."""
         if isinstance(node, str):
             return len(node) + 2, 1
         if isinstance(node, (list, tuple)):
@@ -184,8 +184,8 @@ class _Measure:
 
 
 def _plain(value: Any) -> Json:
-    """JSON for the few classes that have one obvious written form (rule B57)."""
-    # Imported when a result has such a value, not with the package.
+    """Return JSON for classes with one obvious written form (rule B57)."""
+    # imported when a result has such a value, not with the package
     import datetime
     import decimal
     import enum

@@ -1,19 +1,20 @@
-"""Arguments as a model wrote them flow in; references flow out, and values go back in.
+"""Templates: texts with `{{ … }}` expressions, bound to a plan's steps.
 
 One type, `AssetRef`, for the result of the step before and the asset stored an hour ago
 (decision 2). Three written forms: the object `{"asset_id", "field_path"}`, the URL
-`asset://id/part/part`, and `{{ … }}` (see `neuraxis.references.parser`). Nothing here runs
-code, and a value that was filled in is never read for references again (rule C24).
+`asset://id/part/part`, and `{{ … }}` (see `neuraxis.references.parser`). Nothing here
+runs code, and a filled-in value is never read for references again (rule C24).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.formatting import nearest
 from neuraxis.messages import Path, Problem
-from neuraxis.record import record
 from neuraxis.references.asset_ref import (
     AssetRef,
 )
@@ -26,12 +27,11 @@ from neuraxis.specs import Json
 # --- templates -----------------------------------------------------------------
 
 MOST_PROBLEMS = 50
-"""Problems with the references of one call that are told."""
+"""Maximum problems reported for the references of one call."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Expression:
-    """A parsed expression whose root is known: `step` is the call it refers to."""
+class Expression(Struct, frozen=True, kw_only=True):
+    """Parsed expression with a known root: `step` is its call's id."""
 
     text: str
     step: str
@@ -39,7 +39,7 @@ class Expression:
 
     @property
     def ref(self) -> AssetRef:
-        """The place in the step's asset, as far as keys and indices say it."""
+        """Return the place in the step's asset, up to the first filter."""
         if not self.operations:
             return AssetRef(asset_id=self.step, field_path=RESPONSE)
         path: list[str | int] = []
@@ -53,42 +53,39 @@ class Expression:
         return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Template:
-    """A text with expressions in it, or one expression alone (`whole`)."""
+class Template(Struct, frozen=True, kw_only=True):
+    """Text with expressions in it, or one expression alone (`whole`)."""
 
     parts: tuple[str | Expression, ...]
 
     @property
     def whole(self) -> bool:
-        """Whether the value keeps its native type: no text stands around it."""
+        """Return whether one expression is the whole value, with native type."""
         return len(self.parts) == 1 and isinstance(self.parts[0], Expression)
 
     @property
     def refs(self) -> tuple[AssetRef, ...]:
-        """Every place that it takes a value from, in order."""
+        """Return every place that it takes a value from, in order."""
         return tuple([part.ref for part in self.parts if isinstance(part, Expression)])
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """A template and where in the arguments it stands."""
+class Binding(Struct, frozen=True, kw_only=True):
+    """Template with its path in the arguments."""
 
     path: Path
     template: Template
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What an expression of one step may name.
+class Scope(Struct, frozen=True, kw_only=True):
+    """Names that an expression of one step may use.
 
     Args:
         ids: the call ids of all steps of the plan, in order.
         here: the place of this step in `ids`.
         names: the steps that have a name of their own, and their places.
         bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
-        extra: further roots and what stands for their value in `Expression.step`:
-            `item` in a step that is done for each item of a list.
+        extra: further roots and their `Expression.step`: `item` in a step with
+            `for_each`.
     """
 
     ids: tuple[str, ...] = ()
@@ -101,7 +98,7 @@ class Scope:
 def find_templates(
     arguments: Json, scope: Scope
 ) -> tuple[tuple[Binding, ...], tuple[Problem, ...]]:
-    """Every text with one of our expressions, and all that is wrong with them."""
+    """Return all templates in the arguments, and all mistakes in them."""
     bindings: list[Binding] = []
     problems: list[Problem] = []
     for path, value in find_places(arguments):
@@ -115,7 +112,7 @@ def find_templates(
 def read_template(
     text: str, scope: Scope, path: Path, problems: list[Problem]
 ) -> Template | None:
-    """The text as a template; None where nothing in it is ours."""
+    """Parse a text as template; None for plain data."""
     if "{{" not in text:
         # The bare keyword of rule C18. A first step has nothing before it: data.
         if text != "PREVIOUS" or not scope.bare or scope.here == 0:
@@ -142,7 +139,7 @@ def read_template(
 
 
 def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
-    """The expression with the step that its root names, or why there is none."""
+    """Return the expression bound to its root's step, or a problem."""
     if isinstance(piece, Malformed):
         return Problem(
             expected=piece.expected,

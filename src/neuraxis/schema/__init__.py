@@ -1,22 +1,22 @@
-"""The YAML notation of both plugin protocols <-> JSON Schema 2020-12, and enforcement.
+"""Schemas of parameters and responses: translation from YAML, and validation.
 
-A `parameter:`, `parameters:` or `response:` tree flows in, as the manifest loader read
-it; a JSON Schema flows out: the same dict is shown to a model and enforced by `Schema`
-(rules B28-B50). Every mistake of a tree is appended to `problems` at once.
+The YAML notation of both plugin protocols becomes JSON Schema 2020-12: the same dict is
+shown to a model and enforced by `Schema` (rules B28-B50). Every mistake of a tree is
+appended to `problems` at once.
 
-    nodes.py      a node of the YAML, and the whole of a parameter or response
-    values.py     what stands beside a type: enum, limits, example, default
-    types.py      type texts, `List[int]`; shapes.py: the schemas they make
-    table.py      the `_type_ref` types of a file
-    schema.py     `Schema`: verdicts, problems, sub-schemas
-    problems.py   a validator's error in words; native.py: objects behind references
-    formats.py    dates, times and other formats of text
-    coercion.py   the lossless leniencies; walk.py: finding a place in a schema
-    trees.py      how deep a tree is
-    text.py       a schema said shortly; written.py: a schema as a node again
+    notation/         the YAML notation: nodes, types, values, `_type_ref`, writing
+    builders.py       the schemas that type names stand for
+    annotations.py    what a parameter says of trust, secrets and files
+    schema.py         `Schema`: verdicts, problems, sub-schemas
+    explain.py        a validator's error in words
+    python_values.py  objects behind references
+    formats.py        dates, times and other formats of text
+    coerce.py         the lossless leniencies
+    navigate.py       finding a place in a schema, and how deep a tree is
+    describe.py       a schema as a short text
 
-The names are looked up when they are first asked for: where no manifest is read,
-nothing that reads one is loaded.
+The names are imported on first use: where no manifest is read, nothing that reads one
+is loaded.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A parameter schema flows in; what it says of trust flows out: its marks.
+"""Trust annotations of a parameter schema.
 
 A manifest says on a parameter `trusted_only: true` (who, where, what code: it must come
-from the user or a trusted command), `sends_out: true` (a stranger sees what stands
-here, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`,
-`write` or `run` (its text is the path of a file in the workspace).
+from the user or a trusted command), `sends_out: true` (a third party sees the value, as
+in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`, `write` or
+`run` (its text is the path of a file in the workspace).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -23,32 +24,36 @@ FLAGS: Mapping[str, str] = {
     "sends_out": "x-sends-out",
     "secret_ok": "x-secret-ok",
 }
-"""Word of a manifest -> word of our schemas, for those that are true or absent."""
+"""Manifest word -> schema keyword, for words that are true or absent."""
 FILE_WORD, FILE_KEY = "names_file", "x-names-file"
 
 TRUSTED_WORD, TRUSTED_KEY = "trusted", "x-trusted"
-"""Of a response's field: made by the system that answers, not by whoever wrote the
-contents: ids, account numbers, verified senders."""
+"""Marks a response field that the answering system itself has made.
+
+Its value does not come from whoever wrote the contents: ids, account numbers,
+verified senders.
+"""
 
 RAW_WORD, RAW_KEY = "resolve", "x-raw-ref"
-"""`resolve: false` beside `asset_ref_acceptable: true`: the command gets the reference
-itself and not the object (rule B43)."""
+"""`resolve: false` beside `asset_ref_acceptable: true`: no resolution (rule B43).
+
+The command gets the reference itself and not the object.
+"""
 
 CLASS_KEY = "x-class"
-"""The class whose fields an object has; one that a reference leads to is taken."""
+"""Class whose fields an object has; a referenced instance is accepted."""
 
 KEYS_KEY = "x-keys"
-"""The keys of a mapping are turned into another type; it may have them as such."""
+"""Marks a mapping whose keys are converted; converted keys are accepted."""
 
 ANY = "*"
-"""Stands for any index or key in the place of a mark."""
+"""Wildcard for any index or key in an annotation's path."""
 _DEEPEST = 12
 _NODES = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
-    """Places of a command's arguments that are special; a place covers all below."""
+class Annotations(Struct, frozen=True, kw_only=True):
+    """Annotated places of a command's arguments; a place covers all below."""
 
     trusted_only: tuple[Path, ...] = ()
     sends_out: tuple[Path, ...] = ()
@@ -56,27 +61,27 @@ class Marks:
     files: tuple[tuple[Path, FileUse], ...] = ()
 
     def file_use(self, path: Path) -> FileUse | None:
-        """How the file is used that the text at this path names."""
+        """Return how the command uses the file named at this path."""
         return next((use for place, use in self.files if covers(place, path)), None)
 
 
-NO_MARKS = Marks()
+NO_MARKS = Annotations()
 
 
 def covers(place: Path, path: Path) -> bool:
-    """Whether a mark at `place` holds for what stands at `path`."""
+    """Return whether an annotation at `place` covers the value at `path`."""
     return len(place) <= len(path) and all(
         mark in (part, ANY) for mark, part in zip(place, path, strict=False)
     )
 
 
-def covered(places: tuple[Path, ...], path: Path) -> bool:
-    """Whether one of the marks holds for what stands at `path`."""
+def is_covered(places: tuple[Path, ...], path: Path) -> bool:
+    """Return whether one of the places covers the value at `path`."""
     return any(covers(place, path) for place in places)
 
 
-def marks_of(schema: Mapping[str, Json]) -> Marks:
-    """Every mark in a parameter schema, and where it stands."""
+def marks_of(schema: Mapping[str, Json]) -> Annotations:
+    """Return every annotation in a parameter schema, with its place."""
     found: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
     files: list[tuple[Path, FileUse]] = []
     for path, node in _nodes(schema):
@@ -89,7 +94,7 @@ def marks_of(schema: Mapping[str, Json]) -> Marks:
     if not files and not any(found.values()):
         return NO_MARKS
     secret = tuple(found["x-secret-ok"])
-    return Marks(
+    return Annotations(
         # whoever may name a secret chooses which one is used
         trusted_only=(*found["x-trusted-only"], *secret),
         sends_out=tuple(found["x-sends-out"]),
@@ -99,14 +104,14 @@ def marks_of(schema: Mapping[str, Json]) -> Marks:
 
 
 def trusted_fields(schema: Mapping[str, Json] | None) -> tuple[Path, ...]:
-    """The fields of a response that the answering system itself vouches for."""
+    """Return the response fields whose values the answering system vouches for."""
     if schema is None or TRUSTED_KEY not in repr(schema):
         return ()
     return tuple(path for path, node in _nodes(schema) if node.get(TRUSTED_KEY) is True)
 
 
 def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Every sub-schema with the place it is for; one that contains itself ends."""
+    """Yield every sub-schema with its place, each recursive one once."""
     definitions: Mapping[str, Json] = schema.get("$defs") or {}
     waiting: list[tuple[Path, Json, int]] = [((), schema, 0)]
     seen = 0

@@ -1,4 +1,4 @@
-"""The JSON Schemas that type names of the notation stand for.
+"""Build the JSON Schemas that the notation's type names stand for.
 
 Schemas of the parts flow in, the schema of the whole flows out: pure data.
 """
@@ -9,14 +9,15 @@ from collections.abc import Callable, Container, Mapping
 from enum import Enum
 from typing import cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.specs import Json
 
 Parts = list[dict[str, Json]]
 
 
 def is_key(schema: dict[str, Json]) -> bool:
-    """Whether the type can be that of a key: keys are always strings (B35)."""
+    """Return whether the type can be a key's: keys are strings (B35)."""
     return not schema or schema.get("type") == "string"
 
 
@@ -46,13 +47,12 @@ def _tuple_of(items: Parts) -> dict[str, Json]:
 
 
 def nullable(schema: dict[str, Json]) -> dict[str, Json]:
-    """The same schema, null allowed as well."""
+    """Return the same schema, with null allowed."""
     return union_of([schema, {"type": "null"}])
 
 
-@dataclass(frozen=True, slots=True)
-class Maker:
-    """A generic name: how many parts it takes, in words, and what it makes."""
+class Maker(Struct, frozen=True):
+    """Generic type: its number of parts, in words, and its builder."""
 
     count: Container[int]
     wanted: str
@@ -67,11 +67,11 @@ MAKERS = {
     "optional": Maker((1,), "one type in brackets", lambda parts: nullable(parts[0])),
     "union": Maker(range(1, 100), "types in brackets", lambda parts: union_of(parts)),
 }
-"""The generics of the notation by their meaning."""
+"""Generics of the notation by their meaning."""
 
 
 def union_of(arms: list[dict[str, Json]]) -> dict[str, Json]:
-    """One schema for any of the arms: a type list where that says it all."""
+    """Return one schema for any of the arms, merged where possible."""
     flat: list[dict[str, Json]] = []
     for arm in arms:
         inner = arm.get("anyOf") if set(arm) == {"anyOf"} else None
@@ -108,13 +108,13 @@ REFERENCE: dict[str, Json] = {
     "required": ["asset_id"],
     "additionalProperties": False,
 }
-"""What a reference is as JSON."""
+"""JSON Schema of an asset reference."""
 
 _BESIDE = ("description", "examples", "default", "title")
 
 
 def or_reference(schema: dict[str, Json], mark: str) -> dict[str, Json]:
-    """The schema, marked, of what a command takes that wants references as they are."""
+    """Return the schema, marked, with a reference allowed in its place."""
     beside: dict[str, Json] = {mark: True}
     value: dict[str, Json] = {}
     for key, item in schema.items():
@@ -125,14 +125,14 @@ def or_reference(schema: dict[str, Json], mark: str) -> dict[str, Json]:
 
 
 def without_reference(schema: Mapping[str, Json], mark: str) -> Mapping[str, Json]:
-    """What `or_reference` was given, but for the mark of a reference."""
+    """Undo `or_reference`, but for the mark."""
     rest = {key: schema[key] for key in schema if key not in (mark, "anyOf")}
     arms: Json = schema.get("anyOf")
     return {**cast("list[dict[str, Json]]", arms)[0], **rest} if arms else rest
 
 
 def kinds_of(schema: Mapping[str, Json]) -> list[str]:
-    """The type names that a schema allows; empty: it does not say."""
+    """Return the type names that a schema allows; empty if unconstrained."""
     kinds: Json = schema.get("type")
     if isinstance(kinds, str):
         return [kinds]
@@ -140,12 +140,12 @@ def kinds_of(schema: Mapping[str, Json]) -> list[str]:
 
 
 def uses_names(members: type[Enum]) -> bool:
-    """Whether an enum is said by its names, since JSON has not all of its values."""
+    """Return whether an enum is written by names, for values not JSON."""
     return not all(isinstance(member.value, str | int | float) for member in members)
 
 
 def literal_of(members: list[Json]) -> dict[str, Json]:
-    """`Literal["a", 3]`: an enum, with the type where all members share it."""
+    """Return the enum of `Literal["a", 3]`, with its type if shared."""
     names = {bool: "boolean", int: "integer", float: "number", str: "string"}
     kinds = list(
         dict.fromkeys("null" if m is None else names[type(m)] for m in members)

@@ -1,40 +1,39 @@
-"""The lossless leniencies of rule D4: `"5"` for 5, JSON text for a list.
+"""Lossless coercions (rule D4): `"5"` to 5, JSON text to a list.
 
-A schema and a value flow in; the value as it was meant, and a note for each change,
-flow out. Nothing is guessed: where two readings are possible, or a reading would lose
-something, the value stays as it is and the check names it. The value is never mutated.
+Each change has a note. Nothing is guessed: where two readings are possible, or a
+reading would lose something, the value stays as it is and the check names it. The value
+is never mutated.
 """
 
 from __future__ import annotations
 
 import decimal
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import pattern
 from neuraxis.messages import Path
+from neuraxis.parsing import strict_json
 from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
 Fits = Callable[[Mapping[str, Json], Any], bool]
 
-_INTEGER = pattern(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
-_NUMBER = pattern(
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})", re.ASCII)
+_NUMBER = re.compile(
     r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,100})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII
 )
 _LONGEST_JSON = 1_000_000
 _DEEPEST = 100
 _STEPS = 200_000
-"""Places that are looked at: unions inside unions could take for ever."""
+"""Maximum places examined: nested unions could take exponential time."""
 _NOTHING = object()
 
 
 def has_whole_float(value: Any, depth: int = 0) -> bool:
-    """Whether a float such as 2.0 stands anywhere: an integer node takes it as 2."""
+    """Return whether a float such as 2.0, valid as integer, is present."""
     if isinstance(value, float):
         return value.is_integer()
     if depth > _DEEPEST:
@@ -51,7 +50,7 @@ def has_whole_float(value: Any, depth: int = 0) -> bool:
 def coerce(
     schema: Mapping[str, Json], value: Any, fits: Fits
 ) -> tuple[Any, tuple[str, ...]]:
-    """The value as meant, and the notes; `fits` says whether a value fits a node."""
+    """Return the coerced value with notes; `fits` checks values against nodes."""
     notes: list[str] = []
     walker = _Coercion(schema, fits)
     result = walker.value(schema, value, (), notes, 0)
@@ -59,7 +58,7 @@ def coerce(
 
 
 class _Coercion:
-    """One walk over a value: holds the root schema and the validator."""
+    """Coerces one value: holds the root schema and the validator."""
 
     __slots__ = ("fits", "left", "root")
 
@@ -152,7 +151,7 @@ class _Coercion:
         notes: list[str],
         depth: int,
     ) -> Any:
-        """The one reading that an arm takes; none or several: the value stays."""
+        """Return the only reading that an arm accepts; else the value itself."""
         others = [arm for arm in union if kinds(arm) != ("null",)]
         if len(others) == 1 and value is not None:
             return self.value(others[0], value, path, notes, depth + 1)
@@ -166,7 +165,7 @@ class _Coercion:
             if self.fits(arm, reading) and (not fits or reading == value):
                 readings.setdefault(_key(reading), (reading, tried))
         if fits and any(not tried for _, tried in readings.values()):
-            return value  # an arm takes it as it is: 2.0 for a number
+            return value  # an arm accepts it as it is: 2.0 for a number
         if len(readings) != 1:
             return value
         reading, tried = next(iter(readings.values()))
@@ -181,7 +180,7 @@ class _Coercion:
         path: Path,
         notes: list[str],
     ) -> Any:
-        """A text where something else, or another text, is expected."""
+        """Coerce a text where another type, or another text, is expected."""
         members: Json = node.get("enum", [node["const"]] if "const" in node else None)
         if isinstance(members, list):
             listed = cast("list[Json]", members)
@@ -213,7 +212,7 @@ class _Coercion:
 
 
 def _whole(value: float) -> int:
-    """The integer that was written: 1e23 is 10**23, not the float's nearest."""
+    """Return the integer that was written: 1e23 is 10**23, exactly."""
     return int(decimal.Decimal(repr(value)))
 
 
@@ -223,7 +222,7 @@ def _member_kinds(members: list[Json]) -> tuple[str, ...]:
 
 
 def _read(kind: str, text: str) -> Any:
-    """The text as a value of a JSON type, or `_NOTHING`; nothing is lost by it."""
+    """Return a text's lossless value of a JSON type, or `_NOTHING`."""
     stripped = text.strip()
     match kind:
         case "integer" if _INTEGER.fullmatch(stripped) and stripped != "-0":
@@ -250,31 +249,19 @@ def _number(text: str) -> Any:
     return number if exact else _NOTHING
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
-
-
-def _constant(name: str) -> Any:
-    raise ValueError(name)
-
-
 def _json(text: str, wanted: type) -> Any:
-    """JSON text as a list or object; duplicate keys and NaN are refused (D4, D5)."""
+    """Read JSON text as a list or object, strictly (D4, D5)."""
     if len(text) > _LONGEST_JSON:
         return _NOTHING
     try:
-        value: Any = json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_constant
-        )
+        value: Any = strict_json.loads(text)
     except (ValueError, RecursionError):
         return _NOTHING
     return value if isinstance(value, wanted) else _NOTHING
 
 
 def _key(value: Any) -> str:
-    """Equal texts: the same value of the same types."""
+    """Return a key that is equal for values of equal types only."""
     return repr(value)
 
 

@@ -1,7 +1,7 @@
-"""A JSON Schema said in the words of the notation.
+"""Describe a JSON Schema in the notation's words, on one line.
 
-A schema flows in; a text of one line flows out: short, for an error or a listing, in
-full, for the model that is to write such a value, or exactly, for a manifest.
+Short, for an error or a listing; in full, for the model that is to write such a value;
+or exactly, for a manifest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct
+
 from neuraxis.specs import Json
 
 SIMPLE = {
@@ -23,7 +24,7 @@ SIMPLE = {
     "array": "List",
     "object": "Dict",
 }
-"""JSON Schema's type names in the notation's short spelling."""
+"""Notation's short spellings of JSON Schema's type names."""
 
 FORMATS = {
     "date": "date",
@@ -35,7 +36,7 @@ FORMATS = {
     "path": "path",
     "decimal": "decimal",
 }
-"""Formats of strings that the notation has a type name for."""
+"""String formats for which the notation has a type name."""
 
 LIMITS = (
     "pattern",
@@ -50,21 +51,20 @@ LIMITS = (
     "maxItems",
     "uniqueItems",
 )
-"""Keywords that a node of the notation may carry as they are (ours)."""
+"""JSON Schema keywords that a node of the notation may have (ours)."""
 
-_NUMBER = pattern(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LONG = {"int": "integer", "float": "number", "bool": "boolean", "List": "list"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """How much of a type is written. `exact`: as a node of the notation reads it."""
+class Form(Struct, frozen=True, kw_only=True):
+    """Level of detail of a description. `exact`: readable as a node."""
 
     members: int
-    """Values of an enum and fields of an object; how many more there are is said."""
+    """Maximum enum values and object fields; the remaining number is given."""
     characters: int
     lists: int
-    """Levels of types in each other that are written."""
+    """Maximum levels of nested types."""
     objects: int
     exact: bool = False
 
@@ -75,7 +75,7 @@ NODE = Form(members=1 << 30, characters=1 << 30, lists=32, objects=0, exact=True
 
 
 def type_text(schema: Json, form: Form = SHORT) -> str:
-    """A text: `integer`, `List[int]`, `one of "a", "b"`; short, for an error."""
+    """Return a description: `integer`, `List[int]`, `one of "a", "b"`."""
     if isinstance(schema, Mapping):
         node = cast("Mapping[str, Json]", schema)
         if "enum" in node or "const" in node:
@@ -90,7 +90,7 @@ def type_text(schema: Json, form: Form = SHORT) -> str:
 
 
 def members_of(node: Mapping[str, Json]) -> list[Json]:
-    """The possible values of an `enum` or `const`."""
+    """Return the possible values of an `enum` or `const`."""
     return list(node["enum"]) if "enum" in node else [node["const"]]
 
 
@@ -103,7 +103,7 @@ def _literals(members: list[Json], form: Form) -> list[str]:
 
 
 def is_sayable(value: Json) -> bool:
-    """Whether the notation can say the value in `Literal[…]`."""
+    """Return whether `Literal[…]` of the notation can contain the value."""
     if isinstance(value, float):
         return _NUMBER.fullmatch(repr(value)) is not None
     return value is None or isinstance(value, str | int)
@@ -120,7 +120,7 @@ def _literal(value: Json, form: Form) -> str:
 
 
 def line(schema: Json, form: Form, depth: int = 0) -> str:
-    """The type on one line; with `NODE` objects are plain `Dict`."""
+    """Return the type on one line; with `NODE` objects are plain `Dict`."""
     if schema is False:
         return "nothing"
     if not isinstance(schema, Mapping) or not schema:
@@ -156,7 +156,7 @@ def line(schema: Json, form: Form, depth: int = 0) -> str:
 
 
 def _too_deep(node: Mapping[str, Json], form: Form) -> str:
-    """The type without what is in it."""
+    """Return the type without its element types."""
     kind = node.get("type")
     if form.exact or not isinstance(kind, str):
         return "Any"

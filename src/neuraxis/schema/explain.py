@@ -1,8 +1,8 @@
-"""A validator's error in words a model can act on (rule D7).
+"""Explain a validator's error so that a model can correct it (D7).
 
-An error of `jsonschema_rs` flows in; one or more `Problem`s flow out: path, expected,
-got, the nearest names. A union that nothing fits is one line, or the problems of the
-one arm that was plainly meant.
+A `Problem` has the path, what was expected, what was given and the nearest names. A
+value that no arm of a union accepts is one line, or the problems of the one arm that
+was plainly meant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FORMAT_TEXT = {
 
 
 def explain(error: ValidationError, root: Node, value: Any) -> list[Problem]:
-    """The problems that one error stands for. `value` is what was checked."""
+    """Return the problems behind one error of the validated `value`."""
     return _explain(error, root, value, 0)
 
 
@@ -73,7 +73,7 @@ def _explain(
 
 
 def _parent(error: ValidationError, root: Node) -> Node:
-    """The sub-schema whose keyword failed."""
+    """Return the sub-schema whose keyword failed."""
     return as_node(pointed(root, error.schema_path[:-1])) or {}
 
 
@@ -125,15 +125,15 @@ def _opaque(node: Node) -> str:
 
 
 def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | None:
-    """The errors of the arm that was meant; None where that is not plain.
+    """Return the errors of the arm that was meant; None where unclear.
 
-    It is the only one whose type fits, or the one of those with the fewest errors.
+    It is the only arm whose type fits, or the one of those with the fewest errors.
     """
     context: Any = getattr(error.kind, "context", None)
     listed = cast("list[list[ValidationError]]", context or [])
     fitting = [arm for arm in listed if arm and not any(_other(e, path) for e in arm)]
     if len(fitting) > 1:
-        # A tag such as `kind: circle` tells which arm was meant.
+        # a tag such as `kind: circle` selects the arm that was meant
         tagged = [
             arm
             for arm in fitting
@@ -151,7 +151,7 @@ def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | No
 
 
 def _other(error: ValidationError, path: Path) -> bool:
-    """Whether the error says that the value is of another kind altogether."""
+    """Return whether the error is that the value has another type."""
     return tuple(error.instance_path) == path and error.kind.name in (
         *("type", "not", "const", "enum", "falseSchema"),
     )

@@ -1,7 +1,7 @@
-"""Formats of text that a schema may ask for and the validator does not know as we do.
+"""String formats that the validator does not know, or knows differently.
 
-A text flows in, a verdict flows out. Dates and times are ISO 8601 as people and models
-write them: the zone and the seconds may be left out, which RFC 3339 does not allow.
+Dates and times are ISO 8601 as people and models write them: the zone and the seconds
+may be omitted, which RFC 3339 does not allow.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import decimal
 import re
 from collections.abc import Callable
 
-from neuraxis.later import pattern
-
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?"
-_TIME = pattern(_CLOCK, re.ASCII)
-_DATE_TIME = pattern(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
+_TIME = re.compile(_CLOCK, re.ASCII)
+_DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
 
 
 def _date_time(text: str) -> bool:
@@ -55,4 +53,4 @@ FORMATS: dict[str, Callable[..., bool]] = {
     "byte": _base64,
     "decimal": _decimal,
 }
-"""What is added to the validator's own formats, or takes the place of one."""
+"""Formats added to the validator's own, or replacing them."""

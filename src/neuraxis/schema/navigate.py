@@ -1,16 +1,15 @@
-"""Finding one's way inside a JSON Schema: pure functions over the dict.
+"""Navigate a JSON Schema: find the sub-schema for a value's path.
 
-A schema, its root and a path of a value flow in; the sub-schema that describes the
-value at that path flows out. References (`$ref`) are followed inside the root only.
+Pure functions over the dict. References (`$ref`) are followed inside the root only.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -20,14 +19,14 @@ ANYTHING: Node = {}
 
 
 def as_node(schema: Json) -> Node | None:
-    """The schema as a mapping; True is `{}`, False and anything else None."""
+    """Return the schema as a mapping; `{}` for True, None for others."""
     if isinstance(schema, Mapping):
         return cast("Node", schema)
     return ANYTHING if schema is True else None
 
 
 def pointed(root: Node, pointer: Sequence[str | int]) -> Json:
-    """What stands at a place of the schema itself, or None."""
+    """Return the part of the schema at a pointer, or None."""
     here: Json = root
     for part in pointer:
         if isinstance(here, Mapping) and part in here:
@@ -43,7 +42,7 @@ def pointed(root: Node, pointer: Sequence[str | int]) -> Json:
 
 
 def _pointer(target: str) -> list[str]:
-    """The keys of `#/$defs/name`."""
+    """Return the keys of `#/$defs/name`."""
     return [
         part.replace("~1", "/").replace("~0", "~")
         for part in target[1:].split("/")
@@ -52,7 +51,7 @@ def _pointer(target: str) -> list[str]:
 
 
 def resolved(node: Node, root: Node) -> Node:
-    """The node with its `$ref` followed; keys beside the reference stay."""
+    """Return the node with its `$ref` followed; keys beside it stay."""
     for _ in range(16):
         target = node.get("$ref")
         if not isinstance(target, str):
@@ -66,7 +65,7 @@ def resolved(node: Node, root: Node) -> Node:
 
 
 def refers_to_itself(root: Node) -> bool:
-    """Whether a node is made of itself, with nothing between that takes a value apart.
+    """Return whether a node refers to itself without descending into the value.
 
     `properties` and `items` lead to a smaller value; `$ref` and unions alone could be
     followed for ever.
@@ -109,7 +108,7 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
 
 
 def arms(node: Node, root: Node) -> list[Node]:
-    """The arms of a union, resolved; the node itself where it is none."""
+    """Return the arms of a union, resolved; else the node itself."""
     for key in ("anyOf", "oneOf"):
         listed: Json = node.get(key)
         if isinstance(listed, list):
@@ -119,23 +118,23 @@ def arms(node: Node, root: Node) -> list[Node]:
 
 
 def kinds(node: Node) -> tuple[str, ...]:
-    """The type names the node allows; empty: it does not say."""
+    """Return the type names that the node allows; empty if unconstrained."""
     given: Json = node.get("type")
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, list):
         return ()
-    # A foreign schema may hold anything here; the validator tells what is wrong.
+    # an external schema may have anything here; the validator reports it
     return tuple([name for name in cast("list[Json]", given) if isinstance(name, str)])
 
 
 def all_kinds(node: Node, root: Node) -> set[str]:
-    """The type names that the node or any arm of it allows."""
+    """Return the type names that the node or its arms allow."""
     return {name for arm in arms(node, root) for name in kinds(arm)}
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every part of a JSON value that is no list and no object, with its path."""
+    """Yield every scalar in a JSON value, with its path."""
     if len(path) > DEEPEST:
         return
     if isinstance(value, dict):
@@ -149,7 +148,7 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def child(node: Node, part: str | int, root: Node) -> Node | None:
-    """The sub-schema of one key or index; None: there can be none.
+    """Return the sub-schema of a key or index; None: none is allowed.
 
     `{}` where the schema does not say, an opaque class among others.
     """
@@ -193,10 +192,10 @@ def _child(node: Node, part: str | int) -> Node | None:
 
 
 def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
-    """Whether some place takes any value at all, or values of any depth.
+    """Return whether some place accepts any value, or values of any depth.
 
-    There the validator looks at nothing, so the runtime itself must look for what is
-    no JSON. `True` is the safe answer.
+    There the validator checks nothing, so the runtime itself must look for values that
+    are no JSON. `True` is the safe answer.
     """
     if depth > 40 or not isinstance(schema, Mapping):
         return schema is not False
@@ -220,10 +219,10 @@ def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
     return any(is_open(part, root, depth + 1) for part in parts)
 
 
-_SURROGATE = pattern("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 DEEPEST = 200
-"""Levels of a value that are looked at; deeper values are refused (rule D6)."""
+"""Maximum depth of a value; deeper values are refused (rule D6)."""
 
 
 _SURE = frozenset({int, bool, type(None)})
@@ -231,7 +230,7 @@ _SURE = frozenset({int, bool, type(None)})
 
 
 def is_json(value: Any, depth: int = 0) -> bool:
-    """Whether the whole value is JSON: the quick form of `not not_json(value)`."""
+    """Return whether the whole value is JSON."""
     if isinstance(value, str):
         return value.isascii() or not _SURROGATE.search(value)
     if value is None or isinstance(value, int):
@@ -260,7 +259,7 @@ def is_json(value: Any, depth: int = 0) -> bool:
 
 
 def not_json(value: Any) -> list[tuple[Path, str, Any]]:
-    """Every place of a value that is no JSON: its path, what is wrong, the value."""
+    """Return every place that is no JSON: path, reason and value."""
     found: list[tuple[Path, str, Any]] = []
     pending: list[tuple[Path, Any]] = [((), value)]
     while pending and len(found) < 50:
@@ -291,15 +290,15 @@ def not_json(value: Any) -> list[tuple[Path, str, Any]]:
 
 
 def is_deeper(tree: Json, most: int) -> bool:
-    """Whether anything in the tree, which may contain itself, is below that level."""
+    """Return whether a tree, which may contain itself, is deeper than `most`."""
     return place_below(tree, most) is not None
 
 
 def place_below(tree: Json, most: int) -> Path | None:
-    """The path of a list or mapping that is further down than `most` levels."""
+    """Return the path of a container deeper than `most` levels, else None."""
     if not isinstance(tree, (Mapping, list, tuple)):
         return None
-    # A part that stands in many places is looked at again only where it is deeper.
+    # a shared part is visited again only where it is deeper
     seen: dict[int, int] = {}
     waiting: list[tuple[Any, Path]] = [(tree, ())]
     while waiting:

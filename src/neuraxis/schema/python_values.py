@@ -1,7 +1,7 @@
-"""Checking native Python objects behind asset references (rules B41, B42).
+"""Check native Python objects behind asset references (rules B41, B42).
 
-A schema node and an object flow in; the first problem, or None, flows out. A class is
-known by its qualified name; no module is ever imported because a file names it.
+A class is known by its qualified name; no module is ever imported because a file names
+it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DEEPEST = 100
 
 
 def is_instance(value: Any, name: str) -> bool:
-    """Whether the object is of the class of that name, imported or by name only."""
+    """Return whether the object's class, or a base, has that name."""
     mro: tuple[type, ...] = type(value).__mro__
     if any(f"{cls.__module__}.{cls.__qualname__}" == name for cls in mro):
         return True
@@ -46,7 +46,7 @@ def is_instance(value: Any, name: str) -> bool:
 
 
 def _imported(name: str) -> type | None:
-    """The class, if its module is imported already. Nothing is imported or called."""
+    """Return the class, if its module is already imported; never import it."""
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -68,7 +68,7 @@ def native_problem(
     fits: Callable[[Node, Any], bool],
     depth: int = 0,
 ) -> Problem | None:
-    """The first thing wrong with an object at a node; `fits` checks JSON values."""
+    """Return an object's first problem at a node; `fits` checks JSON."""
     node = resolved(node, root)
     wrong = Problem(
         path=path, expected=type_text(node), got=type_name(value), keyword="type"
@@ -78,7 +78,7 @@ def native_problem(
     if "x-type" in node:
         return None if is_instance(value, str(node["x-type"])) else wrong
     if CLASS_KEY in node and is_instance(value, str(node[CLASS_KEY])):
-        return None  # what a call would make of JSON
+        return None  # JSON conversion would turn it into this
     if "anyOf" in node or "oneOf" in node:
         for arm in arms(node, root):
             if native_problem(arm, root, value, path, fits, depth + 1) is None:
@@ -143,7 +143,7 @@ def _parts_problem(
 
 
 def _takes_all(node: Node) -> bool:
-    """Whether the node says nothing of the value, so that any object will do."""
+    """Return whether the node accepts any object."""
     silent = {"description", "title", "examples", "default", "x-asset-ref", "$defs"}
     silent |= {*FLAGS.values(), FILE_KEY, TRUSTED_KEY}
     return as_node(cast("Json", node)) is not None and set(node) <= silent

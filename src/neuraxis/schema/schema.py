@@ -1,8 +1,8 @@
-"""One JSON Schema, compiled once, and every question the runtime asks of it.
+"""Schema: a compiled JSON Schema that validates and coerces values.
 
-A value flows in; a verdict, every problem at once (rule D7), or a leniently changed
-copy (rule D4) flows out. Nothing here raises for a value, whatever it is. A valid value
-costs one compiled call.
+It reports every problem at once (rule D7) and returns leniently coerced copies (rule
+D4). Nothing here raises for a value, whatever it is. A valid value costs one compiled
+call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
 
 MOST = 50
-"""Problems of one value that are told."""
+"""Maximum problems reported for one value."""
 
 _LOOKS_INSIDE = frozenset(
     {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
@@ -46,10 +46,10 @@ _LOOKS_INSIDE = frozenset(
 
 
 class Schema:
-    """A schema that values are checked against; compiled at its first use.
+    """JSON Schema that values are checked against; compiled on first use.
 
-    Formats (`date`, `uuid`, …) are checked, as the types of the notation mean them; a
-    foreign schema, where 2020-12 makes them remarks only, says so at its root with
+    Formats (`date`, `uuid`, …) are checked, as the types of the notation mean them; an
+    external schema, where 2020-12 makes them annotations only, says so at its root with
     `"x-formats": "annotation"`.
     """
 
@@ -63,23 +63,23 @@ class Schema:
 
     @property
     def defect(self) -> str | None:
-        """Why the schema itself cannot be used (an author's mistake), or None."""
+        """Return why the schema itself is invalid, or None."""
         self._validator()
         return self._defect
 
     def valid(self, value: Any) -> bool:
-        """Whether the value fits. False for what is no JSON, NaN among others."""
+        """Return whether the value fits; False for anything but JSON."""
         validator = self._compiled or self._validator()
         if validator is None:
             return False
         try:
             fits = validator.is_valid(value)
         except (ValueError, RecursionError, OverflowError):
-            return False  # a key that is no text, a foreign object, a lone surrogate
+            return False  # a key that is no text, a native object, a lone surrogate
         return fits and not (self._open and not is_json(value))
 
     def valid_json(self, value: Any) -> bool:
-        """As `valid`, for a value that is known to be JSON with finite numbers."""
+        """Return whether a value that is known to be finite JSON fits."""
         validator = self._compiled or self._validator()
         if validator is None:
             return False
@@ -91,11 +91,11 @@ class Schema:
     def problems(
         self, value: Any, *, holes: Collection[Path] = (), strict: bool = False
     ) -> tuple[Problem, ...]:
-        """Everything that is wrong, in the order of the schema; `()`: it fits.
+        """Return every problem, in the order of the schema; `()`: none.
 
         `holes` are places where an unresolved reference stands: what depends on the
-        value there is left out, to be checked when it is known. `strict` refuses
-        3.0 for an integer, which JSON Schema takes (rule D4).
+        value there is skipped, to be checked when it is known. `strict` refuses
+        3.0 for an integer, which JSON Schema accepts (rule D4).
         """
         found: list[Problem] = []
         if strict and coerce.has_whole_float(value):
@@ -139,21 +139,21 @@ class Schema:
         ]
 
     def coerce(self, value: Any) -> tuple[Any, tuple[str, ...]]:
-        """The value with every lossless leniency of rule D4, and a note for each.
+        """Return the value with lossless coercions (rule D4), and their notes.
 
         What cannot be changed without a guess stays, for `problems` to name. The
-        value given is never changed.
+        given value is never changed.
         """
         if self.valid(value) and not coerce.has_whole_float(value):
             return value, ()
         if self._validator() is None:
-            return value, ()  # nothing can be said of a schema that is broken
+            return value, ()  # a broken schema cannot be checked
         return coerce.coerce(self.json, value, _Fits(self.json))
 
     def at(self, path: Path) -> dict[str, Json] | None:
-        """The sub-schema at a path of a value; None: nothing can be there.
+        """Return the sub-schema at a value's path; None: nothing may be there.
 
-        The answer can be used alone: it holds the definitions it refers to.
+        The result can be used alone: it has the definitions it refers to.
         """
         node = self._node(path)
         if node is None:
@@ -173,7 +173,7 @@ class Schema:
         return node
 
     def takes_reference(self, path: Path) -> bool:
-        """Whether an asset reference may stand there (rules B42, B45, B46)."""
+        """Return whether an asset reference is allowed there (B42, B45, B46)."""
         if self._marked(path):
             return True
         return bool(path) and isinstance(path[-1], int) and self._marked(path[:-1])
@@ -187,7 +187,7 @@ class Schema:
         )
 
     def accepts_native(self, path: Path, value: Any) -> Problem | None:
-        """What is wrong with a native object at a path (rules B41, B42), or None."""
+        """Return a native object's problem at a path (B41, B42), or None."""
         if self._validator() is None:
             return self._broken()
         node = self._node(path)
@@ -196,7 +196,7 @@ class Schema:
         return native_problem(node, self.json, value, path, _Fits(self.json))
 
     def wants_text(self, path: Path) -> bool:
-        """Whether the node takes text only."""
+        """Return whether the node accepts text only."""
         node = self._node(path)
         return node is not None and _is_text(node, self.json)
 
@@ -209,7 +209,7 @@ class Schema:
             import jsonschema_rs
 
             written = repr(self.json)
-            # Checks of our own cost a quarter of every look at a value, used or not.
+            # registered formats cost a quarter of every check, even unused
             formats = FORMATS if "'format'" in written else None
             try:
                 if "$ref" in written and refers_to_itself(self.json):
@@ -232,13 +232,13 @@ class Schema:
 
 
 class _Fits:
-    """Whether values fit sub-schemas of one root; each is compiled once."""
+    """Checks values against sub-schemas of one root; each is compiled once."""
 
     __slots__ = ("known", "root")
 
     def __init__(self, root: Node) -> None:
         self.root = root
-        # The node is kept with its schema, so that its id is not used again.
+        # the node is stored with its schema, so that its id is not reused
         self.known: dict[int, tuple[Node, Schema]] = {}
 
     def __call__(self, node: Node, value: Any) -> bool:
@@ -273,7 +273,7 @@ def _under(path: Sequence[str | int], hole: Path) -> bool:
 
 
 def _in_hole(error: ValidationError, holes: Collection[Path]) -> bool:
-    """Whether an error says nothing as long as the holes are not filled."""
+    """Return whether the error depends on an unfilled hole."""
     if not holes:
         return False
     path = tuple(error.instance_path)
@@ -286,7 +286,7 @@ def _in_hole(error: ValidationError, holes: Collection[Path]) -> bool:
 
 
 def _without(value: Any, bad: set[Path], path: Path) -> Any:
-    """A copy with null where the value is no JSON; the value itself if it is all."""
+    """Return the value with null at bad places; copies what changes."""
     if not bad:
         return value
     if path in bad:

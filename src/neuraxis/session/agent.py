@@ -1,7 +1,8 @@
-"""An agent as a command: the options of a session flow in, a function flows out (D12).
+"""Turn session options into a command that asks an agent (rule D12).
 
-Each call is a conversation of its own, inside of the session that made it: with what is
-left of its limits, its policy and approvals, and told to it event by event.
+Each call is a conversation of its own in a nested session: it has the remaining limits
+of the session that made the call, its policy and approvals, and reports its events to
+it.
 """
 
 from __future__ import annotations
@@ -19,55 +20,37 @@ from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 
 _OWN = frozenset({"within", "session"})
-"""What each conversation has of its own."""
+"""Options that each conversation sets itself."""
 _LONGEST = 1e6
-"""Seconds of a call whose agent has no time limit of its own."""
+"""Time limit, in seconds, of calls to an agent without its own."""
 
 
 def agent(
     name: str, description: str, *, effects: EffectKind = "once", **options: Any
 ) -> Callable[..., Awaitable[str]]:
-    """A command that asks an agent; put it among the plugins of a session.
+    """Return a command that asks an agent, for a session's plugins.
 
     Args:
         name: of the command.
-        description: for the model that asks: what it can do, and what it must be told.
-        effects: the strongest of what its own commands have.
-        **options: those of `Session`. What is not said is the asking session's
+        description: for the model that asks: what the agent can do and must know.
+        effects: the strongest effect that the agent's own commands have.
+        **options: those of `Session`. Unset ones are the asking session's
             (`policy`, `approve`, `settings`, `workspace`); `model`, `plugins` and
             `budget` are the agent's own.
 
     Raises:
-        ConfigError: there is no such option, or it is of a wrong kind.
+        ConfigError: an option does not exist, or has a wrong type.
     """
-    kinds = get_args(EffectKind)
-    if effects not in kinds:
-        raise ConfigError(
-            f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
-            f"{effects!r}"
-        )
-    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
-    known = sorted(defaults.keys() - _OWN)
-    for option in options:
-        if option not in known:
-            hint = did_you_mean(nearest(option, known)[:1])
-            raise ConfigError(
-                f"agent {name!r}: there is no option {option!r}.{hint} "
-                f"Options are: {', '.join(known)}"
-            )
-    try:
-        check_arguments(defaults | options)
-    except ConfigError as error:
-        raise ConfigError(f"agent {name!r}: {error}") from None
+    _check_options(name, effects, options)
     options["plugins"] = tuple(options.get("plugins", ()))  # each call has all of them
     budget = options.get("budget") or Budget()
 
     @command(
         name=name,
         description=description,
-        effects=_of_agent(effects),
+        effects=_asking_effects(effects),
         asset_refs=["objects"],
-        # so that its own limit is told first
+        # one more second, so that the agent's own limit is reported first
         time_limit=min(budget.seconds, _LONGEST) + 1,
     )
     async def ask(
@@ -96,11 +79,34 @@ def agent(
     return ask
 
 
-def _of_agent(kind: EffectKind) -> Effects | str:
-    """To ask is harmless in itself, also with strangers' words.
+def _asking_effects(kind: EffectKind) -> Effects | str:
+    """Return the effects of asking an agent, which is harmless in itself.
 
-    What they may do is decided where it is done: inside.
+    That holds also with untrusted words: the nested session's policy decides on the
+    effects of the agent's own commands.
     """
     if kind in ("none", "read"):
         return kind
     return Effects(kind=kind, destructive=False, open_world=False)
+
+
+def _check_options(name: str, effects: EffectKind, options: dict[str, Any]) -> None:
+    kinds = get_args(EffectKind)
+    if effects not in kinds:
+        raise ConfigError(
+            f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
+            f"{effects!r}"
+        )
+    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
+    known = sorted(defaults.keys() - _OWN)
+    for option in options:
+        if option not in known:
+            hint = did_you_mean(nearest(option, known)[:1])
+            raise ConfigError(
+                f"agent {name!r}: there is no option {option!r}.{hint} "
+                f"Options are: {', '.join(known)}"
+            )
+    try:
+        check_arguments(defaults | options)
+    except ConfigError as error:
+        raise ConfigError(f"agent {name!r}: {error}") from None

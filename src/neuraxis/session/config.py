@@ -1,4 +1,4 @@
-"""What a run of a session is made of, and what it is run with.
+"""Configuration and state of a session's runs, and their `Runtime`.
 
 A session's own parts flow in; the `Runtime` of one run's plans flows out.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -17,7 +18,6 @@ from neuraxis.engines import Engine
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.runtime import Runtime
-from neuraxis.later import dataclass
 from neuraxis.messages import NOTHING_USED, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
@@ -31,9 +31,8 @@ from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a run is made of; the session's own, unchanged from run to run."""
+class RunConfig(Struct, frozen=True, kw_only=True):
+    """Configuration of a run; unchanged from run to run of a session."""
 
     model: Model
     dialect: Dialect
@@ -55,31 +54,30 @@ class Parts:
     on_error: OnError = "fail_fast"
     raise_failures: bool = False
     early_start: bool = True
-    """What only looks may start while the model is still writing (decision 7)."""
+    """Whether read-only calls may start while the reply is streaming (decision 7)."""
     tell: Tell = "all"
     depth: int = 0
 
 
-@dataclass(slots=True)
-class State:
-    """What changes during a run."""
+class RunState(Struct):
+    """Mutable state of one run."""
 
     results: list[Result] = field(default_factory=list[Result])
     texts: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
     usage: Usage = NOTHING_USED
     misread: int = 0
-    """Replies in a row that could not be read or planned."""
+    """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)
 
 
 def runtime_of(
-    parts: Parts,
-    state: State,
+    parts: RunConfig,
+    state: RunState,
     emit: Callable[[Event], None],
     cancelled: threading.Event,
 ) -> Runtime:
-    """What the plans of one run are run with."""
+    """Return the `Runtime` for the plans of one run."""
     gate = Gate(
         policy=parts.policy,
         assets=parts.assets,

@@ -1,18 +1,23 @@
-"""What a session inside of a command takes over from the run around it (rule D12).
+"""Configuration that a nested session inherits from its parent run (rule D12).
 
-The `Context` of the command flows in; policy, approvals, settings, secrets and what is
-known of origins flow out.
+It comes from the command's `Context`: policy, approvals, settings, secrets and the
+origins of what the parent's model has read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from neuraxis.errors import ConfigError
-from neuraxis.execution.nested import Outer, moved, moved_all, way
-from neuraxis.later import dataclass
+from neuraxis.execution.nested import (
+    ParentRun,
+    translate_path,
+    translate_paths,
+    workspace_paths,
+)
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
@@ -23,12 +28,11 @@ from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 MOST_DEPTH = 4
-"""Sessions inside of sessions; a deeper one is refused."""
+"""Maximum depth of nested sessions; a deeper one is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What a session takes over, unless it is told otherwise."""
+class Inherited(Struct, frozen=True, kw_only=True):
+    """Configuration that a session inherits unless its arguments replace it."""
 
     policy: Policy = DEFAULT
     approve: Approve | None = None
@@ -37,24 +41,26 @@ class Around:
     allow_hosts: tuple[str, ...] = ()
     yes_to: Sequence[str] = ()
     secrets: Secrets = field(default_factory=Secrets)
-    outer: Outer | None = None
+    outer: ParentRun | None = None
     depth: int = 0
 
     def origins(self, workspace: Path) -> Origins:
-        """What is known at the start: the files, and what the request is made of.
+        """Return the initial origins: of the workspace's files and of the request.
 
-        A request that strangers had a part in is not the word of a person.
+        A request with untrusted origins is not the user's own word.
         """
         if self.outer is None:
             return Origins()
         known, label = self.outer.runtime.gate.origins, self.outer.label
-        by = way(self.outer.runtime.workspace, workspace)
-        files = ((moved(name, by), label) for name, label in known.files.items())
+        by = workspace_paths(self.outer.runtime.workspace, workspace)
+        files = (
+            (translate_path(name, by), label) for name, label in known.files.items()
+        )
         made = Origins(
             files={name: label for name, label in files if name is not None},
-            own_files=set(moved_all(known.own_files, by)),
+            own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
-            # the model around it may have written what it read into its request
+            # the parent's model may have written what it read into the request
             read_private=known.read_private,
             given=label,
         )
@@ -62,17 +68,17 @@ class Around:
         return made
 
 
-def around(within: Context | None) -> Around:
-    """What a session that is made `within` a command takes over.
+def inherit(within: Context | None) -> Inherited:
+    """Return what a session made `within` a command inherits.
 
     Raises:
-        ConfigError: the context is none that a command was given, or sessions stand
-            too deep in each other.
+        ConfigError: the context was not given to a command, or too many sessions
+            are nested.
     """
     if within is None:
-        return Around()
+        return Inherited()
     outer = within.outer
-    if not isinstance(outer, Outer):
+    if not isinstance(outer, ParentRun):
         raise ConfigError(
             "within: expected the Context that a running command was given; write "
             "`context: Context` among its parameters and within=context"
@@ -87,7 +93,7 @@ def around(within: Context | None) -> Around:
     if runtime.too_early is not None:
         runtime.too_early()
         raise ConfigError("within: this call is run once the whole reply is there")
-    return Around(
+    return Inherited(
         policy=runtime.gate.policy,
         approve=None if runtime.gate.approve is None else outer.ask,
         settings=runtime.settings,
@@ -100,8 +106,8 @@ def around(within: Context | None) -> Around:
     )
 
 
-def made_of(outer: Outer | None, origins: Origins) -> tuple[Json, ...]:
-    """What the requests of a session, and all it remembers, are made of, as JSON."""
+def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
+    """Return the origins of a session's requests and history, as JSON."""
     if outer is None:
         return ()
     return to_tell(outer.label.union(origins.read, *origins.results.values()))

@@ -1,29 +1,33 @@
-"""Plugins as they are named or handed over flow in; the registry of them flows out."""
+"""Load a session's plugins into its registry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.plugins.source import PluginSource, find_source
 from neuraxis.settings import user_dir
 
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
 
-IMPORTED = ("openapi", "skill", "mcp")
-"""Prefixes of sources whose descriptions come from others."""
+IMPORTED = ("openapi", "skill")
+"""Prefixes of sources whose descriptions others wrote."""
+_PLACES = (*IMPORTED, "mcp")
+"""Prefixes of sources that may name a file or folder."""
 
 
 def registry_of(
     plugins: Iterable[Any], workspace: Path, lock: str | Path | None
 ) -> Registry:
-    """The plugins, those that were named accepted by the lock file, if there is one.
+    """Return the registry; the lock must accept plugins loaded by name.
 
     Raises:
         ConfigError: one cannot be loaded, lies in the workspace, or is not accepted.
@@ -33,26 +37,54 @@ def registry_of(
             f"workspace: {workspace}: expected a folder, or a path where there is "
             "nothing yet, got a file"
         )
-    named = [(source, load_plugin(outside(source, workspace))) for source in plugins]
-    file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
-    check(
-        file,
-        # what the program itself hands over needs no acceptance, unless others wrote it
-        (
-            plugin.spec
-            for source, plugin in named
-            if isinstance(source, str | Path) or is_imported(plugin)
-        ),
-    )
-    if not any(is_imported(plugin) for _, plugin in named):
-        return Registry(plugin for _, plugin in named)
-    accepted = read_lock(file) or {}
-    return Registry(
-        plugin
-        if plugin.spec.name in accepted or not is_imported(plugin)
-        else untrusted(plugin)
-        for _, plugin in named
-    )
+    opened: list[PluginSource] = []
+    try:
+        named = [
+            each
+            for source in plugins
+            for each in _loaded(outside(source, workspace), workspace, opened)
+        ]
+        file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
+        check(
+            file,
+            # what the program itself hands over needs no acceptance, unless others
+            # wrote it
+            (
+                item.spec
+                for is_checked, item in named
+                if is_checked or is_imported(item)
+            ),
+        )
+        accepted = _accepted(file, [plugin for _, plugin in named])
+        registry = Registry(
+            untrusted(plugin)
+            if is_imported(plugin) and plugin.spec.name not in accepted
+            else plugin
+            for _, plugin in named
+        )
+    except BaseException:
+        for source in opened:
+            source.close_plugins()
+        raise
+    registry.sources = tuple(opened)
+    return registry
+
+
+def _loaded(
+    source: Any, workspace: Path, opened: list[PluginSource]
+) -> list[tuple[bool, Plugin]]:
+    """The plugins of one source, each with whether the lock file must hold it."""
+    outer = find_source(source)
+    if outer is None:
+        return [(isinstance(source, str | Path), load_plugin(source))]
+    opened.append(outer)
+    # a server that cannot be reached says nothing that could have changed
+    return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
+
+
+def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
+    """The lock file's plugins; it is read only where an imported plugin needs it."""
+    return (read_lock(file) or {}) if any(map(is_imported, plugins)) else {}
 
 
 def untrusted(plugin: Plugin) -> Plugin:
@@ -72,7 +104,6 @@ def untrusted(plugin: Plugin) -> Plugin:
             plugin=spec,
             spec=specs[name],
             run=item.run,
-            exact=item.exact,
             is_async=item.is_async,
             context_name=item.context_name,
         )
@@ -106,22 +137,33 @@ def is_imported(plugin: Plugin) -> bool:
 
 
 def outside(source: Any, workspace: Path) -> Any:
-    """A plugin's source, unless it is code in the folder that commands write to.
+    """Return a plugin's source, refused if commands could have written it.
 
     Raises:
-        ConfigError: it lies there.
+        ConfigError: it is code in the workspace.
     """
     if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
         try:
-            kind, colon, rest = str(source).partition(":")
-            bare = rest.split(" ")[0] if colon and kind in IMPORTED else source
-            folder = Path(bare).expanduser().resolve()
+            folder = Path(_place(str(source))).expanduser().resolve()
             is_there = folder.exists()
         except (OSError, RuntimeError, ValueError):
-            return source  # no path at all: the loader says what it can be
+            return source  # no path at all: the loader reports what is accepted
         if is_there and folder.is_relative_to(workspace.resolve()):
             raise ConfigError(
                 f"plugin {source}: it lies in the workspace {workspace}, where a model "
                 "can write its code; move it out, or choose another --workspace"
             )
     return source
+
+
+def _place(source: str) -> str:
+    """The path that a source may name: all of it, or the first word after a prefix."""
+    kind, colon, rest = source.partition(":")
+    if not colon or kind not in _PLACES:
+        return source
+    rest = rest.strip()
+    if kind == "skill" or not rest:
+        return rest
+    import shlex  # few plugins have a prefix
+
+    return (shlex.split(rest) or [rest])[0]

@@ -1,18 +1,19 @@
-"""One run of a session: a request flows in, events and an answer flow out.
+"""The agent loop: answer one request, turn by turn.
 
 A turn is: prompt, model, decode, plan, run, encode. The run ends when the model
-writes no call, when a limit is reached, or when it keeps writing what cannot be read.
+writes no call, when a limit is reached, or after too many unreadable replies.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.engines.timeout import within
 from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
@@ -24,7 +25,6 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
 )
-from neuraxis.execution.cancellation import Stopped
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
@@ -44,17 +44,19 @@ from neuraxis.models import Model, complete
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import Parts, State, runtime_of
-from neuraxis.session.prompt import left_of, with_standing
-from neuraxis.session.visible_results import told_of
+from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.prompt import remaining_budget, with_status
+from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
+BROKEN_OFF = 2
+"""Repetitions of a reply in whose middle the server failed."""
 MISREAD = 3
-"""So many replies in a row that cannot be read or planned end a run."""
+"""Consecutive unreadable replies that end a run."""
 
 
 class _Stop(Exception):
-    """The run ends without an answer of the model's."""
+    """Ends the run without an answer of the model."""
 
     def __init__(self, outcome: str, error: str) -> None:
         super().__init__(error)
@@ -64,28 +66,28 @@ class _Stop(Exception):
 
 async def converse(
     text: str,
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
     *,
     live: bool = True,
 ) -> Answer:
-    """Answer one request. `history` grows by what was said, also when it fails.
+    """Answer one request. `history` grows by its messages, also on failure.
 
     Args:
-        text: what the person says.
-        parts: the session's own.
-        history: what was said so far.
+        text: the user's request.
+        parts: the session's configuration.
+        history: the messages so far.
         emit: sees every event as it happens.
-        live: whether anybody watches: else the pieces of a reply are not told.
+        live: whether the chunks of a reply are reported as events.
 
     Raises:
         StorageError: the journal could not be written.
-        asyncio.CancelledError: the run was cancelled; running commands were told.
+        asyncio.CancelledError: the run was cancelled, and its commands were stopped.
     """
     started = time.perf_counter()
-    state = State()
-    cancelled = Stopped()
+    state = RunState()
+    cancelled = threading.Event()
     outcome, error = "answered", ""
     emit(MessageSent(sender="user", receiver="model", content=text))
     parts.origins.said(text)
@@ -101,7 +103,7 @@ async def converse(
     turns = _turns(parts, history, state, runtime, early, emit, live)
     try:
         try:
-            await within(parts.budget.seconds, turns)
+            await _within(parts.budget.seconds, turns)
         finally:
             early.stop()
             if early.busy:
@@ -119,23 +121,44 @@ async def converse(
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
         raise
-    answer = Answer(
+    answer = _answer(state, outcome, error, runtime)
+    emit(_end(outcome, state, answer.text, error, started))
+    return answer
+
+
+def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
+    return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
         calls=tuple(state.results),
         assets=tuple(result.call.id for result in state.results if result.stored),
         files=tuple(dict.fromkeys(state.files)),
         usage=state.usage + runtime.usage.tokens,
+        usd=runtime.usage.usd,
         error=error,
     )
-    emit(_end(outcome, state, answer.text, error, started))
-    return answer
+
+
+async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
+    """Await the turns of a run.
+
+    Raises:
+        TimeLimitReached: they took longer; they were cancelled and have ended.
+    """
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            await turns
+    except TimeoutError:
+        if limit.expired():
+            raise TimeLimitReached from None
+        raise  # the time limit of a command
 
 
 def plan_of(
-    calls: Sequence[Call], parts: Parts, params: Mapping[str, Json] | None = None
+    calls: Sequence[Call], parts: RunConfig, params: Mapping[str, Json] | None = None
 ) -> Plan:
-    """The checked plan of these calls, or all that is wrong with them."""
+    """Return the checked plan of these calls, or all their mistakes."""
     return build(
         calls,
         parts.registry.find,
@@ -148,11 +171,11 @@ def plan_of(
 
 async def run_calls(
     calls: Sequence[Call],
-    parts: Parts,
+    parts: RunConfig,
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
-    """Run calls that no model wrote: checked, decided and kept like any other.
+    """Run calls that no model wrote: checked, authorised and stored as ever.
 
     Where the plan has problems nothing runs, and each call's result is the first.
     """
@@ -161,12 +184,12 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    runtime = runtime_of(parts, State(), emit, Stopped())
+    runtime = runtime_of(parts, RunState(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
 
 def _end(
-    outcome: str, state: State, text: str, error: str, started: float
+    outcome: str, state: RunState, text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
         outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
@@ -178,9 +201,9 @@ def _end(
 
 
 async def _turns(
-    parts: Parts,
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     runtime: Runtime,
     early: EarlyStarts,
     emit: Callable[[Event], None],
@@ -193,22 +216,14 @@ async def _turns(
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
-            raise TimeLimitReached  # nothing waited, so that no timer was heard
-        left = left_of(parts.budget, runtime.usage.steps, turn, seconds)
-        prompt = parts.prompt(with_standing(history, parts.assets, left))
-        completion = await _ask(parts.model, prompt, turn, early, emit, live)
+            raise TimeLimitReached  # nothing was awaited, so the timer could not fire
+        left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
+        prompt = parts.prompt(with_status(history, parts.assets, left))
+        completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
-        history.append(
-            Message(
-                role="assistant",
-                content=completion.text,
-                calls=reply.calls,
-                tool_calls=completion.tool_calls,
-                carried=completion.carried,
-            )
-        )
+        history.append(_assistant_message(completion, reply))
         texts = [_readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
@@ -217,7 +232,7 @@ async def _turns(
             return
         if reply.errors:
             emit(_unread(reply))
-            _tell_errors(parts, history, state, reply.errors, emit)
+            _report_errors(parts, history, state, reply.errors, emit)
             continue
         plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
@@ -225,7 +240,7 @@ async def _turns(
         if problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
-            _tell_errors(parts, history, state, problems, emit)
+            _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
         ended = runtime.usage.ended
@@ -239,19 +254,35 @@ async def _turns(
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
-        _tell(parts, history, plan, results, emit)
+        _report_results(parts, history, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
 
+def _assistant_message(completion: Completion, reply: Reply) -> Message:
+    return Message(
+        role="assistant",
+        content=completion.text,
+        calls=reply.calls,
+        tool_calls=completion.tool_calls,
+        carried=completion.carried,
+    )
+
+
 async def _ask(
-    model: Model,
+    parts: RunConfig,
+    runtime: Runtime,
     prompt: Prompt,
     turn: int,
     early: EarlyStarts,
     emit: Callable[[Event], None],
     live: bool,
 ) -> Completion:
+    model, budget = parts.model, parts.budget
+    if budget.usd is not None and runtime.usage.usd >= budget.usd:
+        spent = runtime.usage.usd
+        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
+        raise _Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
@@ -263,9 +294,11 @@ async def _ask(
             notes.append(chunk.note)
         early.see(chunk)
 
-    completion = await complete(model, prompt, on_chunk)
+    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
     early.stop()
     usage, calls = completion.usage, completion.tool_calls
+    usd = await _cost(completion, parts)
+    runtime.usage.usd += usd or 0.0
     emit(
         ModelFinished(
             text=completion.text,
@@ -277,20 +310,59 @@ async def _ask(
             tool_calls=tuple([_native(call) for call in calls]) if calls else (),
             notes=tuple(notes),
             carried=completion.carried,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            annotations=completion.annotations,
+            model=completion.model,
+            usd=usd,
         )
     )
+    if completion.finish_reason == "content_filter" and not completion.text:
+        said = f": {'; '.join(notes)}" if notes else ""
+        raise _Stop("failed", f"the model's server held back the reply{said}")
     return completion
+
+
+async def _whole(
+    model: Model,
+    prompt: Prompt,
+    on_chunk: Callable[[Chunk], None],
+    early: EarlyStarts,
+    notes: list[str],
+) -> Completion:
+    """Return a whole reply, asked for again where the server fails within it."""
+    for _ in range(BROKEN_OFF):
+        try:
+            return await complete(model, prompt, on_chunk)
+        except ModelError as error:
+            if not error.again:
+                raise
+            # Nothing but reading ran of the reply that broke off.
+            notes.append(f"the reply broke off and was asked for again: {error}")
+            await early.throw_away()
+            early.begin()
+    return await complete(model, prompt, on_chunk)
+
+
+async def _cost(completion: Completion, parts: RunConfig) -> float | None:
+    """Return what a reply cost; None where its price is not known."""
+    if completion.usage is NOTHING_USED:
+        return None
+    from neuraxis.models.prices import reply_cost  # many models cost nothing
+
+    name = completion.model or parts.model.name
+    return await reply_cost(name, completion.usage, parts.settings)
 
 
 def _native(call: NativeCall) -> Json:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _readable(text: str, parts: Parts, state: State) -> str:
-    """What is said to a person, with the objects it refers to put in (rule B62)."""
+def _readable(text: str, parts: RunConfig, state: RunState) -> str:
+    """Return the answer's text with the assets it embeds (rule B62)."""
     if "<|" not in text:
         return text
-    # few answers hold objects, and a first run should not wait for this
+    # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import write_bytes
@@ -307,9 +379,9 @@ def _readable(text: str, parts: Parts, state: State) -> str:
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
-    """A reply without its closing brackets may have lost a step (rule D9).
+    """Refuse effects of a reply that had no closing brackets (rule D9).
 
-    Reading is fine; an effect is not worth the risk.
+    It may have lost a step. Reading is fine; an effect is not worth the risk.
     """
     completed = any(note.startswith("completed") for note in reply.notes)
     if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
@@ -320,7 +392,7 @@ def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
 def _unread(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
-        problems=tuple(call_errors.error_json(error) for error in reply.errors),
+        problems=tuple(call_errors.to_json(error) for error in reply.errors),
         notes=reply.notes,
     )
 
@@ -328,7 +400,7 @@ def _unread(reply: Reply) -> PlanChecked:
 def _checked(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=tuple([_told(step) for step in plan.steps]),
-        problems=tuple([call_errors.error_json(error) for error in plan.problems]),
+        problems=tuple([call_errors.to_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
 
@@ -347,28 +419,28 @@ def _told(step: Step) -> Json:
     return told
 
 
-def _tell(
-    parts: Parts,
+def _report_results(
+    parts: RunConfig,
     history: list[Message],
     plan: Plan,
     results: Sequence[Result],
     emit: Callable[[Event], None],
 ) -> None:
-    """Put the results where the model reads them, in one message (rule C25)."""
+    """Add the results to the history, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(told_of(plan, results, parts.tell)):
+    for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
 
-def _tell_errors(
-    parts: Parts,
+def _report_errors(
+    parts: RunConfig,
     history: list[Message],
-    state: State,
+    state: RunState,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:
-    """Let the model mend what it wrote, a few times (rule D9)."""
+    """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
     message = parts.dialect.correction(errors, history[-1])
     for part in message:

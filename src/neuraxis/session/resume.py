@@ -1,8 +1,8 @@
-"""An earlier session's events flow in, its conversation flows out, to go on with it.
+"""Restore a conversation from the journal's events, to resume a session.
 
-What became of calls that the model was never told of (the run was cut off in the middle
-of a plan) is told now: a call that ended as it ended, one that was started and never
-finished as unknown (decision 8, rule D14), the others as not begun. None of them is run
+The outcome of calls that the model has not seen (the run was cut off in the middle of a
+plan) is reported now: an ended call as it ended, a call that started and never
+finished as unknown (decision 8, rule D14), the others as not begun. None of them runs
 again, and the model is asked to look before it repeats what is unknown.
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
 from typing import cast
+
+from msgspec import Struct, field
 
 from neuraxis import call_errors
 from neuraxis.dialects import Dialect
@@ -27,27 +28,25 @@ from neuraxis.events import (
     SessionStarted,
     Unknown,
 )
-from neuraxis.later import dataclass
 from neuraxis.messages import Call, CallError, Message, NativeCall, Result
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """What is left of an earlier session."""
+class Past(Struct, frozen=True, kw_only=True):
+    """Restored state of an earlier session."""
 
     messages: tuple[Message, ...] = ()
     untold: tuple[Message, ...] = ()
-    """The last of them: what the model was not told when the last run was cut off."""
+    """Last messages: results that the model had not seen before the cut-off."""
     calls: int = 0
-    """How many calls it numbered."""
+    """Number of calls that the session has numbered."""
     values: tuple[tuple[str, str, Json], ...] = ()
-    """(call id, command, answer) of what was said inline: can be referred to again."""
+    """Call id, command and value of inline answers, for references."""
     assets: tuple[AssetStored, ...] = ()
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
-    """The conversation that these events recorded."""
+    """Return the conversation that these events recorded."""
     said = _Said(dialect=dialect)
     values: dict[str, tuple[str, str, Json]] = {}
     assets: list[AssetStored] = []
@@ -68,7 +67,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                     values[event.id] = (event.id, event.command, event.value)
             case AssetStored(meta=dict(), bytes=int()):
                 assets.append(event)
-                highest = max(highest, _number(event.id))  # what a person attached
+                # the user's attachments are numbered, too
+                highest = max(highest, _number(event.id))
             case _:
                 pass
     before = len(said.messages)
@@ -87,23 +87,22 @@ def _number(call_id: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Said:
-    """The conversation so far, and what the model is still to be told."""
+class _Said(Struct, kw_only=True):
+    """Conversation so far, and the results that the model has not seen."""
 
     dialect: Dialect
     messages: list[Message] = field(default_factory=list[Message])
     _by_model: bool = False
-    """Whether the next plan is one that the model wrote, and not the program."""
+    """Whether the next plan is the model's, and not the program's."""
     _steps: dict[str, str] = field(default_factory=dict[str, str])
-    """By call id, the tools of the model's plan that it was not told of yet."""
+    """Tools of the model's plan without a reported result, by call id."""
     _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
     _ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
-    """Tool calls that have no answer yet; a server wants one for each."""
+    """Unanswered native tool calls; a server requires an answer for each."""
 
     def hear(self, event: Event | Unknown) -> None:
-        """Take up one event."""
+        """Apply one event."""
         match event:
             case MessageSent(sender="user"):
                 self.tell_the_rest()
@@ -150,7 +149,7 @@ class _Said:
             self.messages.append(Message(role="user", content=content))
 
     def tell_the_rest(self) -> None:
-        """Tell what became of the calls that the model does not know about."""
+        """Append the results that the model has not seen."""
         tools = self._steps | {
             event.id: event.tool
             for event in self._running.values()

@@ -1,7 +1,6 @@
-"""One run of a session, in the hands of who started it: awaited, or watched live.
+"""A run of a session, which the caller awaits or watches live.
 
-A request flows in; events flow out while it is answered, and one answer. A `Run` is
-begun once, however often it is asked for its answer.
+A `Run` begins once, however often its answer is awaited.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
 from neuraxis.session.answer import Answer
-from neuraxis.session.watch import Watch, heard
+from neuraxis.session.watch import Watch, guard_watch
 
 Drive = Callable[[str, Watch | None], Awaitable[Answer]]
-"""`Session.drive`."""
+"""Type of `Session.drive`."""
 Left = set[asyncio.Task[Any]]
-"""The tasks of a session's runs that were left early and are ending."""
+"""Tasks of a session's runs that were abandoned and are ending."""
 
 
-class Turn:
-    """Whose turn it is: a session answers one request at a time."""
+class RunLock:
+    """Lock of a session, which answers one request at a time."""
 
     def __init__(self) -> None:
         self._taken = threading.Lock()
@@ -37,11 +36,11 @@ class Turn:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is being answered."""
+        """Return whether a request is being answered."""
         return self._taken.locked()
 
     def begin(self, session: str, watch: Watch | None) -> None:
-        """Take the turn, until `end`.
+        """Acquire the lock, until `end`.
 
         Raises:
             ConfigError: another request has it.
@@ -51,18 +50,18 @@ class Turn:
                 f"session {session} is already answering a request; wait for it, or "
                 "make another session"
             )
-        self.watch, self.unwritten = heard(watch), ""
+        self.watch, self.unwritten = guard_watch(watch), ""
 
     def end(self) -> None:
-        """Give it back, and do what was put off."""
+        """Release the lock, and run the postponed work."""
         self.watch, then, self._then = None, self._then, None
         self._taken.release()
         if then is not None:
-            with contextlib.suppress(StorageError):  # it is told in the answer
+            with contextlib.suppress(StorageError):  # the answer reports it
                 then()
 
     def puts_off(self, work: Callable[[], None]) -> bool:
-        """Whether that is done later, since a request is being answered."""
+        """Postpone `work` if a request is being answered; return whether it is."""
         if self.busy:
             self._then = work
         return self.busy
@@ -71,13 +70,13 @@ class Turn:
 class Run:
     """One run: `await` it for the answer, or `async for` its events.
 
-    Both may be done: the answer of a run whose events were watched is that of the same
-    run. Whoever leaves the `async for` early ends the run.
+    Both may be done: awaiting a run whose events were watched returns the answer of the
+    same run. Leaving the `async for` early ends the run.
 
     Args:
         drive: answers the request.
         text: the request.
-        left: the session's.
+        left: the session's abandoned tasks.
     """
 
     def __init__(self, drive: Drive, text: str, left: Left) -> None:
@@ -86,13 +85,13 @@ class Run:
         self._left = left
         self._begun = False
         self._is_known = False
-        """Whether whoever made it was told that it must be awaited."""
+        """Whether the caller was warned that the run must be awaited."""
         self._task: asyncio.Task[Answer] | None = None
         self.answer: Answer | None = None
         """The answer, once the run has ended."""
 
     def __repr__(self) -> str:
-        # also what `asyncio.run` says of it, which takes a coroutine only
+        # `asyncio.run` takes coroutines only, and says so itself
         self._is_known = True
         return (
             f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
@@ -100,14 +99,15 @@ class Run:
         )
 
     def __del__(self) -> None:
-        if not (self._begun or self._is_known):  # as a coroutine says it
+        if not (self._begun or self._is_known):  # as Python warns about a coroutine
             text = f"the run of {self._text!r:.40} was never awaited: nothing was done"
             warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
 
-    if not TYPE_CHECKING:  # for people without one, who take a run for its answer
+    # at run time, for users without a type checker who take a run for its answer
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in Answer.__slots__:
+            if name in Answer.__struct_fields__:
                 raise AttributeError(f"{name!r} is the answer's; this is {self!r}")
             raise AttributeError(f"a Run has no {name!r}")
 
@@ -121,7 +121,7 @@ class Run:
         if self.answer is not None:
             return self.answer
         if self._task is not None:
-            # who stops waiting here stops nothing: the run is another's
+            # a cancelled waiter must not stop the run: others may await it
             await asyncio.wait([self._task])
             if not self._task.cancelled():
                 return self._task.result()
@@ -148,18 +148,18 @@ class Run:
         self.answer = await self._drive_with(self._text, watch)
         return self.answer
 
-    def __aiter__(self) -> Watched:
+    def __aiter__(self) -> EventStream:
         self._begin()
-        watched = Watched(self._answered, self._left)
+        watched = EventStream(self._answered, self._left)
         self._task = watched.task
         return watched
 
 
-class Watched:
-    """The events of a run, which it begins; left early, it ends the run.
+class EventStream:
+    """Events of a run, which it begins; leaving early ends the run.
 
-    Not an async generator: that of a left `async for` ends when the loop comes to it,
-    and the next line may begin another run.
+    Not an async generator: after a left `async for`, a generator ends only when the
+    event loop reaches it, and the next line may begin another run.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class Watched:
             if threading.get_ident() == here:
                 queue.put_nowait(event)
                 return
-            # a command tells its progress in its own thread, which wakes nobody here
+            # a command reports progress in its own thread, which wakes nobody here
             with contextlib.suppress(RuntimeError):  # closed loop: nobody watches
                 loop.call_soon_threadsafe(queue.put_nowait, event)
 
@@ -183,7 +183,7 @@ class Watched:
         self.task = asyncio.create_task(answered(watch))
         self.task.add_done_callback(lambda _: queue.put_nowait(None))
 
-    def __aiter__(self) -> Watched:
+    def __aiter__(self) -> EventStream:
         return self
 
     async def __anext__(self) -> Event:
@@ -201,7 +201,7 @@ class Watched:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Leave it: the run is ended, if it has not, and this waits for that."""
+        """Cancel the run, unless it has ended, and wait for it."""
         self._is_over = True
         if not self.task.done():
             _cancel(self.task, self._left)
@@ -226,4 +226,4 @@ def _cancel(task: asyncio.Task[Any], left: Left) -> None:
 
 def _look_at(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
-        task.exception()  # nobody is there any more to be told
+        task.exception()  # mark it as retrieved: nobody reads this failure

@@ -1,21 +1,22 @@
-"""A conversation of a person with a model that can call plugins.
+"""Session: a user's conversation with a model that can call plugins.
 
-Names, functions and settings flow in; `run` gives events and an answer. What the
-parts do with each other is in `loop.py`.
+The agent loop itself is in `loop.py`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.in_process import InProcess
+from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     NOT_STORED,
@@ -28,25 +29,25 @@ from neuraxis.events import (
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.nested import begins_effect
-from neuraxis.execution.repeats import tell_stored
+from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, leave, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
-from neuraxis.models import Model, find_model
+from neuraxis.models import Model, find_model, find_models
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.ask import asking
+from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import Parts
-from neuraxis.session.event_loop import OwnLoop
-from neuraxis.session.inherit import around, made_of
+from neuraxis.session.config import RunConfig
+from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.inherit import inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of
-from neuraxis.session.run import Run, Turn
+from neuraxis.session.run import Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
@@ -54,58 +55,59 @@ from neuraxis.session.validation import (
     check_request,
 )
 from neuraxis.session.visible_results import Tell
-from neuraxis.session.watch import Watch, also, watched
+from neuraxis.session.watch import Watch, reraise_watch_errors, tee
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
 
 
 class Session:
-    """A conversation; its history grows from run to run.
+    """Conversation whose history grows from run to run.
 
     Args:
-        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`.
+        model: a name (`local:`, `openai:gpt-x`, `scripted:replies.yaml`) or a `Model`;
+            of a list the next one is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         dialect: a name, or a `Dialect`.
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
-        session: the id of an earlier session in the journal, to go on with it.
+        session: the id of an earlier session in the journal, to resume it.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
-        policy: what may run; default: `policy.DEFAULT`, which holds back what
-            foreign words would do (docs/security.md).
-        approve: asked where the policy says `ask`, True is a yes; a plain function is
-            run in a thread. None: nobody can be asked.
-        yes_to: patterns of `plugin.command` that need not be asked about.
+        policy: what may run; default: `policy.DEFAULT`, which refuses what
+            untrusted words would do (docs/security.md).
+        approve: called where the policy says `ask`, True approves; a plain function
+            runs in a thread. None: nobody can approve.
+        yes_to: patterns of `plugin.command` that need no approval.
         lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
-        allow_hosts: inside addresses that requests may reach, as `host:port`.
-        strict: take what the protocol documents say and nothing else.
+        allow_hosts: private addresses that requests may reach, as `host:port`.
+        strict: accept exactly what the protocol documents say.
         on_error: what a failed step does to its plan: "fail_fast" skips the rest,
-            "continue" only what depends on it, "retry" first tries commands again
-            that may be repeated.
-        early_start: what only looks may start while the model is still writing; it
-            counts only if the whole reply turns out to be right.
+            "continue" only what depends on it, "retry" first tries repeatable
+            commands again.
+        early_start: whether read-only calls may start while the reply is streaming;
+            their results are used only if the whole reply is valid.
         tell: which results of a plan the model is shown: "all", or only the "ends",
             which no later step of it takes; the others by their address.
         prompt_budget: characters of descriptions and schemas that a prompt has room
             for; where the plugins have more, it shows what fits the request, and
             `find_commands`. None: all are shown.
         always_on: patterns of plugins that every prompt shows then.
-        within: a command's `Context`: the run around it holds this session (rule D12).
+        within: a command's `Context`: its run becomes the parent run (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
     Raises:
-        ConfigError: a name or file does not exist, an argument or setting is not what
-            it can be, or a plugin has mistakes.
+        ConfigError: a name or file does not exist, an argument or setting is invalid,
+            or a plugin has mistakes.
         StorageError: the journal cannot be opened.
     """
 
     def __init__(
         self,
         *,
-        model: str | Model = "local:",
+        model: str | Model | Sequence[str | Model] = "local:",
         plugins: Iterable[Any] = (),
         dialect: str | Dialect = "intents",
         workspace: str | Path | None = None,
@@ -130,12 +132,13 @@ class Session:
         on_failure: str = "tell",
     ) -> None:
         check_arguments(locals())
-        over = around(within)
+        over = inherit(within)
         settings = over.settings if settings is None else settings
         policy = policy or over.policy
         self._outer = over.outer
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
+        limit_threads(self.settings.get("commands.threads"))
         self.workspace = Path(
             workspace
             or over.workspace
@@ -145,7 +148,9 @@ class Session:
         self.registry = registry_of(plugins, self.workspace, lock)
         self._shortlist = shortlist_of(self.registry, prompt_budget, always_on)
         self.model = (
-            find_model(model, self.settings) if isinstance(model, str) else model
+            find_model(model, self.settings)
+            if isinstance(model, str)
+            else find_models(model, self.settings)
         )
         self.dialect = (
             find_dialect(
@@ -157,9 +162,14 @@ class Session:
             if isinstance(dialect, str)
             else dialect
         )
+        if budget is not None and budget.usd is not None:
+            from neuraxis.models.prices import require_price  # few have such a limit
+
+            for name in getattr(self.model, "names", (self.model.name,)):
+                require_price(name, self.settings)
         self.journal = open_journal(journal)
         self._journal_is_own = self.journal is not journal
-        self._engine = InProcess()
+        self._engine = InProcess(nested=self._outer is not None)
         self.id = session or os.urandom(16).hex()  # it cannot be guessed
         self.assets = AssetStore(
             folder=None if asset_folder is None else Path(asset_folder) / self.id,
@@ -174,9 +184,9 @@ class Session:
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
         self._constant: Prompt | None = None
-        self._loop = OwnLoop()
-        self._turn = Turn()
-        self._parts = Parts(
+        self._loop = SyncLoop()
+        self._turn = RunLock()
+        self._parts = RunConfig(
             model=self.model,
             dialect=self.dialect,
             registry=self.registry,
@@ -189,7 +199,7 @@ class Session:
             next_id=self._next_id,
             prompt=self.prompt,
             allow_hosts=(*over.allow_hosts, *allow_hosts),
-            approve=asking(approve) or over.approve,
+            approve=as_async(approve) or over.approve,
             origins=self.origins,
             approvals=self.approvals,
             secrets=over.secrets,
@@ -230,7 +240,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request from code that is not async; `watch` sees each event."""
+        """Answer one request synchronously; `watch` sees each event."""
         return self._loop.run(self._run_and_close(text, watch))
 
     async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
@@ -241,7 +251,7 @@ class Session:
         finally:
             await self.model.close()  # its connections belong to this loop
 
-    @watched
+    @reraise_watch_errors
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request; `watch` sees every event as it happens.
 
@@ -256,7 +266,7 @@ class Session:
             if not self._announced:
                 self._announce()
             if self.history and self.history[-1].calls:
-                self._tell_the_rest()
+                self._report_the_rest()
             if self._shortlist is not None:
                 self._shortlist.choose(text, [item.content for item in self.history])
             parts, live = self._limited(), watch is not None
@@ -268,35 +278,35 @@ class Session:
         finally:
             turn.end()
 
-    def _limited(self) -> Parts:
-        """The parts, with what is left of the limits around the session."""
+    def _limited(self) -> RunConfig:
+        """Return the configuration, within the parent run's remaining budget."""
         parts, outer = self._parts, self._outer
         if outer is not None:
             parts = replace(parts, budget=outer.left(parts.budget))
         return parts
 
-    def _tell_the_rest(self) -> None:
-        """Tell the model what became of a plan in whose middle the run was cut off."""
+    def _report_the_rest(self) -> None:
+        """Report results of a cut-off plan to the model."""
         events = [entry.event for entry in self.journal.read(self.id)]
         self.history += history_of(events, self.dialect).untold
         self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
-        """Keep an object that the person gives; its id, for references (rule B61).
+        """Store an object of the user's; return its id for references (B61).
 
         Args:
             value: any object (an array becomes read-only), or the `Path` of a file
                 of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
-                kept as such, any other file as its bytes.
-            description: told to the model; default: the file's name.
+                stored as such, any other file as its bytes.
+            description: shown to the model; default: the file's name.
 
         Raises:
-            ConfigError: the file cannot be read as what its ending says.
+            ConfigError: the file's content does not match its suffix.
         """
         check_description(description)
         if isinstance(value, Path):
             description = description or value.name
-            # few attach a file, and a first run should not wait for what reads it
+            # imported here: few sessions attach files, and it would delay a first run
             from neuraxis.assets.attachments import read_attachment
 
             value = read_attachment(value)
@@ -305,7 +315,7 @@ class Session:
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
-        tell_stored(asset_id, kept, self._emit)
+        report_stored(asset_id, kept, self._emit)
         return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
@@ -315,11 +325,11 @@ class Session:
     def check(
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
     ) -> Plan:
-        """The plan that these calls are, or all that is wrong; nothing is run."""
+        """Return the plan of these calls, or all mistakes; nothing runs."""
         check_calls(calls)
         return plan_of(calls, self._parts, params)
 
-    @watched
+    @reraise_watch_errors
     async def call_all(
         self,
         calls: Sequence[Call],
@@ -328,20 +338,20 @@ class Session:
         params: Mapping[str, Json] | None = None,
         on_error: OnError | None = None,
     ) -> list[Result]:
-        """Run a plan that no model wrote; checked whole, then run as if in order.
+        """Run a plan that no model wrote, checked before it runs.
 
         Args:
-            calls: the steps; a result's id is its call's. Where they are wrong none is
-                run, and each result's error is the first problem (`check` gives all).
+            calls: the steps; a result's id is its call's. Where they are wrong none
+                runs; each result's error is the first problem (`check` returns all).
             watch: sees every event as it happens.
-            params: what `{{ params['x'] }}` stands for; None: it is plain text.
+            params: values of `{{ params['x'] }}`; None: it is plain text.
             on_error: for this plan; None: the session's own.
         """
         check_calls(calls, watch, on_error)
         parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        emit = also(self._emit, watch)  # `_turn` is that of a request
+        emit = tee(self._emit, watch)  # `_turn` locks requests only
         if not self._announced:
             self._announce(emit)
         work = run_calls(calls, parts, emit, params)
@@ -367,7 +377,7 @@ class Session:
         kind = event.__class__
         if kind not in NOT_STORED:
             # a finished call's line need not be flushed at once: without it the
-            # outcome is told as unknown, which is never wrong
+            # outcome is reported as unknown, which is never wrong
             durable = kind is SessionFinished
             if isinstance(event, CallStarted):
                 durable = event.effects in ("once", "idempotent")
@@ -385,7 +395,7 @@ class Session:
             self._outer.hear(self.id, self.workspace, event)
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
-        """What the model is sent: the constant part, then `messages`."""
+        """Return the model's prompt: the constant part, then `messages`."""
         constant = self._constant
         if constant is None or constant.plugins is not self.registry.specs:
             constant = constant_prompt(self.registry, self.dialect)
@@ -393,14 +403,15 @@ class Session:
         return with_messages(constant, messages)
 
     def close(self) -> None:
-        """Let go of the journal's file, of idle threads and of `run_sync`'s loop.
+        """Close the journal's file, idle threads and `run_sync`'s loop.
 
-        While a request is being answered that is put off until it ends.
+        Postponed while a request is being answered.
         """
         if self._turn.puts_off(self.close):
             return
         self._loop.close()
         self._engine.close()
+        self.registry.close()
         leave(self.journal, own=self._journal_is_own)
 
     def __enter__(self) -> Session:

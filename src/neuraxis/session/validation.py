@@ -1,7 +1,7 @@
-"""What a person gives a session or writes as settings flows in; what is wrong, out.
+"""Validate the arguments of `Session`, its methods, and settings.
 
-A wrong kind of thing would else be told much later, by code that knows nothing of it,
-or not at all: a text is a list of letters, and nobody reads a misspelt setting.
+Without it, a wrong type would be reported late, by code that cannot name the argument,
+or not at all: a text is a sequence of letters, and nothing reads a misspelt setting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
-from neuraxis.formatting import shown
+from neuraxis.formatting import describe_given
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
@@ -36,7 +36,11 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "policy": ((Policy, type(None)), "a neuraxis.Policy"),
 }
 _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
-    "model": ((str,), "stream", "a model's name, such as 'local:', or a Model"),
+    "model": (
+        (str, list, tuple),
+        "stream",
+        "a model's name, such as 'local:', a Model, or a list of these",
+    ),
     "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
     "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
     "approve": (
@@ -45,7 +49,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
         "a function that gives True for a yes, or None",
     ),
 }
-"""The types that are taken, and the method that anything else must have."""
+"""Accepted types, and the method that any other object must have."""
 _WORDS = {
     "on_error": get_args(OnError),
     "tell": get_args(Tell),
@@ -54,10 +58,10 @@ _WORDS = {
 
 
 def check_arguments(given: Mapping[str, Any]) -> None:
-    """Say what of a session's arguments cannot be meant so.
+    """Raise for the arguments of a session that have a wrong type.
 
     Raises:
-        ConfigError: one is of a wrong kind.
+        ConfigError: one has a wrong type.
     """
     _check_plugins(given["plugins"])
     for name in ("yes_to", "allow_hosts"):
@@ -71,7 +75,7 @@ def check_arguments(given: Mapping[str, Any]) -> None:
         value = given[name]
         if not isinstance(value, types) and not (
             callable(getattr(value, method, None))
-            # of a class that was not made into an object
+            # a class instead of its instance
             and (name == "approve" or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
@@ -104,11 +108,11 @@ def _check_plugins(value: Any) -> None:
         hint = f"; write plugins=[{str(value)!r}]"
     elif is_one:
         hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
-    raise ConfigError(f"plugins: expected a list, got {shown(value)}{hint}")
+    raise ConfigError(f"plugins: expected a list, got {describe_given(value)}{hint}")
 
 
 def _check_policy(policy: Policy | None) -> None:
-    """A word that is none of ours would allow what it was meant to stop."""
+    """Refuse unknown words: they would allow what they were meant to stop."""
     if policy is None or policy is DEFAULT:
         return
     rules: Any = policy.rules
@@ -136,15 +140,17 @@ def _check_policy(policy: Policy | None) -> None:
 def _check_budget(budget: Budget | None) -> None:
     if budget is None:
         return
-    for name in budget.__slots__:
+    for name in budget.__struct_fields__:
         value: Any = getattr(budget, name)
+        if name == "usd" and value is None:
+            continue
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             refuse(f"budget.{name}", "a number", value)
 
 
 def refuse(name: str, expected: str, value: Any) -> NoReturn:
-    """Raise the `ConfigError` of an argument of a wrong kind."""
-    raise ConfigError(f"{name}: expected {expected}, got {shown(value)}")
+    """Raise the `ConfigError` of an argument of a wrong type."""
+    raise ConfigError(f"{name}: expected {expected}, got {describe_given(value)}")
 
 
 _ON_ERROR = get_args(OnError)
@@ -155,14 +161,14 @@ _FIELDS = (
     ("name", str | None, "a text, or None"),
     ("max_items", int | None, "a whole number, or None"),
 )
-"""What else a call may have is a model's to write, and checked with its arguments."""
+"""Required types of a call's names; planning checks its arguments."""
 
 
 def check_request(text: Any, watch: Any = None) -> None:
-    """Say that a request is no text, or cannot be watched so.
+    """Check that a request is a text, and `watch` a function.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: one has a wrong type.
     """
     if not isinstance(text, str):
         refuse("the request", "a text", text)
@@ -170,12 +176,12 @@ def check_request(text: Any, watch: Any = None) -> None:
 
 
 def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
-    """Say that something is no list of calls; what they call is checked later.
+    """Check that `calls` is a list of calls; planning checks their contents.
 
     Raises:
-        ConfigError: one is no `Call`, or has a name of a wrong kind.
+        ConfigError: one is no `Call`, or has a name of a wrong type.
     """
-    if calls.__class__ is list:  # mostly all is right, and this is on every call's way
+    if calls.__class__ is list:
         for one in calls:
             if one.__class__ is not Call or not (
                 one.command.__class__ is one.id.__class__ is str
@@ -191,17 +197,21 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
         refuse("on_error", f"one of {', '.join(_ON_ERROR)}", on_error)
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         hint = "; write call_all([...]) for several, call(...) for one"
-        raise ConfigError(f"calls: expected a list of Call, got {shown(calls)}{hint}")
+        raise ConfigError(
+            f"calls: expected a list of Call, got {describe_given(calls)}{hint}"
+        )
     for one in cast("Sequence[Any]", calls):
         if not isinstance(one, Call):
-            raise ConfigError(f"call: expected a Call, got {shown(one)}; {_call(one)}")
+            raise ConfigError(
+                f"call: expected a Call, got {describe_given(one)}; {_call(one)}"
+            )
         for name, kinds, phrase in _FIELDS:
             if not isinstance(value := getattr(one, name), kinds):
                 refuse(f"Call.{name}", phrase, value)
 
 
 def check_description(text: Any) -> None:
-    """Say that the description of what is attached is no text.
+    """Check that the description of an attachment is a text.
 
     Raises:
         ConfigError: it is none.
@@ -216,7 +226,7 @@ def _check_watch(watch: Any) -> None:
 
 
 def _call(given: Any) -> str:
-    """What to write instead of something that is no `Call`."""
+    """Suggest what to write instead of something that is no `Call`."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         return "for several calls write session.call_all([...])"
     name, arguments = "TOOL", "..."

@@ -1,15 +1,16 @@
-"""The results of a plan flow in; those that the model is told of flow out (rule C25).
+"""Select the results of a plan that the model sees (rule C25).
 
-By default that is every one as it is. With `ends`, what a later step of the plan has
-taken is told by its address: it is kept all the same, for references and for commands
-that show a part of it, but neither its words nor their price reach the model.
+By default it sees all of them. With `ends`, a result that a later step of the plan has
+taken is shown by its address only: it is stored all the same, for references and for
+commands that show a part of it, but the model neither reads nor pays for its content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from neuraxis.assets.describe import size_of
 from neuraxis.messages import Result
@@ -17,11 +18,13 @@ from neuraxis.planning.plan import Plan
 
 Tell = Literal["all", "ends"]
 LITTLE = 200
-"""Bytes of a value that is told whatever takes it: its address is no shorter."""
+"""Bytes of a value that is always shown; an address saves nothing."""
 
 
-def told_of(plan: Plan, results: Sequence[Result], tell: Tell) -> Sequence[Result]:
-    """The results as the model is told them, in the order of the plan."""
+def visible_results(
+    plan: Plan, results: Sequence[Result], tell: Tell
+) -> Sequence[Result]:
+    """Return the results as the model sees them, in the plan's order."""
     if tell == "all" or len(results) == 1:
         return results
     taken = frozenset[str]().union(

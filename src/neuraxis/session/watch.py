@@ -1,7 +1,7 @@
-"""Who looks at events as they happen: a `watch` flows in, one that is safe flows out.
+"""Guard a caller's `watch` function, which sees events as they happen.
 
-It is a program's own function and may raise. That ends the run and comes out as it is;
-it is no fault of the command that the event tells of.
+It is the program's own function and may raise. That ends the run and is raised to the
+caller unchanged; it is no failure of the command that the event reports.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from neuraxis.errors import StorageError
 from neuraxis.events import Event
 
 Watch = Callable[[Event], None]
-"""Sees every event as it happens."""
+"""Function that sees every event as it happens."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class _WatchFailed(StorageError):
-    """What watches raised: like a journal that is broken it ends the run at once.
+    """Exception of a `watch`; ends the run, as a broken journal does.
 
-    It must not be taken for the failure of the command that it was told of.
+    It must not be taken for a failure of the command whose event was reported.
     """
 
     def __init__(self, watch: Watch, raised: Exception) -> None:
@@ -30,8 +30,8 @@ class _WatchFailed(StorageError):
         self.watch, self.raised = watch, raised
 
 
-def heard(watch: Watch | None) -> Watch | None:
-    """`watch`, for what is `watched`."""
+def guard_watch(watch: Watch | None) -> Watch | None:
+    """Return a `watch` whose exceptions become `_WatchFailed`."""
     if watch is None:
         return None
 
@@ -46,12 +46,12 @@ def heard(watch: Watch | None) -> Watch | None:
     return tell
 
 
-def watched(
+def reraise_watch_errors(
     work: Callable[P, Coroutine[Any, Any, T]],
 ) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Raise what the `watch` that was given raised, and which ended the work, as it is.
+    """Make a coroutine function raise its own `watch`'s exception unchanged.
 
-    That of a session around this one ends that one, too.
+    The exception of an outer session's `watch` ends that session, too.
     """
 
     @wraps(work)
@@ -66,9 +66,9 @@ def watched(
     return worked
 
 
-def also(emit: Watch, watch: Watch | None) -> Watch:
-    """What sees an event if both do."""
-    tell = heard(watch)
+def tee(emit: Watch, watch: Watch | None) -> Watch:
+    """Return a function that passes an event to both."""
+    tell = guard_watch(watch)
     if tell is None:
         return emit
 

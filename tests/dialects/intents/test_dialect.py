@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from neuraxis.call_errors import truncated_reply
 from neuraxis.dialects.intents.decode import END, START, read_reply
 from neuraxis.dialects.intents.dialect import Intents
-from neuraxis.dialects.well_formed import quick_calls
+from neuraxis.dialects.well_formed import read_calls
 from neuraxis.errors import TemplateError
 from neuraxis.messages import Call, Completion, Message, Result
-from neuraxis.references.find import find_places
-from neuraxis.schema.coerce import has_whole_float
-from neuraxis.specs import CommandSpec, Example, ExampleCall, Json, PluginSpec
+from neuraxis.specs import CommandSpec, Example, ExampleCall, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter, expected, results
 from wire_cases import written as reply_as_case
 
@@ -474,63 +472,19 @@ def _spec_of(section: str) -> tuple[str, CommandSpec]:
 def test_the_short_way_reads_what_the_long_way_reads(written: list[Call]) -> None:
     """Whatever the quick reader takes, the full reader gives the same calls."""
     text = Intents().write(written)
-    quick = quick_calls(text, START, END, counter())
+    quick = read_calls(text, START, END, counter())
     if quick is not None:
         assert quick == read_reply(text, next_id=counter()).calls
 
 
-_scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.integers(-50, 50).map(float)
-    | st.sampled_from(["{{x}}", "PREVIOUS", "asset://a1", "a/b", "$as", "\u00e9", '"'])
-    | st.text(max_size=5)
-)
-_values = st.recursive(
-    _scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["a", "asset_id", "b"]), inner, max_size=2)
-    ),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    intents=st.lists(
-        st.dictionaries(st.sampled_from(["x", "y", "$x"]), _values, max_size=3),
-        min_size=1,
-        max_size=3,
-    ),
-    indent=st.sampled_from([None, 1]),
-)
-def test_a_call_that_says_what_it_was_read_from_needs_no_second_look(
-    intents: list[dict[str, Json]], indent: int | None
-) -> None:
-    """No reference, no whole float, and the text reads back as the arguments."""
-    written = json.dumps([{"tool": "A", **intent} for intent in intents], indent=indent)
-    text = f"{START}\n{written}\n{END}"
-    for call in quick_calls(text, START, END, counter()) or ():
-        if call.read is not None:
-            assert call.read[0] is call.arguments
-            again = json.loads(call.read[1])
-            assert again.pop("tool") == call.command
-            assert repr(again) == repr(call.arguments)
-            assert find_places(call.arguments) == []
-            assert not has_whole_float(call.arguments)
-
-
-def test_the_plain_call_does_say_what_it_was_read_from() -> None:
-    """Else the short way would never be taken, and nobody would notice."""
+def test_a_plain_block_is_read_strictly() -> None:
+    """Else strict JSON would never be the first stage, and nobody would notice."""
     text = f'{START}\n[{{"tool": "A", "x": 1.5}}, {{"tool":"B"}} ]\n{END}'
-    calls = quick_calls(text, START, END, counter())
+    calls = read_calls(text, START, END, counter())
     assert calls is not None
-    assert [call.read for call in calls] == [
-        ({"x": 1.5}, '{"tool": "A", "x": 1.5}'),
-        ({}, '{"tool":"B"}'),
+    assert [(call.command, call.arguments) for call in calls] == [
+        ("A", {"x": 1.5}),
+        ("B", {}),
     ]
 
 
@@ -548,5 +502,5 @@ def test_the_plain_call_does_say_what_it_was_read_from() -> None:
 def test_the_short_way_refuses_what_the_long_way_refuses(block: str) -> None:
     """No value gets in by being quick."""
     text = f"{START}\n{block}\n{END}"
-    assert quick_calls(text, START, END, counter()) is None
+    assert read_calls(text, START, END, counter()) is None
     assert Intents().decode(Completion(text=text), next_id=counter()).calls == ()

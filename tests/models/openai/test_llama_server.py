@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neuraxis.errors import ModelRefused
 from neuraxis.messages import Chunk, Message, Prompt

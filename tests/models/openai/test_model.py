@@ -469,7 +469,7 @@ async def test_a_reason_with_every_piece_ends_nothing(
     reason: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gateways to Gemini write "stop" in each frame, old koboldcpp writes "null"."""
-    monkeypatch.setattr("neuraxis.models.openai.model._AFTER_END", 0.05)
+    monkeypatch.setattr("neuraxis.models.openai.exchange._AFTER_END", 0.05)
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
 
     async def slowly(writer: asyncio.StreamWriter) -> None:
@@ -938,13 +938,14 @@ async def test_cancelling_tells_the_server(server: Server) -> None:
 def test_one_model_in_several_loops() -> None:
     """`run_sync` makes a loop each time: the model opens new connections there."""
     models: list[OpenAIModel] = []
+    ports = [0]
 
     async def once() -> str:
-        async with serving() as server:
+        async with serving(ports[-1]) as server:
             server.answers(stream(hello()))
+            ports.append(int(server.url.split(":")[2].partition("/")[0]))
             if not models:
                 models.append(OpenAIModel("m", server=server.url, options=QUICK))
-            models[0]._endpoint = OpenAIModel("m", server=server.url)._endpoint
             text = (await complete(models[0], PROMPT)).text
             await models[0].close()
             return text

@@ -6,11 +6,11 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from models.http_server import Script, Server, answer, frame, lines, serving, stream
 from neuraxis import Answer, Session, command

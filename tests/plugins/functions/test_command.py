@@ -354,7 +354,7 @@ def test_context_is_not_shown() -> None:
 
     for function, name in ((save, "context"), (maybe, "ctx")):
         made = only(function)
-        assert (made.wants_context, made.context_name) == (True, name)
+        assert made.context_name == name
         assert made.spec.parameter_names == ("text",)
         assert not made.parameters.valid({"text": "", name: {}})
 

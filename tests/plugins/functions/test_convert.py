@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.errors import CommandError
 from neuraxis.plugins.functions.convert import converter, is_plain
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
@@ -130,7 +130,7 @@ def test_what_a_command_answers_another_can_be_given(
 ) -> None:
     """Said as JSON it fits the schema of its type, and is the same value again."""
     value = data.draw(values)
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     assert can_be_said
     defs = Defs()
     schema = Schema(inlined(schema_of(hint, defs), defs))

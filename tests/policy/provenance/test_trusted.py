@@ -4,17 +4,17 @@ Each rule of `known.py` through whole sessions, in both directions.
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neuraxis import Session, command
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.functions.command import plugin_from
-from neuraxis.plugins.registry import Plugin
+from neuraxis.plugins.registry import Command, Plugin
 
 DONE: list[tuple[Any, ...]] = []
 SHELF: list[dict[str, Any]] = []
@@ -78,7 +78,9 @@ def shelf() -> Plugin:
     """The papers; what is vouched for is said in manifests, not by functions."""
     plain = plugin_from(Shelf)
     commands = {
-        name: replace(it, spec=replace(it.spec, response=VOUCHED))
+        name: Command(
+            plugin=it.plugin, spec=replace(it.spec, response=VOUCHED), run=it.run
+        )
         if name == "find"
         else it
         for name, it in plain.commands.items()

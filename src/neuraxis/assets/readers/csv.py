@@ -80,6 +80,20 @@ def csv_frame(
             raise
         data = mended
         frame = _typed(polars, data, separator, most)
+    exact = _lossless_columns(polars, frame, data, separator, most, warn)
+    frame = _trimmed(frame.with_columns(exact), warn)
+    return frame if separator == "," else _decimal_commas(polars, frame)
+
+
+def _lossless_columns(
+    polars: Any,
+    frame: Any,
+    data: bytes,
+    separator: str,
+    most: int,
+    warn: Callable[[str], None],
+) -> list[Any]:
+    """Return as text the columns that would lose something by their type."""
     made: list[Any] = []
     doubtful = [
         index
@@ -98,8 +112,7 @@ def csv_frame(
                         f"The column {quote(column.name)} is read as text: it holds "
                         "numbers too large to compute with."
                     )
-    frame = _trimmed(frame.with_columns(made), warn)
-    return frame if separator == "," else _decimal_commas(polars, frame)
+    return made
 
 
 def utf8(data: bytes) -> bytes:

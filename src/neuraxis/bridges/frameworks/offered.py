@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import msgspec
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.native.dialect import Native
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.session.event_loop import OwnLoop
+from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.session import Session
 from neuraxis.specs import Json
 
@@ -38,7 +38,7 @@ class Offered:
         given: dict[str, Any] = {"model": ScriptedModel([]), **options}
         self.session = Session(plugins=plugins, **given)
         self._numbers = count(1)
-        self._loop = OwnLoop()
+        self._loop = SyncLoop()
 
     def offers(self) -> list[Offer]:
         """Return every command, its schema as model servers take it."""
@@ -90,7 +90,7 @@ def result_text(result: Result) -> str:
     """Return what a model is shown of a result: the value, or its asset's address."""
     told = outcome(result, 1)
     if result.error is not None:
-        return json_text({"error": error_json(result.error)})
+        return json_text({"error": to_json(result.error)})
     value = told.get("response")
     text = value if isinstance(value, str) else json_text(value)
     if warnings := told.get("warnings"):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis.assets.describe import describe
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin.tables.frames import frame_of
 from neuraxis.builtin.tables.views import cell
 from neuraxis.errors import CommandError
@@ -26,16 +27,14 @@ PARTS = 10_000
 TABLES = ("polars", "pandas", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line; `position` is where it begins in its text, -1: it is made of JSON."""
 
     text: str
     position: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """The lines of a value."""
 
     total: int
@@ -120,7 +119,7 @@ def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
     if left[0] < 0:
         return describe(item)
     item = item.tolist() if hasattr(item, "tolist") else item
-    can_be_said, told = sayable(item)
+    can_be_said, told = to_json_value(item)
     if can_be_said:
         return told
     here = (*around, id(item))

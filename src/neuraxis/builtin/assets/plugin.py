@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe, size_of, size_text
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin.assets import grep
 from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
 from neuraxis.builtin.tables.frames import frame_of
@@ -92,7 +92,7 @@ def _json_of(value: Any) -> str:
     Raises:
         CommandError: it has none.
     """
-    plain = isinstance(value, Mapping | list | tuple) or sayable(value)[0]
+    plain = isinstance(value, Mapping | list | tuple) or to_json_value(value)[0]
     if not plain:
         raise CommandError(
             f"A {type_name(value)} has no text: {describe(value)}. Look at it with "

@@ -1,7 +1,7 @@
 """Running a Python file of the workspace, in the sandbox of `sandbox.process` only.
 
 Settings: `sandbox.mode` (default `auto`), `sandbox.seconds`, `sandbox.memory` (bytes),
-`sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`, `sandbox.wasm`.
+`sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`.
 A call has no way to change any of them.
 """
 
@@ -47,7 +47,6 @@ def _run(script: str, context: Context) -> Outcome:
         cancelled=context.cancelled,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
-        wasm=str(settings.get("sandbox.wasm") or ""),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.json_view import sayable
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin.tables.frames import check_columns
 from neuraxis.errors import CommandError
 from neuraxis.specs import Json
@@ -31,7 +31,7 @@ def cell(value: Any) -> Json:
         return value
     if isinstance(value, float) and value != value:
         return None
-    can_be_said, said = sayable(value)
+    can_be_said, said = to_json_value(value)
     return said if can_be_said else describe(value)
 
 

@@ -10,9 +10,10 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
+
+from msgspec import Struct
 
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
@@ -24,8 +25,7 @@ _GOOGLE = "https://www.googleapis.com/customsearch/v1"
 _LIMITS = client.Limits(seconds=15, redirects=0, content_types=("application/json",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """One result; `url` may be a path of the workspace for documents."""
 
     title: str

@@ -1,1 +1,1 @@
-"""The JSON messages of plugin protocols v1 and v2."""
+"""Envelope dialects: the JSON messages of plugin protocols v1 and v2."""

@@ -1,15 +1,18 @@
-"""Read a reply of the envelope dialects: text in; calls, texts and thoughts out.
+"""Decode a reply of the envelope dialects into calls, texts and thoughts.
 
 Protocols v1 and v2 write a call as a message to a plugin (rules A17-A22, B8-B13); a
-message to the user is text (B7). One mistake in a reply means that none of it is run.
+message to the user is text (B7). If a reply has one mistake, none of it runs.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from typing import Literal, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
 from neuraxis.dialects.chat_templates import begins
@@ -22,7 +25,6 @@ from neuraxis.dialects.segments import (
     thoughts,
 )
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, call_error
 from neuraxis.parsing.json_scan import Piece, Value, loads, pieces
@@ -30,15 +32,14 @@ from neuraxis.specs import Json
 
 Generation = Literal["v1", "v2"]
 
-_SAYS_CALL = pattern(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
 _OURS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
 
 
-@dataclass(slots=True, kw_only=True)
-class _Reading:
-    """What was read so far."""
+class _Reading(Struct, kw_only=True):
+    """Mutable state of decoding one reply."""
 
     generation: Generation
     lenient: bool
@@ -49,7 +50,7 @@ class _Reading:
     thoughts: list[str] = field(default_factory=list[str])
 
     def reply(self, next_id: Callable[[], str]) -> Reply:
-        """Everything, or the errors and nothing that could be run."""
+        """Return the decoded reply, or only its errors."""
         thought = tuple(self.thoughts)
         notes = tuple(self.notes)
         if self.errors:
@@ -65,7 +66,7 @@ class _Reading:
 def read_strictly(
     text: str, *, generation: Generation, next_id: Callable[[], str]
 ) -> Reply:
-    """The reply if it is one message, a list of them, or bare text (rule B7)."""
+    """Decode a reply of one message, a list, or plain text (B7)."""
     reading = _Reading(generation=generation, lenient=False)
     read = loads(text)
     if isinstance(read, Value) and _like_messages(read):
@@ -80,7 +81,7 @@ def read_strictly(
 def read_reply(
     text: str, *, generation: Generation, next_id: Callable[[], str]
 ) -> Reply:
-    """The reply as models write it: prose and fences around, small mistakes in it."""
+    """Decode leniently: prose, fences and small mistakes are accepted."""
     reading = _Reading(generation=generation, lenient=True)
     found = pieces(text)
     reading.thoughts += thoughts(text, found)
@@ -118,7 +119,7 @@ def _find_block(
 
 
 def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
-    """A call that is no message was not meant for the user."""
+    """Return an error for calls in another format, not meant as text."""
     begun = begins(text, found)
     if begun is None:
         values = [piece for piece in found if piece.value and like_intents(piece.value)]
@@ -152,7 +153,7 @@ def _messages(value: Json, reading: _Reading) -> None:
         return
     for index, item in enumerate(cast("list[Json]", value)):
         if reading.lenient and index and _is_answer(item):
-            # What the model goes on to write, it made up from here on.
+            # the model made up everything from here on
             reading.notes["an answer that the model wrote itself"] = None
             break
         _message(item, (index,), reading)
@@ -264,7 +265,7 @@ def _to_plugin(
 def _with_own_keys(
     message: dict[str, Json], content: dict[str, Json], reading: _Reading
 ) -> dict[str, Json]:
-    """The message with those keys of ours that a model wrote one level too deep."""
+    """Return the message with its own keys moved out of the content."""
     if not reading.lenient:
         return message
     inside = {
@@ -295,7 +296,7 @@ def _content(
 def _type_fits(
     message: dict[str, Json], content: dict[str, Json], path: Path, reading: _Reading
 ) -> bool:
-    """Rule B8: v2 wants the word; leniently it may be missing. v1 has no such key."""
+    """Check rule B8: v2 requires the type, lenient v2 may omit it."""
     given = message.get("content_type")
     if given == "command":
         return True

@@ -1,4 +1,4 @@
-"""The envelope dialects, protocols v1 and v2: calls and answers as messages.
+"""Envelope dialects, protocols v1 and v2: calls and results as messages.
 
 Plugins and results flow in, text for the model flows out; a completion flows in, its
 calls flow out.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.envelope.decode import Generation, read_reply, read_strictly
 from neuraxis.dialects.envelope.prompt import plugins_text, prompt_frame
 from neuraxis.dialects.results import json_text, sayable
@@ -29,11 +29,11 @@ _PLUGIN_SPOKE = (
     "outcome_unknown",
     "plugin_contract_error",
 )
-"""Errors of a command that was started: their sender is its plugin (rule D8)."""
+"""Errors of a started command, whose sender is its plugin (D8)."""
 
 
 class Envelope:
-    """The dialect of messages to plugins.
+    """Dialect of messages to plugins.
 
     Args:
         name: which of the two protocols.
@@ -60,7 +60,7 @@ class Envelope:
     def prompt(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
-        """The instruction text with the plugins in their place (rule A1)."""
+        """Return the instruction text with the plugins filled in (rule A1)."""
         frame = self._template or prompt_frame(self._generation)
         return frame.fill(
             plugins_text(plugins, generation=self._generation, strict=self._strict)
@@ -69,11 +69,11 @@ class Envelope:
     def native_tools(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> tuple[Mapping[str, Json], ...]:
-        """Nothing: the plugins stand in the prompt."""
+        """Return nothing: the plugins are in the prompt."""
         return ()
 
     def request(self, text: str) -> str:
-        """A person's message, as a message to the model."""
+        """Return the user's request as a message to the model."""
         return self._text(
             {
                 "sender": {"role": "user"},
@@ -84,20 +84,20 @@ class Envelope:
         )
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
-        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        """Decode a completion; if it was cut off, nothing runs (D10)."""
         if was_cut(completion):
             return cut_reply(completion.text)
         read = read_strictly if self._strict else read_reply
         return read(completion.text, generation=self._generation, next_id=next_id)
 
     def early(self) -> TextReader:
-        """A reader for one reply that is still being written."""
+        """Return a reader for a streaming reply."""
         return TextReader(
             lambda message: self.decode(Completion(text=message), next_id=str)
         )
 
     def write(self, calls: Sequence[Call]) -> str:
-        """One message, or a list of them."""
+        """Return one message, or a list of them."""
         return self._joined([self._call(call) for call in calls])
 
     def _call(self, call: Call) -> dict[str, Json]:
@@ -109,7 +109,7 @@ class Envelope:
             message["content_type"] = "command"
         param: Json = call.arguments
         if self._generation == "v1" and not isinstance(param, dict):
-            param = {"value": param}  # v1 knows objects only (rule K3)
+            param = {"value": param}  # v1 has objects only (rule K3)
         message["content"] = {"command": command, "param": param}
         if call.name is not None:
             message["as"] = call.name
@@ -122,18 +122,18 @@ class Envelope:
         return message
 
     def encode(self, results: Sequence[Result]) -> str:
-        """The answers, in the order of the calls (rules B20-B26, B51-B54, D8)."""
+        """Return the results in the calls' order (B20-B26, B51-B54, D8)."""
         return self._joined([self._answer(result) for result in results])
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
-        """One message with all answers."""
+        """Return one message with all results."""
         content = self.encode(results)
         return (Message(role="user", content=content, results=tuple(results)),)
 
     def correction(
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
-        """One message with all that is wrong; its sender is the system."""
+        """Return one message with all mistakes; its sender is the system."""
         content = self._joined([_error(error, None, {}) for error in errors])
         return (Message(role="user", content=content),)
 
@@ -160,7 +160,7 @@ class Envelope:
         return message if result.stored else self._with_id(message, result)
 
     def _with_id(self, message: dict[str, Json], result: Result) -> dict[str, Json]:
-        # Rule B26: never in the receiver, and not at all in the strict profile.
+        # rule B26: never in the receiver, and not at all in the strict profile
         return message if self._strict else {**message, "id": result.call.id}
 
     def _said(self, result: Result) -> Json:
@@ -178,7 +178,7 @@ class Envelope:
 
 
 def _names(result: Result) -> tuple[str, str]:
-    """The names the call was sent to (rules B21, B24)."""
+    """Return the names that the call was sent to (rules B21, B24)."""
     plugin = result.call.plugin or result.plugin or ""
     command = result.call.command if result.call.plugin else result.command
     return plugin, command or result.call.command
@@ -190,7 +190,7 @@ def _error(
     sender: dict[str, Json] = (
         {"role": "plugin", "name": plugin} if plugin else {"role": "system"}
     )
-    told = error_json(error)
+    told = to_json(error)
     content = {"error": told.pop("code"), "detail": told.pop("message")}
     return {
         "sender": sender,

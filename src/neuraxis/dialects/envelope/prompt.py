@@ -1,4 +1,4 @@
-"""The instruction text of the envelope dialects: plugins in, text for the model out.
+"""Build the instruction text of the envelope dialects.
 
 The words are in `prompts/envelope_v1.md` and `envelope_v2.md`. A plugin is shown as
 YAML made from its data (rules A2, A5, B2): comments and paths never reach the model.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import yaml
 
 from neuraxis.dialects.template import PLUGINS, Template, own_text
-from neuraxis.later import pattern
 from neuraxis.schema import node_from_schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Generation = Literal["v1", "v2"]
 
-_SPECIAL = pattern(r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]|\\[bfrtu]")
-"""In JSON: what is not printed, or lies outside the first plane (emojis)."""
+_SPECIAL = re.compile(r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]|\\[bfrtu]")
+"""Unprintable characters in JSON, and those beyond the first plane (emojis)."""
 
 _COMMAND_KEYS = (
     "command_name",
@@ -33,7 +33,7 @@ _COMMAND_KEYS = (
 
 
 def prompt_frame(generation: Generation) -> Template:
-    """Our own instruction text, with a place for the plugins."""
+    """Return our own instruction text, with a place for the plugins."""
     before, _, after = own_text(f"envelope_{generation}.md").partition(PLUGINS)
     return Template(before=before, after=after)
 
@@ -41,7 +41,7 @@ def prompt_frame(generation: Generation) -> Template:
 def plugins_text(
     plugins: Sequence[PluginSpec], *, generation: Generation, strict: bool = False
 ) -> str:
-    """All plugins, as the protocol wants each of them described."""
+    """Return the text of all plugins, described as the protocol requires."""
     shown: list[str] = []
     for plugin in plugins:
         detail = fenced(_yaml(plugin_tree(plugin, generation, strict=strict)))
@@ -53,7 +53,7 @@ def plugins_text(
 
 
 def summary(plugin: PluginSpec) -> str:
-    """What the plugin is for, and each of its commands (rules A2, A3)."""
+    """Summarize the plugin and each of its commands (rules A2, A3)."""
     lines = [" ".join((plugin.summary or plugin.description_model).split())]
     missing = [
         command
@@ -70,7 +70,7 @@ def summary(plugin: PluginSpec) -> str:
 def plugin_tree(
     plugin: PluginSpec, generation: Generation, *, strict: bool
 ) -> dict[str, Json]:
-    """The plugin as data for YAML: what the model is to see and nothing else."""
+    """Return the plugin as data for YAML, limited to what models see."""
     tree: dict[str, Json] = {}
     if plugin.id:
         tree["id"] = plugin.id
@@ -106,7 +106,7 @@ def _command(command: CommandSpec) -> dict[str, Json]:
 
 
 def fenced(text: str) -> str:
-    """The text in a fence that nothing inside it can close."""
+    """Return the text in a fence that nothing inside it can close."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -115,10 +115,10 @@ def fenced(text: str) -> str:
 
 def _yaml(tree: Mapping[str, Json]) -> str:
     stream = io.StringIO()
-    # libyaml is eight times as fast, and says a few characters as numbers that a model
+    # libyaml is eight times as fast, and escapes a few characters that a model
     # reads better as they are
     plain = _SPECIAL.search(json.dumps(tree, ensure_ascii=False, default=str)) is None
-    # Typed stubs of PyYAML do not know that these are plain attributes.
+    # typed stubs of PyYAML do not know that these are plain attributes
     fast: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # PyYAML may lack it
     dumper: Any = (fast if plain else yaml.SafeDumper)(
         stream, sort_keys=False, allow_unicode=True, width=10**6

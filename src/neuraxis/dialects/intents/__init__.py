@@ -1,1 +1,1 @@
-"""Tool intents: fenced JSON blocks of calls."""
+"""Intent dialect: calls in fenced JSON blocks."""

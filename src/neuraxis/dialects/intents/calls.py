@@ -1,36 +1,37 @@
-"""Read the items of an intent list: JSON values in, calls or all that is wrong out.
+"""Read calls from the items of an intent list.
 
-Rule C4: `"tool"` names the tool, every other key is a parameter, but for a few keys
-of the dialect's own. Leniently the nested forms of other conventions are taken, too.
+Rule C4: `"tool"` names the tool, every other key is a parameter, except for a few keys
+of the dialect's own. Leniently the nested forms of other conventions are accepted, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply
 from neuraxis.formatting import path_text, quote
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.parsing.json_scan import Value, loads
 from neuraxis.specs import Json
 
 RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
-"""Keys of an intent that are not parameters; `$` before one makes it a parameter."""
+"""Keys of an intent that are not parameters; `$` escapes a parameter."""
 
 _OURS = "literal|value|for_each|max_items"
-_ESCAPED = pattern(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
-_TO_ESCAPE = pattern(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
+_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
+_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _NESTED = ("parameters", "arguments", "args", "input")
 
 ParameterNames = Callable[[str], Collection[str]]
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
-    """What was found so far, and how intents are to be understood."""
+class Reading(Struct, kw_only=True):
+    """Calls and errors found so far, and the reading options."""
 
     parameter_names: ParameterNames | None
     next_id: Callable[[], str]
@@ -40,12 +41,12 @@ class Reading:
 
 
 def escape_key(key: str) -> str:
-    """A parameter's key as it stands in an intent."""
+    """Return a parameter's key as written in an intent."""
     return f"${key}" if _TO_ESCAPE.fullmatch(key) else key
 
 
 def like_intents(value: Value) -> bool:
-    """Whether a JSON value without markers was meant as intents, even wrong ones."""
+    """Return whether a value without markers was meant as intents."""
     whole = value.value
     if (inside := passed_calls(whole)) is not None:
         whole = inside
@@ -55,7 +56,7 @@ def like_intents(value: Value) -> bool:
 
 
 def passed_calls(value: Json) -> list[Json] | None:
-    """The list under "tool_calls" of a message as servers pass it; None: it is none."""
+    """Return the "tool_calls" of a server's message; None if it has none."""
     if not isinstance(value, dict):
         return None
     message = cast("dict[str, Json]", value)
@@ -80,12 +81,12 @@ def _like_intent(item: Json) -> bool:
 
 
 def _name_key(intent: Mapping[str, Json]) -> str:
-    """Under which key other conventions have the name of the tool."""
+    """Return the key of the tool's name in other conventions."""
     return "tool_name" if "name" not in intent else "name"
 
 
 def read_calls(intents: Sequence[Json], reading: Reading) -> tuple[Call, ...]:
-    """The calls; none, and `reading.errors`, where one of them is wrong."""
+    """Return the calls; none, with errors added, if one is wrong."""
     calls: list[Call] = []
     for index, item in enumerate(intents):
         call = _call(item, (index,), reading)
@@ -121,7 +122,7 @@ def _from_flat(
     path: Path,
     reading: Reading,
 ) -> Call | None:
-    # A tool with a parameter "as" has its step named by "$as".
+    # a tool with a parameter "as" has its step named by "$as"
     name_key = "$as" if "as" in known else "as"
     arguments: Json = {}
     name: str | None = None
@@ -171,7 +172,7 @@ def _from_flat(
 
 
 def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
-    """`{"name", "arguments"}`, bare or under "function", as a flat intent."""
+    """Flatten `{"name", "arguments"}`, bare or under "function"."""
     function = intent.get("function")
     if isinstance(function, dict) and not set(intent) - {"type", "id", "function"}:
         intent = cast("dict[str, Json]", function)
@@ -186,7 +187,7 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
         return intent
     arguments = intent[nested[0]]
     if isinstance(arguments, str):
-        # Servers put the arguments there as text.
+        # servers write the arguments there as text
         read = loads(arguments) if arguments.strip() else None
         arguments = read.value if isinstance(read, Value) else None
     if not isinstance(arguments, dict):
@@ -198,14 +199,14 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
 def flat_intent(
     tool: str, arguments: Mapping[str, Json], reading: Reading
 ) -> dict[str, Json]:
-    """The flat intent of a tool and its arguments, of which none is lost."""
+    """Return the flat intent of a tool with all its arguments."""
     known = reading.parameter_names(tool) if reading.parameter_names else ()
     return {"tool": tool, **_escaped(arguments, known)}
 
 
 def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str, Json]:
-    """Arguments with their keys as they stand in an intent of that tool."""
-    # A tool with a parameter "as" has it under this key: see `_from_flat`.
+    """Return arguments with their keys escaped for that tool's intent."""
+    # a tool with a parameter "as" has it under this key: see `_from_flat`
     plain = "as" if "as" in known else None
     return {
         key if key == plain else escape_key(key): item
@@ -216,7 +217,7 @@ def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str,
 def _unnested(
     intent: dict[str, Json], known: Collection[str], reading: Reading
 ) -> dict[str, Json]:
-    """`{"tool": X, "parameters": {…}}` as a flat intent, where no other sense is."""
+    """Flatten `{"tool": X, "parameters": {…}}` if nothing else can be meant."""
     rest = [key for key in intent if key not in RESERVED]
     if len(rest) != 1 or rest[0] not in _NESTED or rest[0] in known or not known:
         return intent

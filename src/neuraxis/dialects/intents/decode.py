@@ -1,11 +1,12 @@
-"""Read a reply of the intent dialect: text in, the calls and the texts around them out.
+"""Decode a reply of the intent dialect into calls and texts.
 
 Rules C3 and C4. A block between the markers wins over JSON without them, the first
-block over later ones, and one mistake in a block means that none of it is run.
+block over later ones, and one mistake in a block means that none of it runs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -28,7 +29,6 @@ from neuraxis.dialects.segments import (
     thoughts,
 )
 from neuraxis.formatting import quote
-from neuraxis.later import pattern
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import (
@@ -46,11 +46,11 @@ END = "<!-- RESPONSE_END -->"
 _MARKERS = markers_pattern(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"
 )
-_SAYS_TOOL = pattern(r"[\"'“‘]?\btool[\"'”’]?\s*:")
-_TOOL_MEMBER = pattern(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
-_SAYS_NAME = pattern(r"[\"'“‘]?\bname[\"'”’]?\s*:")
-_SAYS_ARGUMENTS = pattern(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
-_MARKER_CUT = pattern(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
+_SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
+_TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
+_SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
+_SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
+_MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
 def read_reply(
@@ -59,7 +59,7 @@ def read_reply(
     next_id: Callable[[], str],
     parameter_names: ParameterNames | None = None,
 ) -> Reply:
-    """The reply as models write it."""
+    """Decode a reply as models write it."""
     found = pieces(text, markers=_MARKERS)
     thought = thoughts(text, found)
     reading = Reading(
@@ -72,7 +72,7 @@ def read_reply(
     marked = any(piece.kind == "marker" for piece in found)
     begun = None if marked else chat_templates.begins(text, found)
     if begun is not None and (own := chat_templates.read(text, found, begun)):
-        return _read_foreign(text, found, own, thought, reading)
+        return _read_template_calls(text, found, own, thought, reading)
     block, fault = _find_block(text, found, reading)
     if fault is None and not block:
         fault = _cut_marker(text) or open_thought(text, found)
@@ -109,14 +109,14 @@ def _holds_foreign(text: str) -> bool:
     return begun is not None and chat_templates.read(text, found, begun) is not None
 
 
-def _read_foreign(
+def _read_template_calls(
     text: str,
     found: Sequence[Piece],
     own: chat_templates.Foreign,
     thought: tuple[str, ...],
     reading: Reading,
 ) -> Reply:
-    """Calls in the form of the model's chat template."""
+    """Decode calls in the format of the model's chat template."""
     reading.notes["calls in a form of the model's own"] = None
     reading.notes.update(dict.fromkeys(own.notes))
     intents = [flat_intent(name, arguments, reading) for name, arguments in own.calls]
@@ -143,7 +143,7 @@ def read_strictly(
     next_id: Callable[[], str],
     parameter_names: ParameterNames | None = None,
 ) -> Reply:
-    """The reply if it is exactly what the document asks for, or its first mistake."""
+    """Decode strictly: exactly what the document requires, or the first mistake."""
     body = text.strip()
     if START not in body and END not in body:
         return Reply(texts=(body,) if body else ())
@@ -235,7 +235,7 @@ def _find_unmarked(
 
 
 def _lost_bracket(text: str, found: Sequence[Piece]) -> Fault | None:
-    """Members of an intent in a text without any JSON were meant as one."""
+    """Return the fault of an intent that lost its brackets."""
     for piece in found:
         if piece.kind == "text" and (
             said := _TOOL_MEMBER.search(text, piece.start, piece.end)
@@ -252,14 +252,14 @@ def _between(text: str, inside: Sequence[Piece]) -> str:
 
 
 def _says_call(text: str) -> bool:
-    """Whether a text that is no JSON was meant to be an intent."""
+    """Return whether a text without JSON was meant as an intent."""
     return _SAYS_TOOL.search(text) is not None or (
         _SAYS_NAME.search(text) is not None and _SAYS_ARGUMENTS.search(text) is not None
     )
 
 
 def _cut_marker(text: str) -> CallError | None:
-    """A text that ends inside the start marker announced a block."""
+    """Return an error for a text that ends inside the start marker."""
     return truncated_reply() if _MARKER_CUT.search(text) else None
 
 

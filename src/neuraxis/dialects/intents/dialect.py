@@ -1,4 +1,4 @@
-"""The intent dialect: a flat JSON list of tool calls between two markers (part C).
+"""Intent dialect: a flat JSON list of calls between markers (part C).
 
 Plugins and results flow in, text for the model flows out; a completion flows in, its
 calls flow out.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from neuraxis.call_errors import error_json
+from neuraxis.call_errors import to_json
 from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
 from neuraxis.dialects.intents.prompt import prompt_text
@@ -19,7 +19,7 @@ from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import load_message_template
-from neuraxis.dialects.well_formed import quick_answer, quick_calls
+from neuraxis.dialects.well_formed import read_answer, read_calls
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.specs import Json, PluginSpec
 
@@ -34,13 +34,13 @@ _MARKER = re.compile(r"<(\\*)(?=!--\s*RE(?:SPONSE|SULTS)_)", re.IGNORECASE)
 
 
 class Intents:
-    """The dialect of `{"tool": …}` lists.
+    """Dialect of `{"tool": …}` lists.
 
     Args:
         strict: exactly what the document says; else also what models write.
         template: the user's own instruction text with `{{ message }}` in it.
-        parameter_names: the parameters of a tool, to tell them from the dialect's
-            own keys.
+        parameter_names: the parameters of a tool, to distinguish them from the
+            dialect's own keys.
     """
 
     name = "intents"
@@ -58,17 +58,17 @@ class Intents:
         self._own = template is not None
         if template is not None:
             filled = load_message_template(template)
-            # The line of the message is said anew in each turn.
+            # the line of the message is sent anew in each turn
             line = filled.before.rfind("\n") + 1
             self._head = filled.before[:line]
             self._tail = (filled.before[line:], filled.after)
-        # A stop text takes the end marker away, which strict reading wants to see.
+        # a stop text removes the end marker, which strict reading requires
         self.stop = () if strict else (END,)
 
     def prompt(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
-        """The instruction text: the format, the tools, how results are passed on."""
+        """Return the instruction text: format, tools, and passing of results."""
         if self._own:
             return self._head
         return prompt_text(plugins, tool_names, strict=self._strict)
@@ -76,11 +76,11 @@ class Intents:
     def native_tools(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> tuple[Mapping[str, Json], ...]:
-        """Nothing: the tools stand in the prompt."""
+        """Return nothing: the tools are in the prompt."""
         return ()
 
     def request(self, text: str) -> str:
-        """A person's message as a question; it cannot forge the frame (rule C2)."""
+        """Return the request as a question; it cannot forge the frame (C2)."""
         if not self._strict:
             if ":" in text or "#" in text:
                 text = _LABEL.sub(r"\1\\\2\3", text)
@@ -90,30 +90,30 @@ class Intents:
         return f"{before}{text}{after}"
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
-        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
+        """Decode a completion; if it was cut off, nothing runs (D10)."""
         text = completion.text
         if completion.finish_reason not in WHOLE:
             return cut_reply(text)
-        calls = quick_calls(text, START, END, next_id)
+        calls = read_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        said = quick_answer(text)
+        said = read_answer(text)
         if said is not None:
             return Reply(texts=said)
         read = read_strictly if self._strict else read_reply
         return read(text, next_id=next_id, parameter_names=self._parameter_names)
 
     def early(self) -> TextReader:
-        """A reader for one reply that is still being written."""
+        """Return a reader for a streaming reply."""
         return TextReader(self._read_alone, start=START)
 
     def _read_alone(self, item: str) -> Reply:
-        """One intent of a list, as it is read in any list."""
+        """Decode one intent of a list by itself."""
         whole = Completion(text=f"{START}\n[{item}]\n{END}")
         return self.decode(whole, next_id=str)
 
     def write(self, calls: Sequence[Call]) -> str:
-        """The block that makes these calls."""
+        """Return the block that makes these calls."""
         items = [self._intent(call) for call in calls]
         return f"{START}\n{json_text(items, indent=2)}\n{END}"
 
@@ -138,19 +138,19 @@ class Intents:
         return intent
 
     def encode(self, results: Sequence[Result]) -> str:
-        """All results of a chain in one text (rule C25)."""
+        """Return all results of a chain in one text (rule C25)."""
         return f"{RESULTS_START}\n{outcomes_text(results)}\n{RESULTS_END}"
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
-        """One message with all results."""
+        """Return one message with all results."""
         content = self.encode(results)
         return (Message(role="user", content=content, results=tuple(results)),)
 
     def correction(
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
-        """One message with all that is wrong."""
-        content = _framed({"errors": [error_json(error) for error in errors]})
+        """Return one message with all mistakes."""
+        content = _framed({"errors": [to_json(error) for error in errors]})
         return (Message(role="user", content=content),)
 
 

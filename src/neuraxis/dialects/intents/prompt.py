@@ -1,4 +1,4 @@
-"""The instruction text of the intent dialect: plugins in, text for the model out.
+"""Build the instruction text of the intent dialect.
 
 The words are in `prompts/intents.md`. A tool's section has the shape of rule C6; in
 strict form it is the document's own, without types.
@@ -6,6 +6,7 @@ strict form it is the document's own, without types.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -20,17 +21,16 @@ from neuraxis.dialects.intents.signatures import (
 )
 from neuraxis.dialects.results import json_text
 from neuraxis.dialects.template import own_text
-from neuraxis.later import pattern
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-_TOKEN = pattern(r"\{(?:tools|examples)\}")
+_TOKEN = re.compile(r"\{(?:tools|examples)\}")
 ToolNames = Mapping[str, tuple[str, str]]
 
 
 def prompt_text(
     plugins: Sequence[PluginSpec], tool_names: ToolNames, *, strict: bool = False
 ) -> str:
-    """The whole instruction text for these plugins."""
+    """Return the whole instruction text for these plugins."""
     names = {where: tool for tool, where in tool_names.items()}
     sections: list[str] = []
     chains: list[Example] = []
@@ -55,9 +55,9 @@ def prompt_text(
 
 
 def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
-    """One tool: what it does, takes and returns, with examples.
+    """Describe one tool: purpose, parameters and response, with examples.
 
-    Types with a name that are in `told` were written before; these are added to it.
+    Named types in `told` were written before; new ones are added to it.
     """
     lines = [f"## {tool}"]
     if command.description:
@@ -73,7 +73,7 @@ def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
 
 
 def strict_section(tool: str, command: CommandSpec) -> str:
-    """One tool in the document's own shape (rules C6, C7, C22)."""
+    """Describe one tool in the document's own shape (C6, C7, C22)."""
     parameters = ", ".join(f"`{name}`" for name in command.parameter_names)
     lines = [
         f"## {tool}",

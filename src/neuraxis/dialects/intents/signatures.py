@@ -1,8 +1,8 @@
-"""What a tool takes and returns, as lines of the intents prompt: schemas in, lines out.
+"""Write a tool's parameters and response as lines of the prompt.
 
-Everything that is enforced is said: the fields of objects inside lists, the values of
-an enum, limits, and the types that have a name. What says no more than its name and
-type stays on the line of the parameter.
+Everything that is enforced is written: the fields of objects inside lists, the values
+of an enum, limits, and the named types. A field without more than its name and type
+stays on the line of the parameter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from neuraxis.schema.annotations import RAW_KEY
 from neuraxis.specs import CommandSpec, Json
 
 _DEEPEST = 6
-"""Levels of fields in fields that are written below each other."""
+"""Maximum levels of nested fields with lines of their own."""
 
 _SAID = ("description", "default", "examples", "x-asset-ref")
 _LIMITS = {
@@ -37,10 +37,10 @@ Node = Mapping[str, Json]
 
 
 def parameter_lines(command: CommandSpec) -> list[str]:
-    """The parameters, each with its type and what its author says of it."""
+    """Return the parameters, each with its type and its author's description."""
     schema = command.parameters
     if schema.get("type") != "object" and "properties" not in schema:
-        # A command whose parameter is one plain value (rule K3).
+        # a command whose parameter is one plain value (rule K3)
         return ["Parameters:", *_field("$value", schema, needed=True)]
     listed = [
         line
@@ -55,7 +55,7 @@ def parameter_lines(command: CommandSpec) -> list[str]:
 
 
 def return_lines(command: CommandSpec) -> list[str]:
-    """What the command answers; nothing where nothing is declared."""
+    """Return the lines of the declared response, if there is one."""
     schema = command.response
     if schema is None:
         return []
@@ -67,9 +67,9 @@ def return_lines(command: CommandSpec) -> list[str]:
 
 
 def type_lines(command: CommandSpec, told: set[str]) -> list[str]:
-    """The types that have a name, of the parameters and the answer.
+    """Return the named types of the parameters and the response.
 
-    Those in `told` were written before, for another command; these are added to it.
+    Those in `told` were written before, for another command; new ones are added to it.
     """
     named: dict[str, Json] = {}
     for schema in (command.parameters, command.response or {}):
@@ -86,7 +86,7 @@ def type_lines(command: CommandSpec, told: set[str]) -> list[str]:
 
 
 def properties(schema: Node | None) -> list[tuple[str, Node]]:
-    """The fields of an object's schema."""
+    """Return the fields of an object's schema."""
     found = (schema or {}).get("properties")
     if not isinstance(found, Mapping):
         return []
@@ -97,7 +97,7 @@ def properties(schema: Node | None) -> list[tuple[str, Node]]:
 
 
 def one_line(text: Json) -> str:
-    """A text without its line breaks."""
+    """Return a text without its line breaks."""
     return " ".join(str(text).split())
 
 
@@ -113,7 +113,7 @@ def _fields(schema: Node, level: int = 0) -> list[str]:
 def _field(
     name: str, node: Node, *, needed: bool, level: int = 0, whole: bool = False
 ) -> list[str]:
-    """A field; below it those inside, where more is to be said (or `whole`)."""
+    """Return a field's line, and its nested fields' where needed (or `whole`)."""
     is_raw = node.get(RAW_KEY) is True
     if is_raw:
         node = without_reference(node, RAW_KEY)
@@ -138,7 +138,7 @@ def _field(
 
 
 def _inside(node: Node) -> tuple[str, Node]:
-    """What an object, or a list of objects, is called; and the object's schema."""
+    """Return the type's name, and the schema of the object or items."""
     null = ""
     arms = node.get("anyOf")
     if isinstance(arms, list) and {"type": "null"} in arms:
@@ -157,7 +157,7 @@ def _inside(node: Node) -> tuple[str, Node]:
 
 
 def _says_more(schema: Node, level: int = 0) -> bool:
-    """Whether a line of its own would say more of a field than its type."""
+    """Return whether a field has more to describe than its type."""
     for _, node in properties(schema):
         if any(node.get(key) is not None for key in _SAID) or _limits(node):
             return True

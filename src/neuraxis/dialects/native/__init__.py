@@ -1,1 +1,1 @@
-"""The provider's own tool calls."""
+"""Native dialect: the provider's own tool calls."""

@@ -1,4 +1,4 @@
-"""The native dialect: tool calls as OpenAI-compatible servers pass them.
+"""Native dialect: tool calls as OpenAI-compatible servers pass them.
 
 Plugins flow in, tool definitions flow out; the tool calls of a completion flow in,
 calls flow out; results flow in, tool messages flow out.
@@ -7,21 +7,21 @@ calls flow out; results flow in, tool messages flow out.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from neuraxis.call_errors import error_json, malformed_reply
+from msgspec.structs import replace
+
+from neuraxis.call_errors import malformed_reply, to_json
 from neuraxis.dialects.intents import decode
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import DeltaReader
 from neuraxis.dialects.template import Template, load_plugins_template
-from neuraxis.dialects.well_formed import plain_arguments
 from neuraxis.formatting import quote
-from neuraxis.later import pattern
 from neuraxis.messages import (
     Call,
     CallError,
@@ -36,15 +36,15 @@ from neuraxis.parsing.json_scan import Value, loads, read_at
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 VALUE = "value"
-"""The one parameter of a tool whose command takes a plain value (rule K3)."""
+"""Only parameter of a tool whose command has a scalar parameter (K3)."""
 
-_ALLOWED = pattern(r"[a-zA-Z0-9_-]{1,64}")
-_NOT_ALLOWED = pattern(r"[^a-zA-Z0-9_-]+")
-_CODE = pattern(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_CODE = re.compile(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
 
 
 def safe_name(tool: str) -> str:
-    """A name that servers take; another one for each tool name."""
+    """Return a unique name that servers accept for the tool."""
     if _ALLOWED.fullmatch(tool):
         return tool
     digest = hashlib.sha256(tool.encode(errors="replace")).hexdigest()[:8]
@@ -52,10 +52,10 @@ def safe_name(tool: str) -> str:
 
 
 class Native:
-    """The dialect of tool calls beside the text.
+    """Dialect of tool calls beside the text.
 
-    It remembers which name it gave to which tool, and which of the server's ids
-    belongs to which call: an answer must carry the server's id.
+    It remembers each tool's name for the server, and each call's id of the server: an
+    answer must have the server's id.
 
     Args:
         strict: arguments must be exactly JSON, and calls in the text are text.
@@ -77,14 +77,14 @@ class Native:
     def prompt(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
-        """The instruction text; the tools themselves go beside it."""
+        """Return the instruction text; the tools are sent beside it."""
         text = prompt_text(plugins)
         return text if self._template is None else self._template.fill(text)
 
     def native_tools(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> tuple[Mapping[str, Json], ...]:
-        """The definition of each command; their names are remembered."""
+        """Return the definition of each command, and remember their names."""
         names = {where: tool for tool, where in tool_names.items()}
         return tuple(
             self._definition(
@@ -114,15 +114,11 @@ class Native:
         return {"type": "function", "function": {**function, "parameters": parameters}}
 
     def request(self, text: str) -> str:
-        """A person's message, as it is."""
+        """Return the user's request unchanged."""
         return text
 
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
-        """The reply's calls and texts; of one that was cut off nothing is run (D10)."""
-        if completion.finish_reason == "tool_calls" and not completion.text:
-            calls = self._quick_calls(completion.tool_calls, next_id)
-            if calls is not None:
-                return Reply(calls=calls)
+        """Decode a completion; if it was cut off, nothing runs (D10)."""
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
@@ -134,31 +130,8 @@ class Native:
             return reply
         return self._read_calls(completion.tool_calls, reply, next_id)
 
-    def _quick_calls(
-        self, given: Sequence[NativeCall], next_id: Callable[[], str]
-    ) -> tuple[Call, ...] | None:
-        """The calls, where all of them are flawless; None: read them the long way."""
-        found: list[tuple[str, NativeCall, dict[str, Json]]] = []
-        for native in given:
-            tool = self._tools.get(native.name)
-            if tool is None or tool in self._plain:
-                return None
-            arguments = plain_arguments(native.arguments)
-            if arguments is None:
-                return None
-            found.append((tool, native, arguments))
-        calls: list[Call] = []
-        for tool, native, arguments in found:
-            own = next_id()
-            self._ids[own] = native.id
-            read = (arguments, f"{tool} {native.arguments}")
-            calls.append(
-                Call(id=own, plugin=None, command=tool, arguments=arguments, read=read)
-            )
-        return tuple(calls) or None
-
     def early(self) -> DeltaReader:
-        """A reader for one reply that is still being written; of its tool calls."""
+        """Return a reader for the tool calls of a streaming reply."""
         return DeltaReader(self._read_alone)
 
     def _read_alone(self, native: NativeCall) -> Call | None:
@@ -168,7 +141,7 @@ class Native:
         return self._own(Call(id="", plugin=None, command=""), native.name, arguments)
 
     def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
-        """The text, with calls in it where the server did not take them out."""
+        """Decode the text, with calls that the server left in it."""
         if completion.tool_calls:
             read = decode.read_reply(completion.text, next_id=lambda: "")
             notes = ("calls written as text, not read",) if read.calls else ()
@@ -188,7 +161,7 @@ class Native:
         return replace(read, calls=calls, notes=(*read.notes, "calls written as text"))
 
     def _as_code(self, texts: Sequence[str]) -> str:
-        """The tool of ours that a reply is a call of, as in a program; or nothing."""
+        """Return the tool called as in a program, or ""."""
         if len(texts) != 1 or texts[0][-1] not in ")]}":
             return ""
         written = _CODE.match(texts[0])
@@ -222,7 +195,7 @@ class Native:
         return replace(reply, calls=tuple(calls), notes=tuple(notes))
 
     def _own(self, call: Call, name: str, arguments: Json) -> Call:
-        """The call with the tool's own name, and a plain value taken out."""
+        """Return the call with the tool's own name and unwrapped value."""
         tool = self._tools.get(name.strip(), name.strip())
         if tool in self._plain and isinstance(arguments, dict):
             entries = cast("dict[str, Json]", arguments)
@@ -233,14 +206,14 @@ class Native:
     def _arguments(
         self, native: NativeCall, notes: dict[str, None]
     ) -> Json | CallError:
-        """The arguments; a text that is no whole JSON is never run with `{}`."""
+        """Return the arguments; malformed ones are never replaced by `{}`."""
         text = native.arguments.strip()
         if not text and not self._strict:
             notes["empty arguments"] = None
             return {}
         read = loads(text) if self._strict else read_at(text, 0)
         if isinstance(read, Value) and read.completed:
-            # The server said that this is all: brackets were lost on the way.
+            # the server said that this is all: the model omitted brackets
             read = loads(text)
         if isinstance(read, Fault):
             return self._refused(native, read)
@@ -271,7 +244,7 @@ class Native:
         )
 
     def native_calls(self, calls: Sequence[Call]) -> tuple[NativeCall, ...]:
-        """The tool calls a server would have passed to make these calls."""
+        """Return the tool calls that a server would pass for these calls."""
         return tuple(
             NativeCall(
                 id=self._ids.get(call.id, call.id),
@@ -288,7 +261,7 @@ class Native:
         return cast("dict[str, Json]", arguments)
 
     def write(self, calls: Sequence[Call]) -> str:
-        """The calls as text, for models whose server does not take them out."""
+        """Return the calls as text, for servers that leave them in it."""
         return "\n".join(
             "<tool_call>\n"
             + json_text(
@@ -299,13 +272,13 @@ class Native:
         )
 
     def encode(self, results: Sequence[Result]) -> str:
-        """All results in one text, where tool messages cannot be used."""
+        """Return all results in one text, where tool messages are impossible."""
         return json_text(
             {"results": [outcome(item, step) for step, item in enumerate(results, 1)]}
         )
 
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
-        """A tool message for each result; one user message for calls without ids."""
+        """Return a tool message per result; without ids, one user message."""
         messages: list[Message] = []
         others: list[Result] = []
         for step, result in enumerate(results, 1):
@@ -332,8 +305,8 @@ class Native:
     def correction(
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
-        """What is wrong, under each of the reply's tool calls: servers want that."""
-        content = json_text({"errors": [error_json(error) for error in errors]})
+        """Return the mistakes under each of the reply's calls: servers require that."""
+        content = json_text({"errors": [to_json(error) for error in errors]})
         if not reply.tool_calls:
             return (Message(role="user", content=content),)
         return tuple(

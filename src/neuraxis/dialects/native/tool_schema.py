@@ -1,9 +1,9 @@
-"""A parameter schema as servers take it: our schema in, plain JSON Schema out.
+"""Convert a parameter schema to plain JSON Schema for servers.
 
-Servers may force a model's output into the schema, so a place that takes an asset
-reference must allow one, and a class that JSON cannot hold allows nothing else. The
-reference is written where it stands and not as a `$ref`, which not every server takes;
-so a union has it once, however many of its arms take one.
+Servers may force a model's output into the schema, so a place that accepts an asset
+reference must allow one, and a class that JSON cannot represent allows nothing else.
+The reference is written where it stands and not as a `$ref`, which not every server
+accepts; so a union has it once, however many of its arms accept one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _LISTS = ("allOf", "prefixItems")
 
 
 def for_server(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """The schema without our own words, with references where they are allowed."""
+    """Return the schema without our keywords, with references where allowed."""
     plain = _plain(schema)
-    # The whole `param` of a tool must be an object for a server (rule B45 is given up).
+    # a server requires an object as the whole `param` of a tool (B45 is given up)
     return plain if plain.get("type") == "object" else _with_reference(plain, schema)
 
 
@@ -57,7 +57,7 @@ def _plain(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _union(key: str, arms: list[Json]) -> dict[str, Json]:
-    """The union, each arm once; a union inside of one is taken apart."""
+    """Return the union with unique arms; nested unions are flattened."""
     flat: list[Json] = []
     for arm in arms:
         inner = _arms_only(arm)
@@ -71,7 +71,7 @@ def _union(key: str, arms: list[Json]) -> dict[str, Json]:
 
 
 def _arms_only(arm: Json) -> list[Json]:
-    """The arms of a schema that is nothing but a union of any of them."""
+    """Return the arms of a schema that is only a union."""
     if not isinstance(arm, dict) or set(cast("dict[str, Json]", arm)) != {"anyOf"}:
         return []
     return cast("list[Json]", arm["anyOf"])
@@ -96,7 +96,7 @@ def _with_reference(
 
 
 def prompt_text(plugins: Sequence[PluginSpec]) -> str:
-    """Our own words, and what the authors of the plugins have to say."""
+    """Return our own words, and the plugin authors' notes."""
     before, _, after = own_text("native.md").partition(PLUGINS)
     notes = [
         f"About {plugin.name}:\n{plugin.prompt.strip()}"

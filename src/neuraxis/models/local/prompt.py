@@ -11,16 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis import call_errors
-from neuraxis.later import dataclass
 from neuraxis.messages import Message, Result
 from neuraxis.specs import Json
 
 _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     """What there is to answer: results, or else errors, or else a request."""
 
     request: str = ""

@@ -1,1 +1,1 @@
-"""Any OpenAI-compatible server."""
+"""Models behind any OpenAI-compatible server."""

@@ -1,4 +1,4 @@
-"""A way to make a client flows in; each event loop that asks gets one of its own.
+"""HTTP clients of a model, one for each event loop.
 
 Connections belong to the loop that opened them. Several loops may ask at the same time:
 threads that share a model, each with the loop of its own session.
@@ -17,28 +17,30 @@ _Kept = tuple["httpx2.AsyncClient", AsyncGenerator[None, None]]
 
 
 class Clients:
-    """The clients of one model, by the loop that uses them."""
+    """Clients of one model, by the loop that uses them."""
 
     def __init__(self, make: Callable[[], httpx2.AsyncClient]) -> None:
         self._make = make
         self._kept: dict[asyncio.AbstractEventLoop, _Kept] = {}
 
     async def here(self) -> httpx2.AsyncClient:
-        """The client of this loop; it is closed with it, as `asyncio.run` ends one."""
+        """Return this loop's client, which is closed with it by `asyncio.run`."""
         loop = asyncio.get_running_loop()
         kept = self._kept.get(loop)
         if kept is None:
             for other in list(self._kept):
-                if other.is_closed():  # by somebody who ended nothing else of it
+                # its loop was closed without ending its generators
+                if other.is_closed():
                     self._kept.pop(other, None)
             client = self._make()
             keeper = self._keep(loop, client)
             kept = self._kept[loop] = (client, keeper)
-            await anext(keeper)  # so that the loop knows it, and ends it
+            # registers the generator with the loop, which then closes it
+            await anext(keeper)
         return kept[0]
 
     async def close(self) -> None:
-        """Close that of this loop; another one may be made."""
+        """Close this loop's client; the next request makes another."""
         kept = self._kept.get(asyncio.get_running_loop())
         if kept is not None:
             await kept[1].aclose()

@@ -1,7 +1,7 @@
-"""A body that a server refused, and a part of it, flow in; one without that flows out.
+"""Adapt a request body to a server's refusal of one part.
 
-What stands in a part's place says the same to the model, or as nearly as the server
-takes it. Which part is meant is read in `openai_refusals.py`.
+The replacement means the same to the model, or as nearly as the server accepts. Which
+part was refused is decided in `rejections.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Messages = Sequence[Json]
 Message = dict[str, Json]
 
 UNASKED = ("stream_options", "max_tokens")
-"""Nothing is lost without these, so nothing is said of it."""
+"""Parts omitted without a note: the user did not request them."""
 OF_TOOLS = " in the tools' schemas"
-"""Ends the name of a part that is a keyword there."""
+"""Suffix of parts that are keywords in the tools' schemas."""
 
 CARRIED = "reasoning of earlier turns"
 NO_REASONING = "turns without reasoning_content"
@@ -32,15 +32,15 @@ EMPTY = "empty messages"
 SYSTEM = "the system role"
 ORDER = "the order of roles"
 
-# What Google says to put where a call was not made by Gemini itself:
+# what Google says to put where a call was not made by Gemini itself:
 # https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ)
 _STAND_IN = "skip_thought_signature_validator"
 _SHORT = 9
-"""Letters and digits of an id that each server takes."""
+"""Letters and digits of an id that each server accepts."""
 
 
 def without(body: Body, part: str) -> dict[str, Json]:
-    """The body without a part that the server refuses; the same if it has none."""
+    """Return the body without a refused part; unchanged if absent."""
     changed = dict(body)
     if part.endswith(OF_TOOLS):
         keyword = part.removesuffix(OF_TOOLS)
@@ -60,12 +60,12 @@ def without(body: Body, part: str) -> dict[str, Json]:
 
 
 def keeps_constant(parts: Sequence[str]) -> bool:
-    """Whether without these parts a body still has its prompt's constant part."""
+    """Return whether the prompt's constant part stays without these parts."""
     return not any(part in (ORDER, SYSTEM) or OF_TOOLS in part for part in parts)
 
 
 def _without_keyword(schema: Json, keyword: str) -> Json:
-    """Tools without a keyword of their schemas, which are checked here all the same."""
+    """Remove a keyword from tools' schemas; calls are validated here anyway."""
     if isinstance(schema, list | tuple):  # a prompt's tools are a tuple
         listed = cast("Sequence[Json]", schema)
         inner = [_without_keyword(item, keyword) for item in listed]
@@ -87,9 +87,10 @@ def _without_keyword(schema: Json, keyword: str) -> Json:
 
 
 def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
-    """The messages with no two users beside each other, and none behind a tool.
+    """Return messages in an order that every server accepts.
 
-    Where `system` is false, what the system says is said by the user.
+    No two user messages follow each other, and none follows a tool message. If
+    `system` is false, system messages become user messages.
     """
     told: list[Json] = []
     last: Json = None
@@ -102,7 +103,7 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
         role = fields.get("role")
         if role == last == "user":
             before = cast("Message", told[-1])
-            both = f"{before.get('content')}\n\n{fields.get('content')}"
+            both = _joined(before.get("content"), fields.get("content"))
             told[-1] = {**before, "content": both}
             continue
         if role == "user" and last == "tool":
@@ -110,6 +111,19 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
         told.append(fields or message)
         last = role
     return told
+
+
+def _joined(first: Json, second: Json) -> Json:
+    """Two contents as one; with pictures in them they are lists of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts: list[Json] = []
+    for content in (first, second):
+        if isinstance(content, list):
+            parts += cast("list[Json]", content)
+        else:
+            parts.append({"type": "text", "text": str(content)})
+    return parts
 
 
 def _each(change: Callable[[Message], Message], messages: Messages) -> list[Json]:
@@ -141,7 +155,7 @@ def _with_reasoning(message: Message) -> Message:
 
 def _with_signature(message: Message) -> Message:
     calls = _calls(message)
-    # Of calls beside each other the first has it.
+    # of calls beside each other the first has it
     if not calls or "extra_content" in calls[0]:
         return message
     extra = {"google": {"thought_signature": _STAND_IN}}
@@ -159,10 +173,10 @@ def _with_short_ids(message: Message) -> Message:
 
 
 def _short(own: str) -> str:
-    """An id that fits, and the same one for the same id."""
+    """Return a short id, the same one for the same id."""
     if len(own) == _SHORT and own.isascii() and own.isalnum():
         return own
-    import hashlib  # for one server's sake
+    import hashlib  # imported for one server only
 
     return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()[:_SHORT]
 

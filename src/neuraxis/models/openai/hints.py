@@ -1,10 +1,10 @@
-"""What a server did not do flows in; what a person can do about it flows out."""
+"""Hints for the user on a server that does not answer."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from neuraxis.models.openai.settings import Endpoint, chat_url, is_loopback
+from neuraxis.models.openai.settings import Endpoint, is_loopback
 
 _PORTS = {
     11434: "Ollama (`ollama serve`)",
@@ -12,19 +12,19 @@ _PORTS = {
     8000: "vLLM (`vllm serve NAME`)",
     1234: "LM Studio",
 }
-"""The servers that listen on these unless they are told another port."""
+"""Servers by their default port."""
 _KINDS = {"ollama": 11434, "llamacpp": 8080, "vllm": 8000, "lmstudio": 1234}
 _UNKNOWN = ("Name or service", "nodename nor", "getaddrinfo", "name resolution")
-"""How systems say that a name is no machine's."""
+"""Substrings of operating systems' messages for unknown host names."""
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER", "record layer")
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> str:
-    """What to do about a server that nothing was sent to."""
+    """Return a hint on a server that could not be reached."""
     parts = urlsplit(endpoint.url)
     where = (
         f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
-        "openai.base_url or OPENAI_BASE_URL says; `neuraxis models test` tries it"
+        f"{endpoint.says_where} says; `neuraxis models test` tries it"
     )
     if "CERTIFICATE" in reason:
         return (
@@ -51,18 +51,24 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
 
 
 def meant(name: str) -> str:
-    """The name that a model of such a server has here; empty: it is another thing."""
+    """Return the model name that was probably meant, or ""."""
     kind, colon, rest = name.partition(":")
     word = kind.casefold().replace(".", "").replace("-", "").replace("_", "")
     if colon and word in _KINDS:
         return f"http://127.0.0.1:{_KINDS[word]}/v1#{rest.strip('/') or 'NAME'}"
     if "#" in name and ("." in kind or word == "localhost"):
         return f"http://{name}"
-    if name.startswith(("gpt-", "o3", "o4", "chatgpt")) and not colon:
-        return f"openai:{name}"
+    begins = {"claude": "anthropic", "gemini": "gemini", "gpt-": "openai"}
+    begins |= {"chatgpt": "openai", "o3": "openai", "o4": "openai"}
+    for start, owner in begins.items():
+        if name.startswith(start) and not colon and name != owner:
+            return f"{owner}:{name}"
+    for owner, ours in (("anthropic", "anthropic"), ("google", "gemini")):
+        if name.startswith(f"{owner}/"):
+            return f"{ours}:{name.partition('/')[2]}"
     return f"openai:{name[7:]}" if name.startswith("openai/") else ""
 
 
-def not_found(endpoint: Endpoint) -> str:
+def not_found(url: str) -> str:
     """What to do about a 404: the path is wrong, or the model's name."""
-    return f" (are {chat_url(endpoint.url)} and the model's name right?)"
+    return f" (are {url} and the model's name right?)"

@@ -1,7 +1,7 @@
-"""One HTTP exchange with a model server: what it does wrong becomes a `Failure`.
+"""HTTP exchanges with a model server; every error becomes a `Failure`.
 
-`httpx2` is imported here and nowhere else of this room, and only when a server is
-really asked.
+Of this package only this module imports `httpx2`, and it is itself imported when a
+server is really asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from neuraxis.later import pattern
 from neuraxis.models.openai.hints import not_found, unreachable
 from neuraxis.models.openai.rejections import is_about_size
 from neuraxis.models.openai.settings import Endpoint, Options
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
     import httpx2
 
 _MOST_ERROR_BYTES = 64 * 1024
-_DRAIN = 0.05  # waited for the connection's last bytes, so that it can be used again
+_DRAIN = 0.05  # seconds to read a connection's last bytes, so that it can be reused
 _PASSING = (408, 409, 429)
 _TELLING = 4
-"""Letters of a key's beginning that are left out; fewer stand in other words, too."""
-_DELAY = pattern(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
-"""Google says in the body how long to wait: `google.rpc.RetryInfo`."""
+"""Minimum characters of a key that are redacted; fewer occur in words."""
+_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
+"""Google's waiting time in the body: `google.rpc.RetryInfo`."""
 
 
 class Failure(Exception):
-    """Why an attempt failed, and whether the next one may do better.
+    """Reason of a failed attempt, and whether to try again.
 
     `after` is how long the server asks to wait, `status` that of a refused request.
     """
@@ -61,7 +60,7 @@ class Failure(Exception):
 
 
 def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
-    """A client for one server.
+    """Return a client for one server.
 
     A proxy of the environment is used for remote servers and never for this machine.
     Redirects are not followed: prompt and key would go to another server.
@@ -70,7 +69,7 @@ def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
 
     try:
         return httpx2.AsyncClient(
-            # Waiting for the answer is limited below, portion by portion.
+            # waiting for the answer is limited below, portion by portion
             timeout=httpx2.Timeout(None, connect=options.connect_timeout),
             trust_env=not endpoint.loopback,
             follow_redirects=False,
@@ -87,7 +86,7 @@ async def send(
     endpoint: Endpoint,
     options: Options,
 ) -> httpx2.Response:
-    """Send the request and wait for the head of the answer."""
+    """Send the request and wait for the response's head."""
     import httpx2
 
     host = endpoint.host
@@ -111,7 +110,7 @@ async def send(
             again="CERTIFICATE" not in text,
         ) from error
     except httpx2.TransportError as error:
-        # Among these: a kept connection that the server had closed in the meantime.
+        # this may be a pooled connection that the server had closed in the meantime
         raise Failure(_broken(host, error), again=True) from error
 
 
@@ -121,9 +120,9 @@ async def portions(
     options: Options,
     grace: Callable[[], float | None],
 ) -> AsyncGenerator[bytes, None]:
-    """The bytes of an answer as they come, each awaited for a limited time.
+    """Yield the bytes of a response; each portion has a limit.
 
-    `grace` gives a time once the answer is complete: then silence, or a broken
+    `grace` returns a time once the answer is complete: then silence, or a broken
     connection, for that long is its end and no failure.
     """
     import httpx2
@@ -151,7 +150,7 @@ async def portions(
 
 
 async def drain(source: AsyncIterator[bytes]) -> None:
-    """Read what is left of a finished answer: a connection with rests is not reused."""
+    """Read a finished response to its end, to reuse its connection."""
     import httpx2
 
     try:
@@ -165,7 +164,7 @@ async def drain(source: AsyncIterator[bytes]) -> None:
 async def refused(
     response: httpx2.Response, endpoint: Endpoint, options: Options, key: str
 ) -> Failure:
-    """What an answer with another status than 200 means."""
+    """Return the failure for a response with another status than 200."""
     status = response.status_code
     host = endpoint.host
     if 300 <= status < 400:
@@ -192,7 +191,7 @@ async def refused(
     if status in (401, 403):
         text += _key_hint(endpoint, key)
     if status == 404:
-        text += not_found(endpoint)
+        text += not_found(str(response.request.url).partition("?")[0])
     again = status in _PASSING or (status >= 500 and not is_about_size(said))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account
@@ -203,7 +202,7 @@ async def refused(
 
 
 def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Failure:
-    """What an answer with status 200 means that holds an error, or is not understood.
+    """Return the failure for a malformed response or error with status 200.
 
     `kind` is its content type.
     """
@@ -214,7 +213,8 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
             f" (content type {kind.split(';')[0][:60] or 'unknown'}; is the base URL "
             f"{endpoint.url} right?)"
         )
-    if status is not None and status < 500 and status not in _PASSING:
+    mends = isinstance(error, ServerError) and error.mends
+    if status is not None and status < 500 and status not in _PASSING and not mends:
         return Failure(ModelRefused(text, status=status))
     again = isinstance(error, ServerError) and error.again
     again = again and not is_about_size(text)
@@ -222,7 +222,7 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the server asks to wait: a number, or a date of HTTP."""
+    """Return the seconds of `Retry-After`: a number, or an HTTP date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         text = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
@@ -237,9 +237,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def without_key(text: str, key: str) -> str:
-    """The text without the key that a server may have quoted, or a part of it.
+    """Redact the key, or its beginning, which a server may have quoted.
 
-    Its words are cut, which may be within the key.
+    The text may have been cut within the key.
     """
     if not key:
         return text
@@ -251,7 +251,7 @@ def without_key(text: str, key: str) -> str:
 
 
 def _place(location: str) -> str:
-    """Where a redirect leads: without its query, which may hold what was sent."""
+    """Return a redirect's target without its query, which may hold secrets."""
     return location.partition("?")[0][:200] or "another place"
 
 
@@ -280,5 +280,5 @@ async def _read_some(response: httpx2.Response, seconds: float) -> bytes:
                 if len(read) > _MOST_ERROR_BYTES:
                     break
     except (TimeoutError, httpx2.TransportError, httpx2.DecodingError):
-        pass  # what there is of it says more than that there is no more
+        pass  # the received part is a better message than the broken connection
     return read[:_MOST_ERROR_BYTES]

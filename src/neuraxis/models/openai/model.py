@@ -1,37 +1,26 @@
-"""A prompt flows to a server of the OpenAI form over HTTP, chunks flow back.
+"""Model behind a server of the OpenAI form, over HTTP.
 
 One class for every server that has `/chat/completions`: OpenAI, vLLM, llama.cpp,
-Ollama and others. A request is repeated only while nothing of an answer was given
-out; once a chunk is out, a broken stream is an error and never a shorter reply.
+Ollama and others. A request is repeated only while no chunk of an answer was yielded;
+after that a broken stream is an error and never a shorter reply.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urldefrag
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.openai.clients import Clients
+from neuraxis.models.openai.exchange import Exchange, limit_of
 from neuraxis.models.openai.fallback import UNASKED, keeps_constant, without
-from neuraxis.models.openai.http import (
-    Failure,
-    bad_answer,
-    drain,
-    new_client,
-    portions,
-    refused,
-    send,
-)
+from neuraxis.models.openai.http import Failure
 from neuraxis.models.openai.rejections import refused_part
 from neuraxis.models.openai.request import Constant, constant_of, encoded, request_body
 from neuraxis.models.openai.settings import (
+    AZURE,
     DEFAULT_URL,
     KEY_ENV,
     Endpoint,
@@ -42,31 +31,90 @@ from neuraxis.models.openai.settings import (
     options_for,
     url_endpoint,
 )
-from neuraxis.models.openai.sse import EventReader, EventTooLarge
-from neuraxis.models.openai.stream import Frames, ServerError
+from neuraxis.models.openai.stream import Frames
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
-if TYPE_CHECKING:
-    import httpx2
 
-MOST_BYTES = 64 * 1024 * 1024
-"""Size of an answer that is one JSON document."""
+class ChatWire:
+    """Protocol of `/chat/completions`."""
 
-_AFTER_END = 2.0  # waited for the usage once the finish reason is there
-_LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
+    unasked = UNASKED
+
+    def __init__(self, model: str, endpoint: Endpoint, options: Options) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._options = options
+        # What a turn carries is for this server's model and for nobody else.
+        self._origin = f"{endpoint.url.partition('?')[0]}#{model}"
+        self._known: Constant | None = None
+
+    def url(self) -> str:
+        """Return the address that is posted to."""
+        return chat_url(self._endpoint.url)
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """Return the header that holds the key."""
+        return self._endpoint.key_header(key) if key else {}
+
+    def missing(self) -> Sequence[str]:
+        """Return notes on options that this protocol does not have: none."""
+        return ()
+
+    def body(self, prompt: Prompt) -> dict[str, Json]:
+        """Return the body of a request for one completion."""
+        return request_body(prompt, self._model, self._options, self._origin_of(prompt))
+
+    def encoded(
+        self, body: Mapping[str, Json], prompt: Prompt, left_out: Sequence[str]
+    ) -> bytes:
+        """Return the body as bytes; its constant part is written once."""
+        return encoded(
+            body, self._constant(prompt) if keeps_constant(left_out) else None
+        )
+
+    def without(self, body: Mapping[str, Json], part: str) -> dict[str, Json]:
+        """Return the body without a part that the server refuses."""
+        return without(body, part)
+
+    def refused_part(
+        self, body: Mapping[str, Json], failure: Failure, *, known: bool
+    ) -> str:
+        """Return what to leave out after a refusal, here and in later requests."""
+        said = str(failure.error)
+        if failure.status == 500:  # llama.cpp, where a chat template refuses
+            return refused_part(body, said, known=True)
+        if failure.status not in (400, 422) or failure.again:
+            return ""
+        return refused_part(body, said, known=known)
+
+    def reader(self, prompt: Prompt) -> Frames:
+        """Return the parser of one answer."""
+        return Frames(self._origin_of(prompt))
+
+    def _origin_of(self, prompt: Prompt) -> str:
+        return self._origin if prompt.native_tools else ""
+
+    def _constant(self, prompt: Prompt) -> Constant | None:
+        """Return what is the same in the next request; None: it is changed."""
+        if self._options.extra.keys() & {"messages", "tools"}:
+            return None
+        known = self._known  # another thread may change it
+        if known is None or not known.is_of(prompt):
+            known = self._known = constant_of(prompt)
+        return known
 
 
 class OpenAIModel:
-    """A model behind a server of the OpenAI form.
+    """Model behind a server of the OpenAI form.
 
     Args:
         model: the name that the server knows it by.
         server: its base URL, or an endpoint made from settings.
-        key_env: the environment variable that holds the key. None: `OPENAI_API_KEY`
+        key_env: the environment variable that has the key. None: `OPENAI_API_KEY`
             for api.openai.com, and no key for any other server.
         options: sampling, limits and timeouts.
-        name: what events and errors call it.
+        name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
         now: the clock of `Options.retry_seconds`, in seconds.
     """
@@ -89,199 +137,34 @@ class OpenAIModel:
         self.name = name or f"{server.url}#{model}"
         self._model = model
         self._endpoint = server
-        # What a turn carries is for this server's model and for nobody else.
-        self._origin = f"{server.url.partition('?')[0]}#{model}"
-        self._options = options or Options()
-        self._sleep = sleep
-        self._now = now
-        self._clients = Clients(lambda: new_client(server, self._options))
-        self._known: Constant | None = None
-        # Parts of the request that this server refuses; None: not known yet.
-        self._refuses: tuple[str, ...] | None = None
+        options = options or Options()
+        self._exchange = Exchange(
+            ChatWire(model, server, options),
+            server,
+            options,
+            limit=limit_of(server, model, options),
+            sleep=sleep,
+            now=now,
+        )
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self._model!r}, server={self._endpoint.url!r})"
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """The completion in pieces; a repeated request shows as a chunk's note.
 
         Raises:
             ModelError: see the tree in `errors.py`.
         """
-        key = self._endpoint.key()
-        client = await self._clients.here()
-        origin = self._origin if prompt.native_tools else ""
-        body = request_body(prompt, self._model, self._options, origin)
-        constant = self._constant(prompt)
-        left_out = list(self._refuses or ())
-        for part in left_out:
-            body = without(body, part)
-        started = self._now()
-        attempt = 0
-        while True:
-            given = False
-            kept = constant if keeps_constant(left_out) else None
-            content = encoded(body, kept)
-            try:
-                async with aclosing(
-                    self._attempt(client, content, key, origin)
-                ) as chunks:
-                    async for chunk in chunks:
-                        given = True
-                        yield chunk
-                # Others may have been asked, and told of more, at the same time.
-                both = (*(self._refuses or ()), *left_out)
-                self._refuses = tuple(dict.fromkeys(both))
-                return
-            except Failure as failure:
-                if given:
-                    raise failure.error from failure.__cause__
-                part = self._refused_part(failure, body)
-                if part and part not in left_out:
-                    left_out.append(part)
-                    body = without(body, part)
-                    if part not in UNASKED:
-                        because = f"the server refuses {part}: {failure.error}"
-                        yield Chunk(note=f"asked again otherwise: {because}")
-                    continue
-                wait = self._wait(failure, attempt, self._now() - started)
-                if wait is None:
-                    raise failure.error from failure.__cause__
-                attempt += 1
-                note = f"asked again after {wait:.1f} s: {failure.error}"
-            yield Chunk(note=note)
-            await self._sleep(wait)
+        return self._exchange.stream(prompt)
 
     async def close(self) -> None:
         """Close the connections of this loop. The model may be asked again."""
-        await self._clients.close()
-
-    def _refused_part(self, failure: Failure, body: dict[str, Json]) -> str:
-        """What to leave out after a refusal, here and in each later request."""
-        said = str(failure.error)
-        if failure.status == 500:  # llama.cpp, where a chat template refuses
-            return refused_part(body, said, known=True)
-        if failure.status not in (400, 422) or failure.again:
-            return ""
-        return refused_part(body, said, known=self._refuses is not None)
-
-    def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
-        """How long to wait before the next attempt; None: there is none."""
-        options = self._options
-        if not failure.again or attempt >= options.max_retries:
-            return None
-        wait = min(options.backoff * 2**attempt, options.max_wait)
-        # Clients that fail together must not come back together.
-        wait *= 0.5 + random.random() / 2
-        if failure.after is not None:
-            wait = max(wait, failure.after)
-        return wait if elapsed + wait <= options.retry_seconds else None
-
-    def _constant(self, prompt: Prompt) -> Constant | None:
-        """What is the same in the next request, written once; None: it is changed."""
-        if self._options.extra.keys() & {"messages", "tools"}:
-            return None
-        known = self._known  # another thread may change it
-        if known is None or not known.is_of(prompt):
-            known = self._known = constant_of(prompt)
-        return known
-
-    async def _attempt(
-        self, client: httpx2.AsyncClient, content: bytes, key: str, origin: str
-    ) -> AsyncGenerator[Chunk, None]:
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream, application/json",
-            # Compressed streams come in large portions: that is no streaming.
-            "accept-encoding": "identity",
-        }
-        if key:
-            headers |= self._endpoint.key_header(key)
-        request = client.build_request(
-            "POST", chat_url(self._endpoint.url), content=content, headers=headers
-        )
-        response = await send(client, request, self._endpoint, self._options)
-        try:
-            if response.status_code != 200:
-                raise await refused(response, self._endpoint, self._options, key)
-            try:
-                async with aclosing(self._chunks(response, origin)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-            except (ServerError, EventTooLarge) as error:
-                kind = response.headers.get("content-type", "")
-                raise bad_answer(error, self._endpoint, kind, key) from error
-        finally:
-            await response.aclose()
-
-    async def _chunks(
-        self, response: httpx2.Response, origin: str
-    ) -> AsyncGenerator[Chunk, None]:
-        frames = Frames(origin)
-        events = EventReader()
-        source = response.aiter_bytes()
-        async with aclosing(source), aclosing(self._timed(source, frames)) as timed:
-            first = True
-            async for portion in timed:
-                data = portion.lstrip(_LEADING) if first else portion
-                if first and not data:
-                    continue
-                if first and data.startswith((b"{", b"[")):
-                    # The server does not stream: all of it is one document.
-                    for chunk in _document(data + await _rest(timed), frames):
-                        yield chunk
-                    return
-                first = False
-                for event in events.feed(data):
-                    for chunk in frames.event(event):
-                        yield chunk
-                if frames.done or (frames.ended and frames.usage):
-                    await drain(source)
-                    break
-            else:
-                for event in events.finish():
-                    for chunk in frames.event(event):
-                        yield chunk
-        yield frames.finish()
-
-    def _timed(
-        self, source: AsyncIterator[bytes], frames: Frames
-    ) -> AsyncGenerator[bytes, None]:
-        return portions(
-            source,
-            self._endpoint,
-            self._options,
-            lambda: frames.grace(_AFTER_END, self._options.stall_timeout),
-        )
-
-
-async def _rest(source: AsyncIterator[bytes]) -> bytes:
-    read: list[bytes] = []
-    size = 0
-    async for portion in source:
-        read.append(portion)
-        size += len(portion)
-        if size > MOST_BYTES:
-            raise ServerError(f"its answer is larger than {MOST_BYTES} bytes")
-    return b"".join(read)
-
-
-def _document(raw: bytes, frames: Frames) -> list[Chunk]:
-    """The chunks of an answer that came as one JSON document."""
-    try:
-        tree: Json = json.loads(raw.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ServerError("its answer is no whole JSON document") from error
-    if isinstance(tree, list) and tree:
-        tree = cast("list[Json]", tree)[0]
-    if not isinstance(tree, dict):
-        raise ServerError("its answer is no JSON object")
-    chunk = frames.frame(cast("dict[str, Json]", tree))
-    return [*([chunk] if chunk else []), frames.finish(whole=True)]
+        await self._exchange.close()
 
 
 def from_name(rest: str, settings: Settings) -> OpenAIModel:
-    """The model of `openai:NAME`; says at once when its key is missing."""
+    """Return the model of `openai:NAME`; raise at once for a missing key."""
     if not rest:
         raise ConfigError("openai: expected openai:NAME, got no name of a model")
     endpoint = named_endpoint(rest, settings)
@@ -295,7 +178,7 @@ def from_name(rest: str, settings: Settings) -> OpenAIModel:
 
 
 def from_url(url: str, settings: Settings) -> OpenAIModel:
-    """The model of `http(s)://HOST/v1#NAME`."""
+    """Return the model of `http(s)://HOST/v1#NAME`."""
     address, name = urldefrag(url)
     if not name:
         raise ConfigError(
@@ -304,3 +187,13 @@ def from_url(url: str, settings: Settings) -> OpenAIModel:
         )
     endpoint = url_endpoint(address, name, settings)
     return OpenAIModel(name, server=endpoint, options=options_for(name, settings))
+
+
+def from_azure_name(rest: str, settings: Settings) -> OpenAIModel:
+    """The model of `azure:DEPLOYMENT`; untried against the real service."""
+    if not rest:
+        raise ConfigError("azure: expected azure:DEPLOYMENT, got no deployment")
+    endpoint = named_endpoint(rest, settings, AZURE)
+    endpoint.key()
+    options = options_for(rest, settings)
+    return OpenAIModel(rest, server=endpoint, options=options, name=f"azure:{rest}")

@@ -1,8 +1,8 @@
-"""What a server wants back with a turn flows in in pieces, one opaque text flows out.
+"""Provider state: opaque data that a server wants back with a turn.
 
 Models that think between tool calls lose their thread, or their server refuses the next
-request, if what they thought does not come back with the tools' results. So a turn that
-was asked for with tools carries, as it came:
+request, if their reasoning does not come back with the tools' results. So a turn that
+was requested with tools carries, unchanged:
 
 - `reasoning_content`: DeepSeek, Kimi and llama.cpp. DeepSeek refuses with 400 without
   it, also in turns long answered and in those without a call, and ignores it where it
@@ -12,13 +12,13 @@ was asked for with tools carries, as it came:
   (https://cookbook.openai.com/articles/gpt-oss/handle-raw-cot).
 - `reasoning_details`: OpenRouter, unmodified and in their order, and MiniMax
   (https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks,
-  https://platform.minimax.io/docs/api-reference/text-openai-api). They say what the
-  texts say, which are then left out. MiniMax's `<think>` in the content is content.
+  https://platform.minimax.io/docs/api-reference/text-openai-api). They repeat the
+  texts, which are then omitted. MiniMax's `<think>` in the content is content.
 - `extra_content` of a tool call: the signature without which Gemini 3 refuses with 400
   (https://ai.google.dev/gemini-api/docs/thought-signatures).
 
-Groq and Mistral refuse what they do not know, so only the server and model that said it
-are told it again, and none without tools.
+Groq and Mistral refuse unknown fields, so only the server and model that sent the state
+get it back, and none without tools.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from neuraxis.models.openai.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 MOST_CARRIED = 2 * 1024 * 1024
-"""Characters of what one turn carries; more of it is not carried at all, and told."""
+"""Maximum characters carried per turn; more is dropped and noted."""
 
 TEXTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
 OF_MESSAGE = (*TEXTS, DETAILS)
 OF_CALL = ("extra_content",)
 _GROWING = ("text", "summary")  # members of a detail that come in pieces
-_MOST_BEGUN = 16  # so many of the last details are looked at for one to go on with
+_MOST_BEGUN = 16  # maximum recent details that a piece is compared with
 
 
 class Carried:
-    """What the frames of one answer bring that has to go back."""
+    """Collects the provider state in the frames of one answer."""
 
     __slots__ = ("_calls", "_details", "_size", "_texts")
 
@@ -53,10 +53,10 @@ class Carried:
         self._size = 0
 
     def message(self, delta: Mapping[str, Json]) -> None:
-        """Take what a piece of the message brings."""
+        """Add the state in a message delta."""
         for name in TEXTS:
             text = delta.get(name)
-            # An empty one counts: DeepSeek wants the field of each such turn back.
+            # an empty one counts: DeepSeek wants the field of each such turn back
             if isinstance(text, str) and self._fits(len(text)):
                 self._texts.setdefault(name, []).append(text)
         details = delta.get(DETAILS)
@@ -64,18 +64,18 @@ class Carried:
             self._take_details(cast("list[Json]", details))
 
     def call(self, place: int, piece: Mapping[str, Json]) -> None:
-        """Take what a piece of the tool call at that place brings."""
+        """Add the state in a tool call's delta, by its place."""
         for name in OF_CALL:
             extra = piece.get(name)
             if isinstance(extra, dict) and extra and self._fits(_size_of(extra)):
                 self._calls.setdefault(place, {})[name] = extra
 
     def finish(self, origin: str, places: Sequence[int]) -> tuple[str, str]:
-        """The opaque text, and a note where there is more than can be carried.
+        """Return the opaque text, and a note if it is too large.
 
         Args:
-            origin: who said it: `put_back` gives it to nobody else. Empty: it is
-                not wanted back.
+            origin: the server and model: `put_back` returns the state to no other.
+                Empty: it is not wanted back.
             places: those of the tool calls, in the order in which they will be sent.
         """
         if not origin:
@@ -117,7 +117,7 @@ class Carried:
         return self._size <= MOST_CARRIED
 
     def _take_details(self, given: Sequence[Json]) -> None:
-        # Of one frame each is another one; pieces of one come in several frames.
+        # entries of one frame are distinct; pieces of an entry come in several frames
         known = len(self._details)
         for item in given:
             if not isinstance(item, dict) or self._size > MOST_CARRIED:
@@ -136,7 +136,7 @@ class Carried:
 
 
 class _Detail:
-    """One entry of `reasoning_details` whose pieces come in."""
+    """One entry of `reasoning_details` whose pieces arrive."""
 
     __slots__ = ("_fields", "_pieces")
 
@@ -148,20 +148,20 @@ class _Detail:
                 self._pieces[name] = _Growing(text)
 
     def goes_on_with(self, piece: Mapping[str, Json]) -> bool:
-        """Whether a piece of a later frame is more of this one."""
+        """Return whether a piece of a later frame continues this entry."""
         mine = self._fields
         for name in ("index", "type"):
             if mine.get(name) != piece.get(name):
                 return False
         if mine.get("id") and piece.get("id") and mine["id"] != piece["id"]:
             return False
-        # Without an index only a text goes on: two encrypted ones are two.
+        # without an index only a text continues: two encrypted ones are two
         return "index" in piece or any(name in piece for name in self._pieces)
 
     def add(self, piece: Mapping[str, Json]) -> int:
-        """Join the piece: texts grow, and of other members the last one counts.
+        """Join the piece: texts grow, and other members are replaced.
 
-        Gives by how much it grew: most of a piece is what the one before had too.
+        Return the growth: most of a piece may repeat the one before.
         """
         grown = 0
         for name, value in piece.items():
@@ -178,15 +178,15 @@ class _Detail:
         return grown
 
     def whole(self) -> dict[str, Json]:
-        """The entry as it would have come in one piece."""
+        """Return the entry as it would have come in one piece."""
         texts = {name: growing.text() for name, growing in self._pieces.items()}
         return {**self._fields, **texts}
 
 
 class _Growing:
-    """A text in pieces, or one of which each piece says all so far (MiniMax).
+    """Text whose pieces are either increments or cumulative (MiniMax).
 
-    Only where every piece begins with the one before it, it is the second.
+    It is cumulative only if every piece begins with the one before it.
     """
 
     __slots__ = ("_last", "_lengths", "_pieces")
@@ -197,7 +197,7 @@ class _Growing:
         self._pieces: list[str] = []
 
     def add(self, text: str) -> int:
-        """Take the next piece; gives by how much the text grew at least."""
+        """Add the next piece; return the minimum growth of the text."""
         grown = len(text)
         if self._pieces:
             self._pieces.append(text)
@@ -206,7 +206,7 @@ class _Growing:
             self._last = text
             self._lengths.append(len(text))
         elif text:
-            # They were pieces after all: all of them count, if there is room for them.
+            # they were increments after all: all of them count, if there is room
             grown += sum(self._lengths) - len(self._last)
             if grown <= MOST_CARRIED:
                 self._pieces = [self._last[:length] for length in self._lengths]
@@ -214,12 +214,12 @@ class _Growing:
         return grown
 
     def text(self) -> str:
-        """All of it."""
+        """Return the whole text."""
         return "".join(self._pieces) if self._pieces else self._last
 
 
 def put_back(message: dict[str, Json], carried: str, origin: str) -> None:
-    """Put what the turn carries into its message, if this is who said it."""
+    """Put the turn's state into its message, if its origin matches."""
     try:
         kept: Json = json.loads(carried)
     except (ValueError, RecursionError):

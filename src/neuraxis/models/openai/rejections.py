@@ -1,9 +1,9 @@
-"""What a server says of a request it refused flows in, the part it means flows out.
+"""Find the part of a request that a server's refusal means.
 
 Servers of the OpenAI form agree on less than the form has, and which of it a model
-takes is known to nobody before it is asked: so a request that is refused is mended by
-what the refusal names. `tests/wire/models/refusals.yaml` has what servers really say.
-A server's words are cut before they are read here (`openai_wire.MOST_TEXT`).
+accepts is unknown before it is asked: so a refused request is repeated without what the
+refusal names. `tests/wire/models/refusals.yaml` has what servers really say. A server's
+words are cut before they are read here (`stream.MOST_TEXT`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from neuraxis.later import pattern
 from neuraxis.models.openai.fallback import (
     CARRIED,
     EMPTY,
@@ -28,80 +27,92 @@ from neuraxis.models.openai.fallback import (
 from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
 
 _NAMES = {
-    name: pattern(rf"\b{name}\b")
-    for name in ("stop", "temperature", "top_p", "seed", "stream_options")
+    name: re.compile(rf"\b{name}\b")
+    for name in (
+        "stop",
+        "temperature",
+        "top_p",
+        "seed",
+        "stream_options",
+        "reasoning_effort",
+        "response_format",
+        "tool_choice",
+        "parallel_tool_calls",
+    )
 }
-_UNKNOWN = pattern(
+_UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
     r"|not permitted|not allowed|cannot find field|forbidden",
     re.IGNORECASE,
 )
-_MISSING = pattern(r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE)
+_MISSING = re.compile(
+    r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE
+)
 _IN_MESSAGES = {
     # Mistral takes ids of nine letters and digits, OpenAI of at most 40 characters.
-    IDS: pattern(
+    IDS: re.compile(
         r"tool.?call.?id was|tool_calls?\S*id\b.{0,40}(?:too long|maximum length)"
         r"|too long.{0,80}tool_calls?\S*id",
         re.IGNORECASE | re.DOTALL,
     ),
     # Some servers take no null for the content of a message with tool calls.
-    NULL: pattern(
+    NULL: re.compile(
         r"content\W{1,12}(?:value |input )?(?:must|should) be a (?:valid )?string"
         r"|content.{0,20}(?:null|none)|(?:null|none)\S* .{0,30}content",
         re.IGNORECASE,
     ),
     # Mistral, Anthropic and Bedrock take no message that says nothing.
-    EMPTY: pattern(
+    EMPTY: re.compile(
         r"non-?empty|non-whitespace|either content or tool_calls"
         r"|content or tool_calls must be set"
         r"|content.{0,20}(?:cannot|must not) be empty",
         re.IGNORECASE,
     ),
     # Gemma's template has no system role.
-    SYSTEM: pattern(
+    SYSTEM: re.compile(
         r"system role (?:is )?not supported|does not support 'system'"
         r"|(?:system|developer) (?:message|instruction)s? (?:is |are )?not (?:sup|ena)",
         re.IGNORECASE,
     ),
     # Mistral takes no user after a tool; templates of Mistral and Gemma no two users.
     # Both happen: what stands behind the newest results, and a run that was cut off.
-    ORDER: pattern(
+    ORDER: re.compile(
         r"unexpected role|roles must alternate|expected roles?\b|after role",
         re.IGNORECASE,
     ),
 }
 # Google's proxies know fewer keywords of a schema than JSON Schema has.
-_KEYWORD = pattern(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
-_TOO_LONG = pattern(
+_KEYWORD = re.compile(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
+_TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
     r"|maximum prompt length",
     re.IGNORECASE,
 )
 _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "required")
-"""Without these there is no tool."""
+"""Schema keywords without which there is no tool."""
 
 
 def refused_part(body: Body, said: str, *, known: bool = False) -> str:
-    """The part of the body that a server refused; empty: it is something else.
+    """Return the part of the body that a server refused, or "".
 
-    `known`: the server took a request before, so what every request has is no suspect.
+    `known`: the server accepted a request before, so parts of all requests are fine.
     """
     for part in _suspects(said):
-        # What changes nothing was not meant, and would be asked for ever.
+        # removing an absent part changes nothing, and would be retried for ever
         if without(body, part) != body:
             return part
-    # Some servers know no `stream_options` and do not say so: it is the first suspect.
+    # some servers know no `stream_options` and do not say so: it is the first suspect
     unnamed = not known and "stream_options" in body and not is_about_size(said)
     return "stream_options" if unnamed else ""
 
 
 def is_about_size(said: str) -> bool:
-    """Whether a refusal says that the prompt is too long: no other request helps."""
+    """Return whether the prompt was too long: no other request helps."""
     return bool(_TOO_LONG.search(said))
 
 
 def _suspects(said: str) -> Iterator[str]:
-    """The parts that the words may mean, the surest first."""
+    """Yield the parts that the words may mean, the surest first."""
     # Newer models of OpenAI and Azure want `max_completion_tokens` for `max_tokens`.
     if "max_completion_tokens" in said:
         yield "max_tokens"

@@ -1,4 +1,4 @@
-"""A prompt and the options flow in, the body of a request and its bytes flow out.
+"""Build the body of a request from a prompt and options.
 
 The constant part of a prompt is written as JSON once: a thousand tools are half a
 megabyte, in every request of a session.
@@ -6,21 +6,23 @@ megabyte, in every request of a session.
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import is_ as _is
 from typing import cast
 
-from neuraxis.messages import Message, Prompt
+from msgspec import Struct
+
+from neuraxis.errors import ConfigError
+from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models.openai.provider_state import put_back
-from neuraxis.models.openai.settings import Options
-from neuraxis.record import record
+from neuraxis.models.openai.settings import Options, effort_of
 from neuraxis.specs import Json
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Constant:
-    """The part of a prompt that each request repeats, and what it is as JSON."""
+class Constant(Struct, frozen=True, kw_only=True):
+    """Constant part of a prompt, with its JSON."""
 
     messages: tuple[Message, ...]
     native_tools: tuple[Mapping[str, Json], ...]
@@ -29,7 +31,7 @@ class Constant:
     tools: bytes
 
     def is_of(self, prompt: Prompt) -> bool:
-        """Whether this very part stands in the prompt."""
+        """Return whether this very part is in the prompt."""
         return (
             self.native_tools is prompt.native_tools
             and len(self.messages) == prompt.constant
@@ -38,7 +40,7 @@ class Constant:
 
 
 def constant_of(prompt: Prompt) -> Constant:
-    """The constant part, written."""
+    """Serialize the constant part."""
     native = bool(prompt.native_tools)
     messages = tuple(prompt.messages[: prompt.constant])
     return Constant(
@@ -52,7 +54,7 @@ def constant_of(prompt: Prompt) -> Constant:
 def request_body(
     prompt: Prompt, name: str, options: Options, origin: str = ""
 ) -> dict[str, Json]:
-    """The body of a request for one completion; `origin` is who is asked."""
+    """Return a request's body; `origin` is the server and model."""
     native = bool(prompt.native_tools)
     body: dict[str, Json] = {
         "model": name,
@@ -68,8 +70,26 @@ def request_body(
         value = getattr(options, key)
         if value is not None:
             body[key] = value
+    if options.thinking is not None:
+        body["reasoning_effort"] = effort_of(options.thinking)
+    if options.output_schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": dict(options.output_schema)},
+        }
+    if native and options.tool_choice is not None:
+        body["tool_choice"] = tool_choice(options.tool_choice)
+    if native and options.parallel_tool_calls is not None:
+        body["parallel_tool_calls"] = options.parallel_tool_calls
     body.update(options.extra)
     return body
+
+
+def tool_choice(choice: str) -> Json:
+    """Which tools are called: a word of the form, or one function."""
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
 
 
 def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json]:
@@ -90,7 +110,7 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
                     "type": "function",
                     "function": {
                         "name": call.name,
-                        "arguments": _arguments(message, place),
+                        "arguments": arguments_text(message, place),
                     },
                 }
                 for place, call in enumerate(message.tool_calls)
@@ -99,15 +119,30 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
         if message.carried:
             put_back(told, message.carried, origin)
         return told
-    # Without tools in the request a server refuses the role: the text is what counts.
+    # without tools in the request a server refuses the role: the text is what counts
     role = "user" if message.role == "tool" else message.role
     told = {"role": role, "content": message.content}
+    if message.parts:
+        told["content"] = [
+            *([{"type": "text", "text": message.content}] if message.content else []),
+            *[_part(part) for part in message.parts],
+        ]
     if native and message.carried:
         put_back(told, message.carried, origin)
     return told
 
 
-def _arguments(message: Message, place: int) -> str:
+def _part(part: Part) -> Json:
+    url = f"data:{part.media_type};base64,{base64_of(part)}"
+    if part.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {
+        "type": "file",
+        "file": {"filename": part.name or "file.pdf", "file_data": url},
+    }
+
+
+def arguments_text(message: Message, place: int) -> str:
     """The arguments of a tool call as they can be sent: always a JSON object.
 
     A model may write others, or be cut off. Servers that read the arguments for their
@@ -121,19 +156,56 @@ def _arguments(message: Message, place: int) -> str:
         pass
     sent: Json = {"unreadable": written} if written.strip() else {}
     if len(message.calls) == len(message.tool_calls):
-        read: Json = message.calls[place].arguments  # what was meant, and run
+        # the arguments that were read, and run
+        read: Json = message.calls[place].arguments
         sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
     return json.dumps(sent, ensure_ascii=False)
 
 
-def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
-    """The body as UTF-8; half a surrogate pair, which has no UTF-8, becomes `?`.
+def arguments_object(message: Message, place: int) -> dict[str, Json]:
+    """The arguments of a tool call, for servers that take an object."""
+    return cast("dict[str, Json]", json.loads(arguments_text(message, place)))
 
-    `constant` stands in it, and need not be written again.
+
+def leading_system(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """The system messages at the start, and the rest of the conversation."""
+    start = 0
+    for message in messages:
+        if message.role != "system":
+            break
+        start += 1
+    return list(messages[:start]), list(messages[start:])
+
+
+def function_of(tool: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The definition inside of an OpenAI-style tool."""
+    inner = tool.get("function")
+    return cast("Mapping[str, Json]", inner) if isinstance(inner, Mapping) else tool
+
+
+def base64_of(part: Part) -> str:
+    """The data of a picture or a PDF file as base64.
+
+    Raises:
+        ConfigError: the part is another kind of file.
+    """
+    kind = part.media_type
+    if not kind.startswith("image/") and kind != "application/pdf":
+        raise ConfigError(
+            f"{part.name or 'a part of a message'}: expected a picture or a PDF file "
+            f"(image/*, application/pdf), got {kind}"
+        )
+    return base64.b64encode(part.data).decode("ascii")
+
+
+def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
+    """Encode the body as UTF-8; an unpaired surrogate becomes `?`.
+
+    `constant` is a part of it that is already serialized.
     """
     if constant is None:
         return _json(body)
-    parts: list[bytes] = []  # joined once: each copy of a long text would be felt
+    parts: list[bytes] = []  # joined once, to copy long texts once
     mark = b"{"
     for key, value in body.items():
         parts += [mark, _json(key), b":"]

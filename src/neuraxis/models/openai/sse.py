@@ -1,38 +1,37 @@
-"""Bytes of a `text/event-stream` flow in, its events flow out.
+"""Parse the events of a `text/event-stream`.
 
-The reader takes the bytes in any portions: lines are cut at the byte level (no byte
+The parser accepts the bytes in any portions: lines are cut at the byte level (no byte
 of a multibyte character is a line end in UTF-8) and decoded one by one.
 """
 
 from __future__ import annotations
 
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Size of one event; a server that never ends a line must not fill the memory."""
+"""Maximum size of one event, to bound the memory."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 class EventTooLarge(ValueError):
-    """One event is larger than `MOST_BYTES`."""
+    """Raised for an event larger than `MOST_BYTES`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One event: its name (empty when none was given) and its data lines."""
+class Event(Struct, frozen=True, kw_only=True):
+    """Event: its name (empty if it has none) and its data lines."""
 
     name: str = ""
     data: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """The data as the standard joins it."""
+        """Return the data as the standard joins it."""
         return "\n".join(self.data)
 
 
 class EventReader:
-    """Cuts a stream of bytes into events; `feed` it, then `finish` it."""
+    """Parses a stream of bytes into events; call `feed`, then `finish`."""
 
     __slots__ = (
         "_after_cr",
@@ -54,7 +53,7 @@ class EventReader:
         self._line_size = 0
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that these bytes complete."""
+        """Return the events that these bytes complete."""
         if not data:
             return []
         if self._after_cr and data.startswith(b"\n"):
@@ -73,7 +72,7 @@ class EventReader:
         return events
 
     def finish(self) -> list[Event]:
-        """What stands at the end without the blank line that should end it."""
+        """Return a last event without the blank line that should end it."""
         events: list[Event] = []
         if self._rest:
             self._line(b"".join(self._rest), events)
@@ -100,6 +99,6 @@ class EventReader:
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
         elif field == b"error" and value:
-            # no field of the standard: how llama.cpp told errors until late in 2025
+            # no field of the standard: llama.cpp's form of errors until late in 2025
             text = value.decode("utf-8", "replace")
             events.append(Event(name="error", data=(text,)))

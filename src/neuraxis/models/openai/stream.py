@@ -1,7 +1,7 @@
-"""Frames of a server's answer flow in, chunks flow out: pure, no network.
+"""Convert the frames of a server's answer to chunks; no network.
 
-The reader of frames takes what servers of the OpenAI form really send: keys missing,
-keys added, a whole `message` where a `delta` should be. What it cannot take raises
+The reader of frames accepts what servers of the OpenAI form really send: keys missing,
+keys added, a whole `message` where a `delta` should be. Anything else raises
 `ServerError`; nothing is made up, least of all a finish reason.
 """
 
@@ -26,9 +26,9 @@ from neuraxis.specs import Json
 
 DONE = "[DONE]"
 MOST_TEXT = 300
-"""Characters of a server's own message that an error quotes."""
+"""Maximum characters of a server's own message in an error."""
 _DEEPEST = 20
-"""Levels of an error's body that its sentence is looked for in."""
+"""Maximum depth of an error's body that is searched for its message."""
 
 _FINISH: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -53,13 +53,13 @@ _FINISH: Mapping[str, FinishReason] = {
 }
 _FAILED = ("error", "abort", "insufficient_system_resource", "network_error")
 _NO_CALL = "malformed_function_call"
-"""Gemini, under this word or one that ends with it: the call that it wrote is none."""
+"""Suffix of Gemini's finish reasons for a malformed call."""
 
 
 class ServerError(Exception):
-    """An error that the server put into its answer, or an answer that is none.
+    """Raised for an error in a server's answer, or a malformed answer.
 
-    `again`: the same request may be answered.
+    `again`: the same request may be answered. `mends`: so it is, whatever the status.
     """
 
     def __init__(
@@ -68,13 +68,14 @@ class ServerError(Exception):
         super().__init__(message)
         self.status = status
         self.again = again or status is not None
+        self.mends = again
 
 
 class Frames:
-    """Reads the frames of one answer in order; `finish` gives the last chunk.
+    """Reads the frames of an answer; `finish` returns the last chunk.
 
-    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
-    it carries nothing.
+    `origin` is the server and model; the turn's state goes back to no other. Empty:
+    no state is carried.
     """
 
     __slots__ = (
@@ -97,11 +98,13 @@ class Frames:
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
         self.done = False
-        """The server said that this is all."""
+        """Whether the server said that the answer is complete."""
         self.reason: FinishReason | None = None
         self.ended = False
-        """Nothing more is expected: the last frame had a reason, or came behind one,
-        and brought nothing. Some servers give a reason with each piece of the answer.
+        """Whether nothing more is expected.
+
+        True if the last frame had a reason, or came behind one, and had no content.
+        Some servers send a reason with each piece of the answer.
         """
         self.usage: Usage | None = None
         self._failed = ""
@@ -115,7 +118,7 @@ class Frames:
         self._carried = Carried()
 
     def event(self, event: Event) -> list[Chunk]:
-        """The chunks of one event of the stream."""
+        """Return the chunks of one event of the stream."""
         text = event.text.strip()
         if text == DONE:
             self.done = True
@@ -129,30 +132,32 @@ class Frames:
             if frame is DONE:
                 self.done = True
             elif event.name == "error":
-                raise _server_error(frame)
+                raise server_error(frame)
             elif isinstance(frame, dict):
                 chunk = self.frame(cast("dict[str, Json]", frame))
                 chunks.extend([chunk] if chunk else [])
         return chunks
 
     def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
-        """The chunk of one frame, or None where it holds nothing to say."""
+        """Return the chunk of one frame, or None if it is empty."""
         if frame.get("error"):
-            raise _server_error(frame["error"])
+            raise server_error(frame["error"])
         kinds = frame.get("object"), frame.get("type")
         if "error" in kinds or frame.get("error_code"):
-            raise _server_error(dict(frame))
-        self.usage = _usage(frame.get("usage")) or self.usage
+            raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
+        own = members(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
+        for said in (*own, frame.get("usage")):  # Groq and Kimi put it there in streams
+            self.usage = _usage(said) or self.usage
         if choice is None:
             self.ended = self.reason is not None
             return None
         self._seen = True
         if choice.get("error"):  # OpenRouter: of one choice
-            raise _server_error(choice["error"])
+            raise server_error(choice["error"])
         delta: Json = choice.get("delta") or {}
         if not delta and not self._given:
-            # Behind deltas a whole message says all of them once more.
+            # behind deltas a whole message says all of them once more
             delta = choice.get("message") or {}
         if not isinstance(delta, dict):
             raise ServerError("a frame of its answer has a delta that is no object")
@@ -167,8 +172,18 @@ class Frames:
         self.ended = chunk is None and self.reason is not None
         return chunk
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        return self.done or (self.ended and self.usage is not None)
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of an answer that is one JSON object."""
+        chunk = self.frame(tree)
+        return [chunk] if chunk else []
+
     def grace(self, after_end: float, stall: float) -> float | None:
-        """How long silence is waited for until it is the end; None: it is none.
+        """Return the seconds of silence that end the answer; None: no limit.
 
         A reason that came with a piece of the answer may not be the last one; after
         one that was not, a broken stream is a broken answer.
@@ -188,12 +203,19 @@ class Frames:
         thought = self._reasoning.join(thought)
         self._carried.message(delta)
         calls = self._tool_calls(delta.get("tool_calls"))
-        if text or thought or calls:
-            return Chunk(text=text, reasoning=thought, tool_calls=calls)
+        # Groq runs tools of its own and lists them.
+        beside = items(delta.get("annotations")) + items(delta.get("executed_tools"))
+        if text or thought or calls or beside:
+            return Chunk(
+                text=text,
+                reasoning=thought,
+                tool_calls=calls,
+                annotations=tuple(beside),
+            )
         return None
 
     def finish(self, *, whole: bool = False) -> Chunk:
-        """The last chunk. `whole`: the answer was one JSON document, read to its end.
+        """Return the last chunk. `whole`: the answer was one JSON document.
 
         Raises:
             ServerError: the answer ended before it said that it was complete.
@@ -223,7 +245,7 @@ class Frames:
         if word == "null":
             return
         if _is_failure(reason):
-            # Told by `finish`: what this frame says besides is still given out.
+            # raised by `finish`: the remaining content of this frame is still yielded
             self._failed = f"it ended its answer with the reason {reason[:80]!r}"
             self.done = True
             return
@@ -257,7 +279,7 @@ def _is_failure(reason: Json) -> bool:
 
 
 def _line_by_line(event: Event) -> list[Json]:
-    """Servers that put no blank line between events: each line is one frame."""
+    """Return each line as a frame, if events lack blank lines."""
     frames: list[Json] = []
     for line in event.data:
         if line.strip() == DONE:
@@ -286,7 +308,7 @@ def _first_choice(choices: Json) -> Mapping[str, Json] | None:
 
 
 def _content(content: Json) -> tuple[str, str]:
-    """Text and reasoning of a content: a text, or a list of parts."""
+    """Return text and reasoning of a content: a text, or parts."""
     if isinstance(content, str):
         return content, ""
     text = thought = ""
@@ -307,28 +329,46 @@ def _usage(usage: Json) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     counts = cast("dict[str, Json]", usage)
-    details = counts.get("prompt_tokens_details")
+    details = members(counts.get("prompt_tokens_details"))
+    written = members(counts.get("completion_tokens_details"))
     cached = (
-        cast("dict[str, Json]", details).get("cached_tokens")
-        if isinstance(details, dict)
-        else None
+        details.get("cached_tokens")
+        or counts.get("num_cached_tokens")  # Mistral
+        or counts.get("cached_tokens")  # Kimi
+        or counts.get("prompt_cache_hit_tokens")  # DeepSeek
     )
     found = Usage(
-        input_tokens=_count(counts.get("prompt_tokens")),
-        output_tokens=_count(counts.get("completion_tokens")),
-        cached_tokens=_count(cached),
+        input_tokens=count(counts.get("prompt_tokens")),
+        output_tokens=count(counts.get("completion_tokens")),
+        cached_tokens=count(cached),
+        cache_write_tokens=count(details.get("cache_write_tokens")),
+        reasoning_tokens=count(
+            written.get("reasoning_tokens") or counts.get("reasoning_tokens")
+        ),
     )
     return found if found != Usage() else None
 
 
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+def members(value: Json) -> Mapping[str, Json]:
+    """Return an object's members; none where it is no object."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
-# --- what a server says of its errors --------------------------------------------
+def items(value: Json) -> list[Json]:
+    """Return a list's items; none where it is no list."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
-def _server_error(error: Json) -> ServerError:
+def count(value: Json) -> int:
+    """Return a number of tokens; 0 where it is none."""
+    return value if type(value) is int and value > 0 else 0
+
+
+# --- errors of a server --------------------------------------------------------
+
+
+def server_error(error: Json) -> ServerError:
+    """Return the exception for an error that stands in an answer."""
     status = None
     if isinstance(error, dict):
         fields = cast("dict[str, Json]", error)
@@ -342,12 +382,15 @@ def _server_error(error: Json) -> ServerError:
                 break
     said = error_message(error)
     return ServerError(
-        f"it says: {said}" if said else "it reports an error", status=status
+        f"it says: {said}" if said else "it reports an error",
+        status=status,
+        # Groq: what the model wrote is no call; it may write another
+        again="tool_use_failed" in json.dumps(error, default=str),
     )
 
 
 def error_message(body: Json, depth: int = 0) -> str:
-    """The sentence in an error's body, short and on one line; empty: there is none."""
+    """Return the message in an error's body, on one line."""
     if depth > _DEEPEST:
         return ""
     if isinstance(body, str):
@@ -359,7 +402,8 @@ def error_message(body: Json, depth: int = 0) -> str:
         fields = cast("dict[str, Json]", body)
         for key in ("error", "message", "detail", "msg", "errors"):
             if said := error_message(fields.get(key), depth + 1):
-                place = _dotted(fields.get("loc"))  # FastAPI says there what is wrong
+                # FastAPI names the faulty field there
+                place = _dotted(fields.get("loc"))
                 return _one_line(f"{place}: {said}") if place else said
     return ""
 
@@ -370,7 +414,7 @@ def _dotted(place: Json) -> str:
 
 
 def body_message(raw: bytes, content_type: str) -> str:
-    """The sentence in the body of a refused request; a page of HTML has none."""
+    """Return the message in a refusal's body; "" for HTML."""
     text = raw.decode("utf-8", "replace")
     try:
         return error_message(json.loads(text))

@@ -1,10 +1,10 @@
-"""Texts in which a server cut characters in two flow in, whole texts flow out."""
+"""Join surrogate pairs that a server cut in two."""
 
 from __future__ import annotations
 
 
 class Pairs:
-    """Text whose characters may come in halves: servers cut surrogate pairs in two."""
+    """Joins a text whose surrogate pairs may arrive in halves."""
 
     __slots__ = ("_half",)
 
@@ -12,7 +12,7 @@ class Pairs:
         self._half = ""
 
     def join(self, text: str) -> str:
-        """The text with what was held back, without a half that ends it."""
+        """Return the text so far, holding back a half at its end."""
         if not text:
             return ""
         text = self._half + text
@@ -22,12 +22,12 @@ class Pairs:
         return whole_pairs(text)
 
     def rest(self) -> str:
-        """A half that never got its other half, as the sign for an unknown one."""
+        """Return the replacement character for an unpaired half at the end."""
         return "\ufffd" if self._half else ""
 
 
 def whole_pairs(text: str) -> str:
-    """The text with its halves joined; a half alone is the sign for an unknown one."""
+    """Return the text with its halves joined and unpaired ones replaced."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Pieces of tool calls flow in as a server sends them, each with its place flows out.
+"""Assign a server's tool call deltas to their calls.
 
 The form gives each call an index, and a name and an id to its first piece. Servers
-leave out any of them, or give all calls the same index.
+omit any of them, or give all calls the same index.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neuraxis.specs import Json
 
 
 class CallPieces:
-    """The calls of one answer while their pieces come in."""
+    """Calls of one answer while their pieces arrive."""
 
     __slots__ = ("_calls", "_last", "_places")
 
@@ -27,13 +27,13 @@ class CallPieces:
 
     @property
     def places(self) -> list[int]:
-        """The places of the calls so far, in their order."""
+        """Return the places of the calls so far, in their order."""
         return sorted(self._calls)
 
     def add(
         self, piece: Mapping[str, Json], function: Mapping[str, Json]
     ) -> ToolCallDelta:
-        """The piece as one of the call that it belongs to."""
+        """Return the piece with the place and id of its call."""
         arguments = function.get("arguments")
         if arguments is None:
             arguments = ""
@@ -50,7 +50,7 @@ class CallPieces:
             place = self._without_index(call_id, name)
         if place not in self._calls:
             self._calls[place] = _CallSoFar(call_id, name)
-            # The id joins the call with its result: it must be there and be new.
+            # the id joins the call with its result: it must exist and be unique
             call_id = call_id or f"call_{secrets.token_hex(6)}"
         arguments = self._calls[place].add(arguments)
         self._last = place
@@ -66,11 +66,11 @@ class CallPieces:
     def _of_index(
         self, index: int, call_id: str, name: str | None, arguments: str
     ) -> int:
-        """The place of a piece with an index: its own, unless another call has it.
+        """Return the place of a piece with an index.
 
-        A piece with a name begins another call where its id is another one, unless it
-        goes on with a call of that name (some servers make a new id for each piece), or
-        where the call is whole and more would spoil it.
+        A piece with a name begins another call if its id is another one, unless it
+        continues a call of that name (some servers make a new id for each piece), or
+        if the call is whole and more would spoil it.
         """
         place = self._places.setdefault(index, index)
         so_far = self._calls.get(place)
@@ -88,7 +88,7 @@ class CallPieces:
         return place
 
     def _without_index(self, call_id: str, name: str | None) -> int:
-        """The place of a piece without index: a known id, a new call, or the last."""
+        """Return a place without index: a known id, new, or the last."""
         if call_id in self._places:
             return self._places[call_id]
         if not self._calls:
@@ -97,7 +97,7 @@ class CallPieces:
 
 
 class _CallSoFar:
-    """A call whose pieces come in; `id` is the one that the server gave, or empty."""
+    """Call whose pieces arrive; `id` is the server's, or empty."""
 
     __slots__ = ("_pieces", "_size", "id", "name")
 
@@ -108,7 +108,7 @@ class _CallSoFar:
         self._size = 0
 
     def add(self, arguments: str) -> str:
-        """The piece of the arguments; nothing where it says all of them once more."""
+        """Add a piece of the arguments; return "" for a full repetition."""
         if self.is_said_by(arguments) and self.is_whole:
             return ""
         self._pieces.append(arguments)
@@ -116,14 +116,15 @@ class _CallSoFar:
         return arguments
 
     def is_said_by(self, arguments: str) -> bool:
-        """Whether these are all the arguments so far."""
+        """Return whether these are all the arguments so far."""
         return len(arguments) == self._size and arguments == "".join(self._pieces)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments are a whole JSON object."""
+        """Return whether the arguments are a whole JSON object."""
         text = "".join(self._pieces).rstrip()
-        if not text.endswith("}"):  # asked for each piece where each has a name
+        # parsing each piece would cost the square of the length
+        if not text.endswith("}"):
             return False
         try:
             return isinstance(json.loads(text), dict)

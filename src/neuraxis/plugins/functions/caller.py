@@ -25,12 +25,12 @@ from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
-from neuraxis.record import record
 from neuraxis.specs import STREAM_ITEMS
 
 _EMPTY: Any = inspect.Parameter.empty
@@ -44,13 +44,10 @@ _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
 """Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """How a function is called; a parameter that takes the `Context` is no hint."""
 
     run: Callable[..., Any]
-    exact: Callable[..., Any] | None
-    """The function itself, where no value needs converting but 3.0 for an integer."""
     is_async: bool
     context_name: str
     """The parameter annotated `Context`, or an empty text."""
@@ -65,8 +62,7 @@ class Caller:
     """The hint of what it gives back; `inspect.Parameter.empty`: none is written."""
 
 
-@dataclass(slots=True)
-class _Taken:
+class _Taken(Struct):
     """What a function takes, as its code says."""
 
     names: Sequence[str]
@@ -86,8 +82,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     taken = _from_code(given) or _from_signature(given)
     context_name = ""
     hints: dict[str, Hint] = {}
-    # what JSON gives is what the function takes; or would be, but for 3.0
-    plain = whole = not taken.positional
+    plain = not taken.positional  # what JSON gives is what the function takes
     for name in taken.names:
         hint = written.get(name, Any)
         kind = _kind(hint)
@@ -96,10 +91,8 @@ def caller_of(function: Callable[..., Any]) -> Caller:
             continue
         hints[name] = hint
         plain = plain and kind is _PLAIN
-        whole = whole and (kind is _PLAIN or hint is int)
     return Caller(
         run=function if plain else _converting(function, hints, taken),
-        exact=function if whole else None,
         is_async=_is_async(function),
         context_name=context_name,
         hints=hints,

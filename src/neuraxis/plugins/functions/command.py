@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
+
+from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.extensions import parse_effects, parse_examples
@@ -31,9 +31,8 @@ from neuraxis.plugins.functions.validate import (
     none_marked,
 )
 from neuraxis.plugins.registry import Command, Plugin
-from neuraxis.record import record
 from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
-from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec, put_off
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__neuraxis_command__"
@@ -43,8 +42,7 @@ _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
 """What `@command` takes that names parameters."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """What `@command(...)` says beside hints and docstring."""
 
     name: str | None = None
@@ -112,7 +110,7 @@ def command(
     Raises:
         ConfigError: an option is not known, or says nothing that is.
     """
-    check_marking(fn, options, tuple(Options.__slots__))
+    check_marking(fn, options, tuple(Options.__struct_fields__))
     parsed = parse_effects(
         effects if isinstance(effects, str | Effects) else dict(effects)
     )
@@ -201,17 +199,19 @@ def _plugin(
                 source or name, f"the command {built.spec.name!r} stands twice"
             )
         taken.add(built.spec.name)
+    description = read_docstring(doc).text if doc else ""
+    if not doc and len(read) == 1:
+        # a function alone is its own plugin, and says what both are for
+        description = read[0].spec.description
     spec = PluginSpec(
         name=name,
         title=name,
-        description=read_docstring(doc).text if doc else "",
+        description=description,
         generation="python",
         commands=tuple(built.spec for built in read),
         config=dict(config or {}),
         source=source or name,
     )
-    if not doc and len(read) == 1:
-        put_off(spec, partial(_description_of, read[0].spec), "description")
     return Plugin(
         spec=spec,
         commands={
@@ -219,7 +219,6 @@ def _plugin(
                 plugin=spec,
                 spec=built.spec,
                 run=built.caller.run,
-                exact=built.caller.exact,
                 is_async=built.caller.is_async,
                 context_name=built.caller.context_name,
             )
@@ -228,13 +227,7 @@ def _plugin(
     )
 
 
-def _description_of(only: CommandSpec) -> Mapping[str, Json]:
-    # A function alone is its own plugin, and says what both are for.
-    return {"description": only.description}
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Built:
+class Built(Struct, frozen=True, kw_only=True):
     """One function, read: its spec and how to call it."""
 
     spec: CommandSpec
@@ -277,13 +270,9 @@ def read_function(function: Callable[..., Any]) -> Built:
         blocking=options.blocking,
         concurrency=options.concurrency,
         failure_field=options.failure_field,
+        **_described(caller, options, function.__doc__),
     )
-    # the docstring as it is now: what is read later is what was registered
-    later = partial(_described, caller, options, function.__doc__)
-    return Built(
-        spec=put_off(spec, later, "description", "parameters", "response"),
-        caller=caller,
-    )
+    return Built(spec=spec, caller=caller)
 
 
 def _described(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import field
 
-from neuraxis.later import dataclass, pattern
+from msgspec import Struct, field
 
 _NAMED = frozenset({
     "Args", "Arguments", "Parameters", "Attributes", "Keyword Args",
@@ -16,11 +16,10 @@ _SECTIONS = _NAMED | _RETURNS | {
     "Yield", "Yields", "Raises", "Example", "Examples", "Note",
     "Notes", "See Also", "Todo", "Warning", "Warnings", "References",
 }  # fmt: skip
-_ENTRY = pattern(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
+_ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Docstring:
+class Docstring(Struct, frozen=True):
     """What a docstring says: of the whole, of each name, of the value given back."""
 
     text: str = ""

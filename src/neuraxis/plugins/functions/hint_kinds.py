@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import pathlib
 import sys
 import types
@@ -117,9 +118,14 @@ def field_hints(hint: Hint) -> Mapping[str, Hint]:
         found = {item.name: item.type for item in dataclasses.fields(hint)}
     else:
         found = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
-    # Looking names up costs ten times what reading does.
     if not any(has_forward(part) for part in found.values()):
         return found
+    return _resolved_hints(hint)
+
+
+# a thousand commands may take the same class, and to look its names up is slow
+@functools.lru_cache(maxsize=1024)
+def _resolved_hints(hint: Hint) -> Mapping[str, Hint]:
     return typing.get_type_hints(hint, include_extras=True)
 
 

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.plugins.functions.docstring import read_docstring
 from neuraxis.plugins.functions.hint_kinds import (
     LISTS,
@@ -50,16 +51,13 @@ _BOUNDS = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Defs:
+class Defs(Struct):
     """Schemas of the classes with fields that were met so far."""
 
-    schemas: dict[str, dict[str, Json]] = dataclasses.field(
+    schemas: dict[str, dict[str, Json]] = field(
         default_factory=dict[str, dict[str, Json]]
     )
-    names: dict[type[Any], str] = dataclasses.field(
-        default_factory=dict[type[Any], str]
-    )
+    names: dict[type[Any], str] = field(default_factory=dict[type[Any], str])
     foreign: bool = False
     """Whether some were made by pydantic, in an order of its own."""
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from typing import cast
+
+from msgspec import Struct, field
 
 from neuraxis.errors import ManifestProblem
 from neuraxis.formatting import nearest, type_name
-from neuraxis.later import dataclass
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import Tree
 from neuraxis.specs import Json
 
 
-@dataclass(slots=True, kw_only=True)
-class Notes:
+class Notes(Struct, kw_only=True):
     """The problems of one file while it is read."""
 
     tree: Tree

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """One source: the command `source`.
 
     `open_world`: strangers may have written what it gave. `private`: it gave what is
@@ -48,8 +48,7 @@ def is_private(label: Label) -> bool:
 How = Literal["literal", "reference", "text"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traced:
+class Traced(Struct, frozen=True, kw_only=True):
     """One value of a call that did not come from the user or the model alone.
 
     `how`: written by the model itself, a whole reference, or a text with references

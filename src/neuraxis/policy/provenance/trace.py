@@ -17,12 +17,12 @@ from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.trusted import Known
 from neuraxis.policy.provenance.wording import leaves
 from neuraxis.references.path import walk
-from neuraxis.schema.annotations import Marks, covered
+from neuraxis.schema.annotations import Annotations, is_covered
 from neuraxis.specs import Json
 
 
 def trace(
-    origins: Origins, step: Step, arguments: Json, marks: Marks, known: Known
+    origins: Origins, step: Step, arguments: Json, marks: Annotations, known: Known
 ) -> tuple[Traced, ...]:
     """Every value of a call that has a label, with the label.
 
@@ -63,7 +63,7 @@ def trace(
 
 
 def _unless_known(
-    label: Label, path: Path, value: Json, step: Step, marks: Marks, known: Known
+    label: Label, path: Path, value: Json, step: Step, marks: Annotations, known: Known
 ) -> Label:
     """The label of what a reference led to; less where the model could have said it.
 
@@ -71,7 +71,7 @@ def _unless_known(
     """
     if not is_foreign(label) or not isinstance(value, str | int | float | list):
         return label
-    guarded = covered(marks.trusted_only, path)
+    guarded = is_covered(marks.trusted_only, path)
     silent = not marks.trusted_only and _destroys(step)
     strict = guarded and _destroys(step)
     if (guarded or silent) and all(
@@ -82,7 +82,7 @@ def _unless_known(
 
 
 def _literals(
-    origins: Origins, step: Step, placed: set[Path], marks: Marks, known: Known
+    origins: Origins, step: Step, placed: set[Path], marks: Annotations, known: Known
 ) -> Iterable[Traced]:
     """What the model wrote itself and nobody it may trust said before.
 
@@ -95,11 +95,11 @@ def _literals(
             continue
         if value is None or isinstance(value, bool) or value == "":
             continue  # it names nobody
-        if known.is_trusted(value, strict=covered(strict, path)):
+        if known.is_trusted(value, strict=is_covered(strict, path)):
             continue
         if (
             not _destroys(step)
-            and covered(marks.trusted_only, path)
+            and is_covered(marks.trusted_only, path)
             and known.is_address_of(value, _others(step, path, marks))
         ):
             continue
@@ -108,12 +108,12 @@ def _literals(
         )
 
 
-def _others(step: Step, path: Path, marks: Marks) -> list[Json]:
+def _others(step: Step, path: Path, marks: Annotations) -> list[Json]:
     """What stands in the other places of the call that take trusted values only."""
     return [
         value
         for place, value in leaves(step.arguments)
-        if place != path and covered(marks.trusted_only, place)
+        if place != path and is_covered(marks.trusted_only, place)
     ]
 
 
@@ -121,7 +121,9 @@ def _destroys(step: Step) -> bool:
     return step.command.spec.effects.destructive
 
 
-def _contents(origins: Origins, arguments: Json, marks: Marks) -> Iterable[Traced]:
+def _contents(
+    origins: Origins, arguments: Json, marks: Annotations
+) -> Iterable[Traced]:
     """The files that arguments name, where strangers had a part in them."""
     for path, value in leaves(arguments):
         use = marks.file_use(path)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from pathlib import Path as File
+
+from msgspec import Struct, field
 
 from neuraxis.events import (
     AssetStored,
@@ -24,7 +25,6 @@ from neuraxis.events import (
     Unknown,
     innermost,
 )
-from neuraxis.later import dataclass
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Loop
 from neuraxis.planning.plan import Step
@@ -43,15 +43,19 @@ from neuraxis.policy.provenance.labels import (
 from neuraxis.policy.provenance.wording import leaves
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
-from neuraxis.schema.annotations import Marks, covered, marks_of, trusted_fields
+from neuraxis.schema.annotations import (
+    Annotations,
+    is_covered,
+    marks_of,
+    trusted_fields,
+)
 from neuraxis.specs import CommandSpec, Json
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
 
 
-@dataclass(slots=True)
-class Origins:
+class Origins(Struct):
     """What one session knows of where its values came from."""
 
     results: dict[str, Label] = field(default_factory=dict[str, Label])
@@ -94,11 +98,11 @@ class Origins:
     _told: dict[Label, tuple[Json, ...]] = field(
         default_factory=dict[Label, tuple[Json, ...]]
     )
-    _marks: dict[str, tuple[CommandSpec, Marks]] = field(
-        default_factory=dict[str, tuple[CommandSpec, Marks]]
+    _marks: dict[str, tuple[CommandSpec, Annotations]] = field(
+        default_factory=dict[str, tuple[CommandSpec, Annotations]]
     )
 
-    def marks(self, target: str, spec: CommandSpec) -> Marks:
+    def marks(self, target: str, spec: CommandSpec) -> Annotations:
         """The marks of a command's parameters, read once."""
         known = self._marks.get(target)
         if known is None or known[0] is not spec:
@@ -135,7 +139,7 @@ class Origins:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
         fields = self.fields.get(ref.asset_id)
         path = ref.field_path[len(RESPONSE) :]
-        if fields and not self.read and covered(fields, path):
+        if fields and not self.read and is_covered(fields, path):
             # chosen before anything foreign was read, and vouched for
             return self.inputs.get(ref.asset_id, OWN)
         return self.results.get(ref.asset_id, OWN)
@@ -385,7 +389,7 @@ class Origins:
                 self.results[call_id] = self.results.get(call_id, OWN) | label
 
 
-def _runs_files(known: tuple[CommandSpec, Marks] | None) -> bool:
+def _runs_files(known: tuple[CommandSpec, Annotations] | None) -> bool:
     return known is not None and any(use == "run" for _, use in known[1].files)
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -20,19 +19,19 @@ LONGEST = 2_000
 _MOST = 2_000_000
 _RUN = 4
 _QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»", "»«", "「」")
-_SPACE = pattern(r"\s+")
-_DATE = pattern(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
+_SPACE = re.compile(r"\s+")
+_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
-_JOINTS = pattern(r"[-_\s]+")
-_ENDING = pattern(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
-_FORM = pattern(r"@|://|\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_JOINTS = re.compile(r"[-_\s]+")
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_FORM = re.compile(r"@|://|\.[A-Za-z][A-Za-z0-9]{0,4}$")
 """What a name has that no word has: of a file, of a person's mail, of a page."""
-_ADDRESS = pattern(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-_NAME = pattern(r"[^\W\d_]{3,}")
-_SCHEME = pattern(r"^(?:https?://)", re.IGNORECASE)
+_ADDRESS = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_NAME = re.compile(r"[^\W\d_]{3,}")
+_SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:

@@ -22,7 +22,6 @@ import unicodedata
 from pathlib import PurePosixPath
 
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import pattern
 
 MOST_PARTS = 32
 MOST_CHARACTERS = 1024
@@ -64,10 +63,10 @@ _JOINERS = "\u200c\u200d"
 _SLASHES = frozenset("⁄∕⧵⧸⧹／＼﹨")
 """Look like a path separator, and are one after some conversions."""
 
-_DRIVE = pattern(r"[A-Za-z]:")
-_ENCODED = pattern(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
-_VARIABLE = pattern(r"\$\{?[A-Za-z_]+\}?|%[A-Za-z_]+%")
-_SHORT_NAME = pattern(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECASE)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_ENCODED = re.compile(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]+\}?|%[A-Za-z_]+%")
+_SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECASE)
 
 
 class FileRefused(NeuraxisError):

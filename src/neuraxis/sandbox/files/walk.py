@@ -13,7 +13,8 @@ import stat
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.sandbox.files.paths import MOST_PARTS, FileRefused, folded, is_ordinary
 
 HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -26,8 +27,7 @@ FLAGS = (
 """For every open: not inherited by a child, no link followed, bytes as they are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class Folder(Struct, frozen=True, kw_only=True):
     """An open folder: by descriptor, or by path where there are no descriptors."""
 
     path: Path

@@ -24,8 +24,9 @@ from itertools import islice
 from pathlib import Path
 from unicodedata import normalize
 
+from msgspec import Struct
+
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.later import dataclass
 from neuraxis.sandbox.files.paths import (
     FileRefused,
     is_ordinary,
@@ -62,8 +63,7 @@ _NEAR = 1000
 """Names that are looked at for a hint."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(Struct, frozen=True, kw_only=True):
     """How much may be written: a file, all files of the workspace, their number."""
 
     file_bytes: int = 10 * MIB
@@ -71,8 +71,7 @@ class Quota:
     files: int = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """Names relative to the workspace, sorted; `more`: there were too many."""
 
     files: tuple[str, ...]

@@ -21,7 +21,8 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from email.message import Message
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.sandbox.http.addresses import inside, is_metadata
 from neuraxis.sandbox.http.connection import (
     Clock,
@@ -61,8 +62,7 @@ Resolver = Callable[[str, int], Iterable[str]]
 Connector = Callable[[str, int, float], socket.socket]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What one request may cost. `content_types` None: any; "": none is said."""
 
     seconds: float = 20.0
@@ -74,8 +74,7 @@ class Limits:
     content_types: tuple[str, ...] | None = TEXT_TYPES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Struct, frozen=True, kw_only=True):
     """What the last server of the chain sent; `truncated`: the body was cut."""
 
     url: str
@@ -200,8 +199,7 @@ def _clock(rules: Limits, cancelled: Flag | None) -> Clock:
     return Clock(end=end, seconds=rules.seconds, cancelled=cancelled)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _Way(Struct, frozen=True, kw_only=True):
     """What stays the same over all hops."""
 
     rules: Limits
@@ -270,6 +268,7 @@ def _one(url: Url, way: _Way) -> Response | str:
             File(io.BufferedReader(wire, 16 * 1024)),  # pyright: ignore[reportArgumentType] it only asks for makefile
             method=way.method,
         )
+        stack.callback(response.close)
         try:
             response.begin()
         except (http.client.HTTPException, ValueError, OSError) as error:

@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from msgspec import Struct
+
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass
 from neuraxis.sandbox.http.urls import RequestRefused
 
 _TICK = 0.1
@@ -43,8 +44,7 @@ class Flag(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class Clock(Struct, frozen=True, kw_only=True):
     """The deadline of the whole request, and whether the person stopped it."""
 
     end: float

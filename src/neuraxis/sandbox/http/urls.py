@@ -16,21 +16,22 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import quote, urljoin
 
+from msgspec import Struct
+
 from neuraxis.errors import NeuraxisError
-from neuraxis.later import dataclass, pattern
 
 USUAL_PORTS = frozenset({80, 443, 8080, 8443})
 MOST_CHARACTERS = 8000
-_SCHEME = pattern(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_PORT_THEN_PATH = pattern(r"[0-9]{1,5}([/?#].*)?", re.DOTALL)
-_AUTHORITY = pattern(r"([^/?#]*)(.*)", re.DOTALL)
-_SECOND_HOST = pattern(r"[?#][^=&/]*@")
-_HOST_PORT = pattern(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
-_LABEL = pattern(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = pattern(r"[0-9]+|0x[0-9a-f]*")
-_QUAD = pattern(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3}")
-_ENCODED_BREAK = pattern(r"%(00|0a|0d)", re.IGNORECASE)
-_LONE_PERCENT = pattern(r"%(?![0-9A-Fa-f]{2})")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+_PORT_THEN_PATH = re.compile(r"[0-9]{1,5}([/?#].*)?", re.DOTALL)
+_AUTHORITY = re.compile(r"([^/?#]*)(.*)", re.DOTALL)
+_SECOND_HOST = re.compile(r"[?#][^=&/]*@")
+_HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_QUAD = re.compile(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3}")
+_ENCODED_BREAK = re.compile(r"%(00|0a|0d)", re.IGNORECASE)
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INNER_NAMES = (
     "localhost",
     "local",
@@ -49,8 +50,7 @@ class RequestRefused(NeuraxisError):
     """A request that is not made, or an answer that is not read; says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Url:
+class Url(Struct, frozen=True, kw_only=True):
     """A checked URL. `host` is lower case ASCII, an IPv6 address without brackets."""
 
     scheme: str

@@ -1,6 +1,6 @@
 """What goes into a sandbox and comes out: limits, the outcome, what a probe found.
 
-Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`, `wasi`) turn
+Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) turn
 a `Job` into a `Launch`; `process` starts the launch and answers with an `Outcome`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 MIB = 1024 * 1024
 GUARDED = (".git", ".ssh", "neuraxis.toml")
@@ -19,8 +19,7 @@ HERE = "\0"
 """Stands for the workspace in a command; no argument can hold it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How much a script may use before it is stopped."""
 
     seconds: float = 30
@@ -41,8 +40,7 @@ class Limits:
     """Processor time, all processes together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How a script ended."""
 
     ok: bool
@@ -57,8 +55,7 @@ class Outcome:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """One kind of sandbox: whether it works on this machine, and why not."""
 
     kind: str
@@ -66,8 +63,7 @@ class Probe:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """What to run, with every path real and absolute."""
 
     argv: tuple[str, ...]
@@ -81,12 +77,9 @@ class Job:
     """Whether UNIX sockets may be made (never where the host could be at the end)."""
     uid: int | None = None
     """The user to become first, where the runtime is root."""
-    wasm: str = ""
-    """For `wasi`: the file of a Python for WASI; empty for the one that is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """A command that runs a job inside a sandbox."""
 
     kind: str

@@ -11,8 +11,9 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from neuraxis.sandbox.process.job import GUARDED, Outcome
 

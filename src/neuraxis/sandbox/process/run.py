@@ -13,9 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from msgspec.structs import replace
+
+from neuraxis.sandbox.files import walk
+from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.process import (
     interpreter,
     reserved_names,
@@ -34,7 +37,7 @@ from neuraxis.sandbox.process.job import (
     Probe,
 )
 
-__all__ = ["Limits", "Outcome", "Probe", "probe", "probe_wasi", "run_python"]
+__all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
 
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
@@ -44,13 +47,6 @@ DEFAULT_UID = 65534
 def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
     """Every kind of sandbox, tried once in this process by a real run."""
     return select.probe(sandbox_uid)
-
-
-def probe_wasi(
-    wasm: str = "", *, compile_now: bool = False, sandbox_uid: int = DEFAULT_UID
-) -> Probe:
-    """WASI, tried if that is quick; compiled for it (some seconds) only on request."""
-    return select.probe_wasi(sandbox_uid, wasm, compile_now=compile_now)
 
 
 def run_python(
@@ -65,7 +61,6 @@ def run_python(
     on_output: Callable[[str], None] | None = None,
     allow_none: bool = False,
     sandbox_uid: int = DEFAULT_UID,
-    wasm: str = "",
 ) -> Outcome:
     """Run `script` and wait for its end.
 
@@ -74,14 +69,13 @@ def run_python(
         workspace: the only folder the script can write to; its current folder.
         limits: how much it may use.
         network: whether it may reach the network.
-        mode: `auto`, `bubblewrap`, `landlock`, `seatbelt`, `docker`, `wasi` or `none`.
+        mode: `auto`, `bubblewrap`, `landlock`, `seatbelt`, `docker` or `none`.
         cancelled: kills the script at once when it is set.
         args: the script's arguments.
         on_output: is given its output, piece by piece, as it comes.
         allow_none: the setting that, together with the environment variable
             `NEURAXIS_SANDBOX=none`, lets `mode="none"` run without isolation.
         sandbox_uid: the user that scripts run as where the runtime is root.
-        wasm: for `wasi`, the file of a Python for WASI other than the known one.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -97,28 +91,14 @@ def run_python(
         with ExitStack() as stack:
             job = Job(
                 argv=(*_python(), HERE + "/" + str(PurePosixPath(script)), *args),
-                roots=select.roots(kind, root, wasm),
+                roots=select.roots(kind),
                 workspace=root,
                 limits=limits,
                 network=network,
-                wasm=wasm,
             )
-            if os.name != "posix":
-                from neuraxis.sandbox.process.backends.wasi import portable
-
-                return portable.run(job, cancelled, on_output, start)
             if kind != "none":
                 job = _own_copy(stack, job, kind, sandbox_uid)
-            before = usage.disk(job.workspace)
-            if before.sockets or network:
-                job = replace(job, sockets=False)
-            launch = select.prepare(kind, job)
-            run = supervise.Run(launch=launch, job=job, before=before, start=start)
-            made = reserved_names.absent(job.workspace)
-            outcome = supervise.follow(run, cancelled, on_output)
-            return reserved_names.told(
-                outcome, reserved_names.removed(job.workspace, made)
-            )
+            return _supervised(job, kind, start, cancelled, on_output)
     except CannotStart as error:
         return Outcome(
             ok=False,
@@ -131,6 +111,24 @@ def run_python(
         )
 
 
+def _supervised(
+    job: Job,
+    kind: str,
+    start: float,
+    cancelled: threading.Event | None,
+    on_output: Callable[[str], None] | None,
+) -> Outcome:
+    """Launch the job and supervise it; remove the reserved names that it made."""
+    before = usage.disk(job.workspace)
+    if before.sockets or job.network:
+        job = replace(job, sockets=False)
+    launch = select.prepare(kind, job)
+    run = supervise.Run(launch=launch, job=job, before=before, start=start)
+    made = reserved_names.absent(job.workspace)
+    outcome = supervise.follow(run, cancelled, on_output)
+    return reserved_names.told(outcome, reserved_names.removed(job.workspace, made))
+
+
 def check_script(workspace: Path, script: str) -> None:
     """See that `script` is a regular file below the workspace, through no link.
 
@@ -138,40 +136,25 @@ def check_script(workspace: Path, script: str) -> None:
         CannotStart: it is not.
     """
     parts = PurePosixPath(script).parts
-    if not parts or not _writable(script) or script.startswith("/") or ".." in parts:
+    # The last two lead elsewhere on Windows.
+    away = script.startswith("/") or ".." in parts or any(c in script for c in "\\:")
+    if not parts or not _writable(script) or away:
         raise CannotStart(
             f"{script!r} is no path inside the workspace; expected a relative path of "
             "a Python file"
         )
-    if os.name != "posix":
-        from neuraxis.sandbox.process.backends.wasi import portable
-
-        _check_size(script, portable.check_script(workspace, script))
-        return
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    here = -1
     try:
-        here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for index, part in enumerate(parts):
-            last = index == len(parts) - 1
-            below = os.open(part, flags | (0 if last else os.O_DIRECTORY), dir_fd=here)
-            os.close(here)
-            here = below
-        entry = os.fstat(here)
-    except OSError as error:
+        with walk.parent_folder(workspace, parts, create=False) as folder:
+            walk.check_plain(folder.path / parts[-1], script)
+            entry = walk.lstat(folder, parts[-1])
+    except (FileRefused, OSError) as error:
+        text = str(error).rstrip(".")
         raise CannotStart(
-            f"{script!r} cannot be opened in the workspace ({error.strerror})"
+            f"{script!r} cannot be opened in the workspace ({text})"
         ) from error
-    finally:
-        if here >= 0:
-            os.close(here)
-    if not stat.S_ISREG(entry.st_mode):
+    if entry is None or not stat.S_ISREG(entry.st_mode):
         raise CannotStart(f"{script!r} is no regular file")
-    _check_size(script, entry.st_size)
-
-
-def _check_size(script: str, size: int) -> None:
-    if size > SCRIPT_BYTES:
+    if entry.st_size > SCRIPT_BYTES:
         raise CannotStart(f"{script!r} is larger than {SCRIPT_BYTES // MIB} MiB")
 
 
@@ -198,18 +181,24 @@ def _writable(text: str) -> bool:
 
 def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
     """The job on a copy of its workspace, where the folder itself cannot be given."""
-    root = os.geteuid() == 0
     inside = [
         str(folder.relative_to(job.workspace))
         for folder in job.roots
         if job.workspace in folder.parents
     ]
+    kept = [*inside, *reserved_names.present(job.workspace)]
+    if os.name != "posix":
+        if kept:
+            raise CannotStart(
+                f"{', '.join(kept)} in the workspace cannot be kept from a script on "
+                "this system; use another folder as the workspace"
+            )
+        return replace(job, uid=uid)
     # Bubblewrap makes these read only in place, but a folder above one of them could
     # still be renamed and made anew; the other kinds cannot make an exception at all.
     nested = any("/" in path for path in inside)
-    bare = kind in ("landlock", "seatbelt", "wasi")
-    kept = bool(inside) or bool(reserved_names.present(job.workspace))
-    if not root and not nested and not (bare and kept):
+    root = os.geteuid() == 0
+    if not root and not nested and not (kept and kind != "bubblewrap"):
         return job
     other = uid if root else None
     copy = staging.staged(job.workspace, other, job.limits, inside)

@@ -11,10 +11,10 @@ import logging
 import os
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from neuraxis.sandbox.process import interpreter, staging, supervise, usage
 from neuraxis.sandbox.process.backends import bubblewrap, docker, landlock, seatbelt
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 AUTOMATIC = ("bubblewrap", "landlock", "seatbelt")
 """In the order of their strength."""
-ON_REQUEST = ("docker", "wasi")
+ON_REQUEST = ("docker",)
 MODES = ("auto", *AUTOMATIC, *ON_REQUEST, "none")
 VARIABLE = "NEURAXIS_SANDBOX"
 _BACK_ENDS = {
@@ -50,13 +50,10 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
     Raises:
         CannotStart: none works here; or the mode is unknown, or not allowed.
     """
-    if os.name != "posix" and mode != "wasi":
-        from neuraxis.sandbox.process.backends.wasi import find
-
+    if os.name != "posix" and mode not in ON_REQUEST:
         raise CannotStart(
-            "there is no sandbox for scripts on this system but WASI, on request: set "
-            f'sandbox.mode = "wasi" ({find.INSTALL}); or use Linux (or WSL2) or '
-            "macOS"
+            "this system has no sandbox of its own for scripts: set "
+            'sandbox.mode = "docker", or use Linux (WSL2 has it) or macOS'
         )
     if mode == "none":
         if not allow_none or os.environ.get(VARIABLE) != "none":
@@ -81,7 +78,7 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
     raise CannotStart(
         "no sandbox works on this machine, and scripts are never run without one. "
         f"Tried {'; '.join(tried)}. Install bubblewrap, use a kernel with Landlock, or "
-        'set sandbox.mode = "wasi" (a Python for WebAssembly, see docs/security.md)'
+        'set sandbox.mode = "docker"'
     )
 
 
@@ -91,26 +88,16 @@ def prepare(kind: str, job: Job) -> Launch:
     Raises:
         CannotStart: it cannot be built.
     """
-    if kind == "wasi":
-        from neuraxis.sandbox.process.backends.wasi import backend  # few runs need it
-
-        return backend.prepare(job)
     return _BACK_ENDS[kind](job)
 
 
-def roots(kind: str, workspace: Path, wasm: str) -> tuple[Path, ...]:
+def roots(kind: str) -> tuple[Path, ...]:
     """What a script run by that kind may read and must not change.
 
     Raises:
-        CannotStart: it lies where a script must not be, or some of it is missing.
+        CannotStart: it lies where a script must not be.
     """
-    if kind == "none":
-        return ()
-    if kind == "wasi":
-        from neuraxis.sandbox.process.backends.wasi import backend
-
-        return backend.roots(wasm, workspace)
-    return interpreter.roots()
+    return () if kind == "none" else interpreter.roots()
 
 
 def probe(uid: int) -> tuple[Probe, ...]:
@@ -118,24 +105,10 @@ def probe(uid: int) -> tuple[Probe, ...]:
     return tuple(_try(kind, uid) for kind in AUTOMATIC)
 
 
-def probe_wasi(uid: int, wasm: str, *, compile_now: bool) -> Probe:
-    """What came of trying WASI; without compiling anything unless that is wished."""
-    from neuraxis.sandbox.process.backends.wasi import compile, find
-
-    try:
-        found = find.find(wasm)
-    except CannotStart as error:
-        return Probe(kind="wasi", works=False, detail=str(error))
-    if not compile_now and not compile.place(found).exists():
-        detail = f"{_praise('wasi', wasm)}; compiled by the first script, once"
-        return Probe(kind="wasi", works=True, detail=detail)
-    return _try("wasi", uid, wasm)
-
-
 @functools.cache
-def _try(kind: str, uid: int, wasm: str = "") -> Probe:
+def _try(kind: str, uid: int) -> Probe:
     """One real run of `true`, once in this process."""
-    if os.name != "posix" and kind != "wasi":
+    if os.name != "posix":
         return Probe(kind=kind, works=False, detail="not for this system")
     limits = Limits(seconds=10, memory=256 * MIB)
     try:
@@ -145,15 +118,14 @@ def _try(kind: str, uid: int, wasm: str = "") -> Probe:
                     stack.enter_context(tempfile.TemporaryDirectory(prefix="neuraxis-"))
                 )
             )
-            nothing = (interpreter.python(), "-I", "-S", "-c", "")
             job = Job(
-                argv=nothing if kind == "wasi" else (_true(),),
-                roots=roots(kind, folder, wasm),
+                argv=(_true(),),
+                roots=roots(kind),
                 workspace=folder,
                 limits=limits,
-                wasm=wasm,
             )
-            if os.name == "posix" and os.geteuid() == 0:
+            if os.geteuid() == 0:
+                nothing = (interpreter.python(), "-I", "-S", "-c", "")
                 copy = stack.enter_context(staging.staged(folder, uid, limits))
                 job = replace(job, argv=nothing, workspace=copy, uid=uid)
             if kind == "bubblewrap":
@@ -162,17 +134,13 @@ def _try(kind: str, uid: int, wasm: str = "") -> Probe:
     except CannotStart as error:
         return Probe(kind=kind, works=False, detail=str(error))
     if outcome.ok:
-        return Probe(kind=kind, works=True, detail=_praise(kind, wasm))
+        return Probe(kind=kind, works=True, detail=_praise(kind))
     detail = outcome.reason or outcome.stderr.strip().splitlines()[-1:] or ["no reason"]
     text = detail if isinstance(detail, str) else detail[0]
     return Probe(kind=kind, works=False, detail=text.rstrip("."))
 
 
 def _run(kind: str, job: Job) -> Outcome:
-    if os.name != "posix":
-        from neuraxis.sandbox.process.backends.wasi import portable
-
-        return portable.run(job, None, None, time.monotonic())
     before = usage.disk(job.workspace)
     run = supervise.Run(launch=prepare(kind, job), job=job, before=before)
     return supervise.follow(run, None, None)
@@ -182,14 +150,9 @@ def _true() -> str:
     return "/bin/true" if os.path.exists("/bin/true") else "/usr/bin/true"
 
 
-def _praise(kind: str, wasm: str) -> str:
+def _praise(kind: str) -> str:
     if kind == "landlock":
         return f"Landlock version {landlock.abi()}"
     if kind == "bubblewrap" and sys.platform == "linux":
         return "namespaces of its own, system call filter"
-    if kind == "wasi":
-        from neuraxis.sandbox.process.backends.wasi import find
-
-        wall = "Landlock around it" if landlock.abi() else "nothing around it"
-        return f"wasmtime {find.find(wasm).version}, {wall}, on request only"
     return "works"

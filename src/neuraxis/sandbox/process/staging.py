@@ -17,10 +17,10 @@ import tempfile
 import time
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import field
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.sandbox.process.job import GUARDED, MIB, CannotStart, Limits
 
 _log = logging.getLogger(__name__)
@@ -44,8 +44,7 @@ Stamp = tuple[int, int]
 """Inode and time of change, which no script can set."""
 
 
-@dataclass(slots=True)
-class _Copy:
+class _Copy(Struct):
     """One copy while it lasts."""
 
     uid: int

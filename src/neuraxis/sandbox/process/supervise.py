@@ -19,10 +19,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
 
-from neuraxis.later import dataclass
-from neuraxis.sandbox.process import usage
+from msgspec import Struct, field
+
+from neuraxis.sandbox.process import pipes, usage
 from neuraxis.sandbox.process.job import CannotStart, Job, Launch, Limits, Outcome
 
 _log = logging.getLogger(__name__)
@@ -32,12 +32,12 @@ LINGER = 0.2
 # A look that costs much comes less often. Only its own work counts: on a busy machine
 # the time by the clock would make the watch slack just when a script is fast.
 _TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
-_COMPLAINTS = {"bubblewrap": (1, "bwrap: "), "wasi": (125, "wasi: ")}
-"""How a back end that is a program tells that it failed: exit code, and begin."""
+# As Linux numbers them, in Docker's containers, too; Windows has no names for them.
+_KILLED = getattr(signal, "SIGKILL", 9)
+_PROCESSOR, _CALL = getattr(signal, "SIGXCPU", 24), getattr(signal, "SIGSYS", 31)
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One run while it lasts."""
 
     launch: Launch
@@ -69,7 +69,7 @@ def follow(
         failed = _told(launch.status)
     code = process.returncode
     if not failed and not run.reason:
-        failed = refusal(launch.kind, code, run.taken["errors"])
+        failed = _refusal(launch.kind, code, run.taken["errors"])
     if failed:
         raise CannotStart(f"the sandbox ({launch.kind}) could not be set up: {failed}")
     code = 128 - code if code < 0 else code
@@ -124,11 +124,11 @@ def _watch(
     """Read output and look at the limits until the script ends or must be stopped."""
     assert process.stdout is not None
     assert process.stderr is not None
-    streams = {
-        process.stdout.fileno(): "output",
-        process.stderr.fileno(): "errors",
-    }
-    decoders = {name: decoder() for name in run.taken}
+    streams = {"output": process.stdout, "errors": process.stderr}
+    come = pipes.pieces(streams, run.job.limits.output)
+    # A character that comes in two pieces is told whole.
+    decoder = codecs.getincrementaldecoder("utf-8")
+    decoders = {name: decoder("replace") for name in streams}
     begun = time.monotonic()
     tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
     pids: tuple[int, ...] = ()
@@ -160,38 +160,22 @@ def _watch(
         if run.reason:
             return
         if streams:
-            ready, _, _ = select.select(list(streams), [], [], _TICK)
+            came = come(_TICK)
         else:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_TICK)
-            ready = []
-        for fd in ready:
-            _take(run, fd, streams, decoders, on_output)
-
-
-def decoder() -> codecs.IncrementalDecoder:
-    """A character that comes in two pieces is told whole."""
-    return codecs.getincrementaldecoder("utf-8")("replace")
+            came = []
+        for name, data in came:
+            _take(run, name, data, decoders[name], on_output)
+            if not data:
+                del streams[name]
 
 
 def _take(
     run: Run,
-    fd: int,
-    streams: dict[int, str],
-    decoders: dict[str, codecs.IncrementalDecoder],
-    on_output: Callable[[str], None] | None,
-) -> None:
-    data = os.read(fd, 65536)
-    taken(run, streams[fd], data, decoders, on_output)
-    if not data:
-        del streams[fd]
-
-
-def taken(
-    run: Run,
     name: str,
     data: bytes,
-    decoders: dict[str, codecs.IncrementalDecoder],
+    decoder: codecs.IncrementalDecoder,
     on_output: Callable[[str], None] | None,
 ) -> None:
     """Keep what came of `output` or `errors`, and stop the run where it is too much."""
@@ -203,7 +187,7 @@ def taken(
         )
         data = data[:room]
     run.taken[name] += data
-    if on_output is not None and (text := decoders[name].decode(data, not data)):
+    if on_output is not None and (text := decoder.decode(data, not data)):
         on_output(text)
 
 
@@ -232,7 +216,10 @@ def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
             process.wait(6)
     inner = _inner(launch.info)
     if process.poll() is None:
-        usage.kill(process.pid)
+        if os.name == "posix":
+            usage.kill(process.pid)
+        else:
+            process.kill()
     if inner >= 0:
         # It is reaped only when everything in its namespace is gone.
         select.select([inner], [], [], 5)
@@ -244,7 +231,7 @@ def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
             stream.close()
     if process.returncode is None:
         _log.error("process %d of a script could not be ended", process.pid)
-        process.returncode = 128 + signal.SIGKILL
+        process.returncode = 128 + _KILLED
         run.reason = run.reason or "It could not be ended."
     if launch.close is not None:
         launch.close()
@@ -261,13 +248,12 @@ def _inner(info: int | None) -> int:
         return -1
 
 
-def refusal(kind: str, code: int, errors: bytearray) -> str:
-    """The back end's own complaint; a script that writes the same mocks only itself."""
-    usual, start = _COMPLAINTS.get(kind, (0, ""))
+def _refusal(kind: str, code: int, errors: bytearray) -> str:
+    """Bubblewrap's own complaint; a script that writes the same mocks only itself."""
     first = errors.decode("utf-8", "replace").partition("\n")[0]
-    if code != usual or not start or not first.startswith(start):
+    if kind != "bubblewrap" or code != 1 or not first.startswith("bwrap: "):
         return ""
-    return first.removeprefix(start)
+    return first.removeprefix("bwrap: ")
 
 
 def _told(status: int | None) -> str:
@@ -285,13 +271,13 @@ def _told(status: int | None) -> str:
 
 def _signalled(code: int, limits: Limits) -> str:
     """Why a process that ended by a signal did, where that is ours to say."""
-    if code == 128 + signal.SIGXCPU:
+    if code == 128 + _PROCESSOR:
         return (
             f"It used more than {limits.cpu_seconds:g} seconds of processor time "
             "and was stopped."
         )
-    if code == 128 + signal.SIGSYS:
+    if code == 128 + _CALL:
         return "It made a system call that the sandbox does not allow."
-    if code == 128 + signal.SIGKILL:
+    if code == 128 + _KILLED:
         return "It was killed (signal 9)."
     return ""

@@ -15,7 +15,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
+from neuraxis.sandbox.files import walk
+from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.process.job import MIB, Limits
 
 _PROC = "/proc"
@@ -23,8 +26,7 @@ DEEPEST = 100
 """Folders within folders that a workspace may have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """A tree of processes at one moment."""
 
     pids: tuple[int, ...]
@@ -33,8 +35,7 @@ class Usage:
     cpu_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disk:
+class Disk(Struct, frozen=True, kw_only=True):
     """A folder at one moment."""
 
     used: int
@@ -45,8 +46,7 @@ class Disk:
     deep: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
+class _Stat(Struct, frozen=True):
     parent: int
     state: str
     ticks: int
@@ -78,7 +78,7 @@ def _all() -> dict[int, _Stat]:
     try:
         names = os.listdir(_PROC)
     except OSError:
-        return _told_by_ps()
+        return _told_by_ps() if os.name == "posix" else {}
     for name in names:
         if name.isdigit() and (entry := _stat(int(name))) is not None:
             found[int(name)] = entry
@@ -131,6 +131,8 @@ def usage(root: int, *, beyond: int = 0) -> Usage:
     """
     processes = _all()
     pids = _below(root, processes)
+    if not pids:
+        return Usage(pids=(), tasks=0, memory=0, cpu_seconds=0)
     mine = [processes[pid] for pid in pids]
     memory = sum(entry.pages for entry in mine) * os.sysconf("SC_PAGESIZE")
     if memory > beyond > 0:
@@ -189,11 +191,14 @@ def _signal(pids: Iterable[int], sign: signal.Signals) -> None:
 def disk(folder: Path) -> Disk:
     """What the folder holds; links count as themselves."""
     total = [0, 0, 0, 0, 0]
-    try:
-        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return Disk(used=0, files=0, sockets=0, hidden=1, deep=False)
-    _scan(top, 0, total)
+    if not walk.HAS_DIR_FDS:
+        _scan_by_path(str(folder), total)
+    else:
+        try:
+            top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return Disk(used=0, files=0, sockets=0, hidden=1, deep=False)
+        _scan(top, 0, total)
     used, files, sockets, hidden, deep = total
     return Disk(used=used, files=files, sockets=sockets, hidden=hidden, deep=deep > 0)
 
@@ -226,6 +231,30 @@ def _scan(folder: int, depth: int, total: list[int]) -> None:
         total[3] += 1
     finally:
         os.close(folder)
+
+
+def _scan_by_path(top: str, total: list[int]) -> None:
+    """The same where folders have no descriptors (Windows)."""
+    waiting = [(top, 0)]
+    while waiting:
+        path, depth = waiting.pop()
+        if depth > DEEPEST:
+            total[4] += 1
+            continue
+        try:
+            names = os.listdir(path)
+        except OSError:
+            total[3] += 1
+            continue
+        for name in names:
+            inner = os.path.join(path, name)
+            with suppress(OSError, FileRefused):
+                entry = os.lstat(inner)
+                total[0] += entry.st_size
+                total[1] += 1
+                if stat.S_ISDIR(entry.st_mode):
+                    walk.check_plain(Path(inner), name)  # no junction
+                    waiting.append((inner, depth + 1))
 
 
 def removed_but_open(pids: Iterable[int], device: int) -> int:

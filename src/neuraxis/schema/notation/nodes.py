@@ -1,7 +1,7 @@
-"""Nodes of the YAML notation -> JSON Schema (rules B28-B40, K1-K3).
+"""Translate nodes of the YAML notation to JSON Schema (B28-B40, K1-K3).
 
-A `parameter:`, `parameters:` or `response:` tree flows in, a schema flows out. Mistakes
-are appended to `problems`, each with its path in the tree; nothing is raised.
+Mistakes of a `parameter:`, `parameters:` or `response:` tree are appended to
+`problems`, each with its path in the tree; nothing is raised.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from neuraxis.schema.notation.values import (
 from neuraxis.specs import Json
 
 _MOST_LEVELS = 200
-"""Levels of lists and mappings of a file; types may have fewer (`DEEPEST`)."""
+"""Maximum levels of a file's containers; types have fewer (`DEEPEST`)."""
 
 _NODE_KEYS = frozenset(
     {"type", "description", "enum", "required", "optional", "asset_ref_acceptable"}
@@ -58,7 +58,7 @@ def parameter_schema(
     *,
     problems: list[NotationProblem] | None = None,
 ) -> dict[str, Json]:
-    """The schema of a v2 `parameter:` node (rules B28, B37, B38).
+    """Return the schema of a v2 `parameter:` node (rules B28, B37, B38).
 
     None, and a node whose type is null, mean "no parameters". `x-optional` marks a
     node with `required: false`: the whole `param` may then be missing.
@@ -85,7 +85,7 @@ def parameters_schema(
     *,
     problems: list[NotationProblem] | None = None,
 ) -> dict[str, Json]:
-    """The schema of a v1 `parameters:` list of named fields (rule K1)."""
+    """Return the schema of a v1 `parameters:` list of fields (rule K1)."""
     reading = _reading(types, problems)
     if nodes is None or _too_deep(nodes, reading):
         return _no_fields()
@@ -98,7 +98,7 @@ def response_schema(
     *,
     problems: list[NotationProblem] | None = None,
 ) -> dict[str, Json] | None:
-    """The schema of a `response:`, v1 list or v2 node; None: nothing is declared."""
+    """Return the schema of a `response:` (v1 or v2); None if undeclared."""
     reading = _reading(types, problems, response=True)
     if node is None or _too_deep(node, reading):
         return None
@@ -115,7 +115,7 @@ def response_schema(
 
 
 def _listed(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
-    """A v1 list of fields. `_listed` and v2's list of fields differ only outside."""
+    """Return the schema of a v1 list of fields."""
     if not isinstance(nodes, list):
         reading.error(path, f"expected a list of fields, got {type_name(nodes)}")
         return _no_fields()
@@ -124,9 +124,9 @@ def _listed(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
 
 
 def _with_definitions(schema: dict[str, Json], reading: Reading) -> dict[str, Json]:
-    """The schema with the `$defs` it uses, directly or through each other."""
+    """Add the `$defs` that the schema uses, directly or indirectly."""
     definitions: dict[str, Json] = {}
-    # A definition's own mistakes are noted where it stands, so not here again.
+    # a definition's own mistakes are reported where it stands, so not here again
     quiet = Reading(
         types=reading.types, problems=[], response=reading.response, used=reading.used
     )
@@ -160,7 +160,7 @@ def _reading(
 
 
 def _too_deep(tree: Json, reading: Reading) -> bool:
-    """A tree that only a machine could have written is told, and not read."""
+    """Return whether a tree is too deep to read, reporting it."""
     place = place_below(tree, _MOST_LEVELS)
     if place is not None:
         reading.error(place, f"nested deeper than {_MOST_LEVELS} levels")
@@ -182,7 +182,7 @@ def _mapping(node: Json, path: Path, reading: Reading) -> Mapping[str, Json] | N
 def _node(
     node: Mapping[str, Json], path: Path, reading: Reading, depth: int
 ) -> dict[str, Json]:
-    """One node: its type, then what stands beside the type."""
+    """Translate one node: its type, then the keys beside the type."""
     _check_keys(node, path, reading)
     if "type" in node:
         schema = _type(node["type"], (*path, "type"), reading, depth)
@@ -214,7 +214,7 @@ def _node(
 def _marked(
     node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
 ) -> dict[str, Json]:
-    """What the node says of references, trust and files."""
+    """Add the node's annotations on references, trust and files."""
     if _flag(node, "asset_ref_acceptable", path, reading) is True:
         schema["x-asset-ref"] = True
     for word, mark in FLAGS.items():
@@ -257,7 +257,7 @@ def _flag(
 
 
 def _is_required(node: Mapping[str, Json], path: Path, reading: Reading) -> bool:
-    """`required` (default true) and `optional` (default false) alike (B39, B40)."""
+    """Return whether a field is required, by `required` or `optional` (B39, B40)."""
     required = _flag(node, "required", path, reading)
     optional = _flag(node, "optional", path, reading)
     wrong = "required" if reading.response else "optional"
@@ -277,7 +277,7 @@ def _is_required(node: Mapping[str, Json], path: Path, reading: Reading) -> bool
 def _type(
     given: Json, path: Path, reading: Reading, depth: int, define: bool = True
 ) -> dict[str, Json]:
-    """The value of `type:`. `define`: a `_type_ref` becomes a `$ref` to it."""
+    """Translate the value of `type:`. `define`: a `_type_ref` becomes a `$ref`."""
     if depth > DEEPEST:
         reading.error(path, f"types are nested deeper than {DEEPEST} levels")
         return {}
@@ -321,7 +321,7 @@ _Fields = list[tuple[str, Json, Path]]
 
 
 def _named_fields(items: list[Json], path: Path, reading: Reading) -> _Fields:
-    """The fields of the list syntax (rule B34), each by its `name`."""
+    """Return the fields of the list syntax (rule B34) by `name`."""
     fields: _Fields = []
     if not items:
         reading.warn(path, "the list names no field")

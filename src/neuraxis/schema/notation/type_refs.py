@@ -1,26 +1,26 @@
-"""The `_type_ref` types of one file (rule B36).
+"""Collect the `_type_ref` types of one file (rule B36).
 
 A whole file, a command or a node flows in; the table of its named types flows out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from neuraxis.later import pattern
 from neuraxis.messages import Path
 from neuraxis.schema.notation.types import DEEPEST, NotationProblem, TypeTable, builtin
 from neuraxis.specs import Json
 
 _Place = tuple[Json, Path]
-_NAME = pattern(r"[^\W\d][\w.\-]*")
+_NAME = re.compile(r"[^\W\d][\w.\-]*")
 
 
 def collect_types(
     tree: Json, *, problems: list[NotationProblem] | None = None
 ) -> TypeTable:
-    """Every `_type_ref` of a file, wherever it stands (rule B36).
+    """Return every `_type_ref` type of a file (rule B36).
 
     `tree` is the whole file, one command, or one node. A name that is defined twice,
     or that is a builtin type's, is an error; the first definition holds.
@@ -42,13 +42,13 @@ def collect_types(
 
 
 def _definitions(tree: Json) -> Iterator[tuple[Any, Json, Path]]:
-    """Name, body and place of each definition, in the order of the file."""
+    """Yield name, body and place of each definition, in file order."""
     for node, path in _top_nodes(tree):
         yield from _inside(node, path, 0)
 
 
 def _top_nodes(tree: Json) -> Iterator[_Place]:
-    """The parameter and response nodes of a file, a command or a list of either."""
+    """Yield the parameter and response nodes of a file or its commands."""
     for holder, path in _commands(tree):
         if not isinstance(holder, Mapping):
             continue

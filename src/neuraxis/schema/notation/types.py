@@ -1,25 +1,25 @@
-"""The types of the notation: `List[int]`, `Union[a, b]`, mappings, lists of fields.
+"""Parse types of the notation: `List[int]`, `Union[a, b]`, mappings, field lists.
 
-A value of `type:` flows in, a JSON Schema 2020-12 flows out (rules B29-B37, D3).
-Mistakes are appended to `problems` with their path in the tree, never raised. This
-module reads one type; `nodes.py` reads the node around it.
+The value of `type:` becomes a JSON Schema 2020-12 (rules B29-B37, D3). Mistakes are
+appended to `problems` with their path in the tree, never raised. This module reads one
+type; `nodes.py` reads the node around it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
+from msgspec import Struct, field
+
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.later import dataclass, pattern
 from neuraxis.messages import Path
 from neuraxis.schema.builders import MAKERS, is_key, literal_of, union_of
 from neuraxis.specs import Json
 
 DEEPEST = 32
-"""Levels of nesting that one type may have."""
+"""Maximum levels of nesting of one type."""
 
 _ALIASES: dict[str, str] = {
     **dict.fromkeys(("string", "str"), "string"),
@@ -52,28 +52,26 @@ BUILTIN_NAMES = (
     *("str", "integer", "number", "double", "boolean", "array", "object", "Mapping"),
 )
 _PREFIXES = ("typing.", "collections.abc.", "builtins.", "typing_extensions.")
-_TOKEN = pattern(
+_TOKEN = re.compile(
     r"""\s*(?:(?P<name>[^\W\d][\w.\-]*)|(?P<number>[+-]?\d+(?:\.\d+)?)"""
     r"""|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<mark>\.\.\.|[\[\],|]))"""
 )
 
 
 LONGEST = 500
-"""Characters of a message."""
+"""Maximum characters of a message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotationProblem:
-    """One mistake in a notation tree, at a path inside the tree that was given."""
+class NotationProblem(Struct, frozen=True, kw_only=True):
+    """Mistake in a notation tree, at a path inside the tree."""
 
     path: Path = ()
     message: str
     severity: Literal["error", "warning"] = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class TypeTable:
-    """The `_type_ref` types of one file: name -> the raw value of its `type:`."""
+class TypeTable(Struct, frozen=True):
+    """Types of one file by `_type_ref`: the raw values of their `type:`."""
 
     definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
@@ -81,9 +79,8 @@ class TypeTable:
         return name in self.definitions
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
-    """What one translation shares: the table, the mistakes, the types it used."""
+class Reading(Struct, kw_only=True):
+    """State of one translation: type table, mistakes, types used."""
 
     types: TypeTable
     problems: list[NotationProblem]
@@ -91,23 +88,23 @@ class Reading:
     used: dict[str, None] = field(default_factory=dict[str, None])
 
     def error(self, path: Path, message: str) -> None:
-        """Note a mistake that must stop the load."""
+        """Add a mistake that must stop the load."""
         self.problems.append(NotationProblem(path=path, message=_bounded(message)))
 
     def warn(self, path: Path, message: str) -> None:
-        """Note a mistake that need not."""
+        """Add a mistake that need not stop the load."""
         self.problems.append(
             NotationProblem(path=path, message=_bounded(message), severity="warning")
         )
 
 
 def _bounded(message: str) -> str:
-    """A message may quote what was written, which may be long."""
+    """Shorten a message, which may quote long input."""
     return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
 
 
 def builtin(name: str) -> str | None:
-    """What a builtin type name means, or None: `Sequence` -> `list`."""
+    """Return the canonical name of a builtin type (`Sequence`: `list`), else None."""
     for prefix in _PREFIXES:
         if name.startswith(prefix):
             name = name.removeprefix(prefix)
@@ -117,19 +114,18 @@ def builtin(name: str) -> str | None:
 # --- the text form -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     text: str
     at: int
 
 
 class _Mistake(Exception):
-    """Internal: the text is no type; carries the sentence."""
+    """Mistake in a type text; never leaves this module."""
 
 
 def parse_type(text: str, path: Path, reading: Reading) -> dict[str, Json]:
-    """The schema of a type text; `{}` and an error where it is none."""
+    """Parse a type text; return `{}` and add an error if malformed."""
     try:
         parser = _Parser(_tokens(text), text, path, reading)
         schema = parser.union(0)
@@ -215,7 +211,7 @@ class _Parser:
         return self.generic(name, meaning, arguments)
 
     def arguments(self, depth: int) -> list[dict[str, Json] | None]:
-        """The types between brackets; None stands for `...`."""
+        """Return the types between brackets; None stands for `...`."""
         found: list[dict[str, Json] | None] = []
         while not self.accept("]"):
             found.append(None if self.accept("...") else self.union(depth + 1))
@@ -284,7 +280,7 @@ class _Parser:
 
 
 def named_type(name: str, path: Path, reading: Reading) -> dict[str, Json]:
-    """A `_type_ref` name, an opaque class, or a mistake (rules B36, B41)."""
+    """Return a `_type_ref` name's or opaque class's schema (B36, B41)."""
     if name in reading.types:
         reading.used.setdefault(name)
         return {"$ref": f"#/$defs/{name}"}

@@ -1,7 +1,6 @@
-"""What stands beside a type: enum, limits, default, example (rules B31, A15, A26).
+"""Translate the keys beside a type: enum, limits, example, default.
 
-A node and the schema of its type flow in; the schema with what the node adds flows out.
-Values of YAML that are no JSON become text, with a warning.
+Rules B31, A15 and A26. Values of YAML that are no JSON become text, with a warning.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
 def with_enums(
     node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
 ) -> dict[str, Json]:
-    """`enum` at the node and for the elements of a list (rule B31)."""
+    """Add `enum` of the node and of a list's elements (B31)."""
     items: Json = node.get("items")
     extra: dict[str, Json] = {}
     if isinstance(items, Mapping):
@@ -104,7 +103,7 @@ def _with_enum(
         at = (*path, index)
         value = json_value(member, at, reading)
         if kinds == {"string"} and value is not None and not isinstance(value, str):
-            # YAML made a number or a truth value of a word (rule A15).
+            # YAML made a number or a truth value of a word (rule A15)
             value = str(value).lower() if isinstance(value, bool) else str(value)
             reading.warn(at, f"enum: {member!r} is no text in YAML; put it in quotes")
         elif not checker.valid(value):
@@ -115,20 +114,20 @@ def _with_enum(
                 continue
             reading.warn(at, f"enum: {member!r} is read as {coerced!r}")
             value = coerced
-        # by its JSON: 1, 1.0 and true are three values, which Python takes for one
+        # by its JSON: 1, 1.0 and true are three values, which Python considers equal
         values.setdefault(json.dumps(value, sort_keys=True), value)
     return {**schema, "enum": list(values.values())} if values else schema
 
 
 def _bare(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """The schema without references, which need the whole file to be compiled."""
+    """Remove references, which only the whole file could resolve."""
     return {} if "$ref" in str(schema) else dict(schema)
 
 
 def with_limits(
     node: Mapping[str, Json], schema: dict[str, Json], path: Path, reading: Reading
 ) -> dict[str, Json]:
-    """Add `minimum`, `pattern` and their like to the schema (ours)."""
+    """Add `minimum`, `pattern` and similar keywords to the schema (ours)."""
     limits: dict[str, Json] = {}
     for key in (*LIMITS, "format", *SNAKE):
         if node.get(key) is None:
@@ -147,7 +146,7 @@ def with_limits(
 
 
 def json_value(value: Any, path: Path, reading: Reading) -> Json:
-    """A value that YAML read, as JSON: dates become text, NaN is refused (A15)."""
+    """Convert a YAML value to JSON: dates to text, NaN refused (A15)."""
     if isinstance(value, datetime.date | datetime.time):
         reading.warn(path, f"{value} is a date in YAML; put it in quotes")
         return value.isoformat()
@@ -165,7 +164,7 @@ def json_value(value: Any, path: Path, reading: Reading) -> Json:
             for key, item in cast("Mapping[Any, Json]", value).items()
         }
     if isinstance(value, str):
-        return str(value)  # of no class of its own, which a validator refuses
+        return str(value)  # a plain str: the validator refuses subclasses
     if value is None or isinstance(value, int | float):
         return value
     reading.error(path, f"{type_name(value)} is no JSON value")
@@ -175,7 +174,7 @@ def json_value(value: Any, path: Path, reading: Reading) -> Json:
 def check_value(
     key: str, value: Json, schema: dict[str, Json], path: Path, reading: Reading
 ) -> None:
-    """Does an example or default fit its own type (rule A26)? A warning if not."""
+    """Warn if an example or default does not fit its type (A26)."""
     body = _bare(schema)
     if not body or "x-type" in str(body):
         return

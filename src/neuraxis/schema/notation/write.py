@@ -1,6 +1,6 @@
-"""A JSON Schema as a node of the v2 notation (rule D2).
+"""Write a JSON Schema as a node of the v2 notation (D2).
 
-A schema flows in; a node flows out, and in `loss` what the notation cannot say.
+What the notation cannot express is listed in `loss`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from neuraxis.schema.notation.types import DEEPEST
 from neuraxis.specs import Json
 
 _DEEPEST = 2 * DEEPEST
-"""Levels of JSON: a field of an object is two below the object."""
+"""Maximum JSON levels: an object's field is two below the object."""
 
 _KEPT = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum"}
@@ -47,7 +47,7 @@ _KEPT = frozenset(
 def node_from_schema(
     schema: Json, *, loss: list[str] | None = None, flag: str = "required"
 ) -> dict[str, Json]:
-    """A JSON Schema as a v2 node; what the notation cannot say is named in `loss`.
+    """Return a JSON Schema as a v2 node; list losses in `loss`.
 
     `flag` is `required` for parameters and `optional` for responses (rule B39).
     """
@@ -64,7 +64,7 @@ def node_from_schema(
 
 
 class _Writer:
-    """Writes one schema; a definition is written in full where it is first used."""
+    """Writes one schema; a definition is written in full at first use."""
 
     __slots__ = ("definitions", "flag", "loss", "written")
 
@@ -118,7 +118,7 @@ class _Writer:
     def type(
         self, given: Mapping[str, Json], where: str, node: dict[str, Json]
     ) -> Json:
-        """The value of `type`; other keys of the same node are put in `node`."""
+        """Return the value of `type`; other keys go into `node`."""
         if "$ref" in given:
             return self.reference(str(given["$ref"]), where)
         if isinstance(given.get("properties"), Mapping):
@@ -139,7 +139,7 @@ class _Writer:
         return self.text(given, where)
 
     def text(self, given: Mapping[str, Json], where: str) -> str:
-        """A type that fits one line; what does not fit is lost."""
+        """Return a type that fits one line, noting what is lost."""
         if is_deeper(given, DEEPEST):
             self.loss.append(f"{where or 'root'}: what is nested deeper in the type")
         arms: Json = given.get("anyOf") or given.get("oneOf") or ()
@@ -221,7 +221,7 @@ def _enum_type(members: list[Json]) -> list[str]:
 
 
 def _without_null(given: Mapping[str, Json]) -> tuple[Mapping[str, Json], bool]:
-    """The schema without its null arm, and whether there was one."""
+    """Return the schema without its null arm, and whether it had one."""
     kinds: Json = given.get("type")
     if (
         isinstance(kinds, list)

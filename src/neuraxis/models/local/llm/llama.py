@@ -14,13 +14,13 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from msgspec import Struct, field
+
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
-from neuraxis.later import dataclass
 from neuraxis.messages import Usage
 from neuraxis.models.local.llm import kv_slot
 from neuraxis.models.local.llm.kv_store import States
@@ -30,8 +30,7 @@ REMEMBERED = 128
 """MiB of prompts that llama.cpp remembers; its own limit is eight GiB."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """One completion: its text, how it ended, and its tokens."""
 
     text: str
@@ -40,8 +39,7 @@ class Written:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True):
     """One completion that is wanted. `grammar` is llguidance's Lark form."""
 
     prompt: str

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from msgspec import Struct
+
 from neuraxis import settings
 from neuraxis.errors import ModelUnavailable
-from neuraxis.later import dataclass
 
 Progress = Callable[[int, int], None]
 """Called with the bytes so far and the bytes in all."""
@@ -30,8 +31,7 @@ POLL = 0.2
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class Weights(Struct, frozen=True, kw_only=True):
     """One model file and where it is to be had."""
 
     title: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from neuraxis.models.local.planner.examples import Lesson, learn, lessons, locate
 from neuraxis.models.local.planner.kinds import kind_of, resolved
 from neuraxis.models.local.planner.language import Language, split_words
@@ -19,8 +20,7 @@ from neuraxis.models.local.planner.tokens import Clause
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Slot:
+class Slot(Struct, frozen=True, kw_only=True, eq=False):
     """One parameter: what it takes and how people lead up to it."""
 
     name: str
@@ -47,8 +47,7 @@ class Slot:
         return self.schema.get("default")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True, eq=False):
     """A clause that is known to mean a call of the tool."""
 
     clause: Clause
@@ -57,8 +56,7 @@ class Sample:
     """Folded words outside of the values, and `<kind>` for each typed value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True, eq=False):
     """One command as the planner sees it."""
 
     name: str
@@ -82,8 +80,7 @@ class Tool:
         return next(slot for slot in self.slots if slot.name == name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Catalogue:
+class Catalogue(Struct, frozen=True, kw_only=True, eq=False):
     """All tools, with the weight of each word among them."""
 
     tools: tuple[Tool, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.models.local.llm.llama import Ask, Writer
 from neuraxis.models.local.planner.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.local.planner.language import Language
@@ -23,8 +23,7 @@ NEAR = 0.75
 _PYTHON = ".py"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Made(Struct, frozen=True, kw_only=True):
     """A made content and where it came from."""
 
     text: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
-from neuraxis.later import dataclass
 from neuraxis.models.local.llm.llama import Writer
 from neuraxis.models.local.planner.catalogue import Catalogue, Tool
 from neuraxis.models.local.planner.earlier import Step
@@ -12,8 +11,7 @@ from neuraxis.models.local.planner.rank import Match
 from neuraxis.models.local.planner.slots.fill import Filling
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """A tool for a clause, with its parameters."""
 
     match: Match
@@ -26,8 +24,7 @@ class Choice:
         return self.match.tool
 
 
-@dataclass(slots=True, kw_only=True)
-class Work:
+class Work(Struct, kw_only=True):
     """A plan in the making."""
 
     catalogue: Catalogue

@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.catalogue import Slot, Tool
 from neuraxis.models.local.planner.kinds import resolved, type_of
 from neuraxis.models.local.planner.language import Language, split_words
 from neuraxis.specs import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One planned call."""
 
     tool: Tool
     arguments: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     """A field of an earlier step's result."""
 
     step: int

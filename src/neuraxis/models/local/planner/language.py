@@ -14,16 +14,14 @@ from importlib import resources
 from typing import Any, cast
 
 import yaml
-
-from neuraxis.later import dataclass
+from msgspec import Struct
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*", re.UNICODE)
 _PACKAGE = "neuraxis.models.local"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Language:
+class Language(Struct, frozen=True, kw_only=True, eq=False):
     """The rules of one language; `rules` is the file, the rest is made from it."""
 
     code: str

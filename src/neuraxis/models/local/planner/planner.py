@@ -8,9 +8,10 @@ file, the knowledge of tools in their specs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from neuraxis.models.local.llm.llama import Writer
 from neuraxis.models.local.planner import (
     chains,
@@ -37,8 +38,7 @@ CERTAIN = 0.02
 """A lead over the next tool from which the model is not asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class Drafted(Struct, frozen=True, kw_only=True):
     """What became of a request."""
 
     steps: tuple[Step, ...] = ()
@@ -70,24 +70,10 @@ async def plan(
             talk.append(part.text)
             continue
         options = choices(part, catalogue, work.steps or list(work.before))
-        if following and any(_names_missing(following[0], o) for o in options):
-            joined = clause(f"{part.text}, {following[0].text}", language)
-            better = choices(joined, catalogue, work.steps or list(work.before))
-            if (
-                better
-                and not better[0].filling.missing
-                and (
-                    _names_missing(
-                        following[0],
-                        next(o for o in options if o.tool is better[0].tool),
-                    )
-                    if any(o.tool is better[0].tool for o in options)
-                    else False
-                )
-            ):
-                part, options = joined, better
-                number += 1
-                following = following[1:]
+        if following and (joined := _joined(part, following[0], options, work)):
+            part, options = joined
+            number += 1
+            following = following[1:]
         if not options or not _wanted(part, options, work):
             if asked := gate.open_question(part, catalogue):
                 tool, arguments = asked
@@ -111,6 +97,21 @@ async def plan(
         unplanned=tuple(unplanned),
         talk=tuple(talk),
     )
+
+
+def _joined(
+    part: Clause, following: Clause, options: Sequence[Choice], work: Work
+) -> tuple[Clause, list[Choice]] | None:
+    """Read two clauses as one, where the second names what the first lacks."""
+    if not any(_names_missing(following, option) for option in options):
+        return None
+    catalogue = work.catalogue
+    joined = clause(f"{part.text}, {following.text}", catalogue.language)
+    better = choices(joined, catalogue, work.steps or list(work.before))
+    if not better or better[0].filling.missing:
+        return None
+    same = [option for option in options if option.tool is better[0].tool]
+    return (joined, better) if same and _names_missing(following, same[0]) else None
 
 
 def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:

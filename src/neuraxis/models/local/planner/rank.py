@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.catalogue import Catalogue, Sample, Tool
 from neuraxis.models.local.planner.language import Language
 from neuraxis.models.local.planner.tokens import Clause
@@ -28,8 +29,7 @@ CLOSED = 0.25
 """Weight of words inside what is asked or said ("how to …", "saying …")."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """How well a tool fits a clause, before its parameters are looked at."""
 
     tool: Tool
@@ -41,8 +41,7 @@ class Match:
     sample: Sample | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class Word(Struct, frozen=True, kw_only=True):
     """A word of the clause that may say which tool is meant."""
 
     fold: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.language import Language
 
 _QUOTES = (
@@ -67,8 +68,7 @@ TIME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """A piece of the text that is one value."""
 
     start: int
@@ -81,6 +81,21 @@ class Span:
     def quoted(self) -> bool:
         """Whether it stands in quotes."""
         return "quoted" in self.kinds
+
+
+def _quoted(text: str, language: Language) -> list[Span]:
+    """Return the quoted texts that do not stand in code."""
+    code = list(CODE.finditer(text))
+    found: list[Span] = []
+    for match in QUOTED.finditer(text):
+        if any(item.start() < match.start() < item.end() for item in code):
+            continue
+        inner = next((part for part in match.groups() if part is not None), "")
+        kinds = frozenset({"quoted", *kinds_of(inner, language)})
+        found.append(
+            Span(start=match.start(), end=match.end(), kinds=kinds, value=inner)
+        )
+    return found
 
 
 def find(text: str, language: Language) -> tuple[Span, ...]:
@@ -102,19 +117,7 @@ def find(text: str, language: Language) -> tuple[Span, ...]:
                     )
                 )
 
-    code = list(CODE.finditer(text))
-    for match in QUOTED.finditer(text):
-        if any(item.start() < match.start() < item.end() for item in code):
-            continue
-        inner = next((part for part in match.groups() if part is not None), "")
-        found.append(
-            Span(
-                start=match.start(),
-                end=match.end(),
-                kinds=frozenset({"quoted", *kinds_of(inner, language)}),
-                value=inner,
-            )
-        )
+    found += _quoted(text, language)
     take(CODE, "code")
     take(URL, "url")
     take(EMAIL, "email")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.language import Language, load, split_words
 from neuraxis.models.local.planner.spans import Span, find
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Struct, frozen=True, kw_only=True):
     """A word or mark of a clause; a typed span is one token."""
 
     text: str
@@ -23,8 +23,7 @@ class Token:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class Clause(Struct, frozen=True, kw_only=True):
     """One wish: its text without polite words, its spans and its tokens."""
 
     text: str

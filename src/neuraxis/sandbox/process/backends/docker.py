@@ -65,6 +65,7 @@ def prepare(job: Job) -> Launch:
             )
 
     keep = ("HOME", "PATH", "DOCKER_HOST", "DOCKER_CONTEXT", "XDG_RUNTIME_DIR")
+    keep += ("SYSTEMROOT", "USERPROFILE")  # what Windows has instead of HOME
     return Launch(
         kind="docker",
         argv=(program, *options, image, *command),

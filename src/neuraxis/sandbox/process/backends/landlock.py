@@ -94,16 +94,13 @@ def rlimits(limits: Limits) -> dict[str, list[int]]:
     }
 
 
-def supervised(
-    job: Job, plan: dict[str, Any], kind: str, *, without: tuple[str, ...] = ()
-) -> Launch:
+def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
     """A launch whose `launch.py` stays to hold the tree together.
 
     Args:
         job: what to run.
         plan: what `launch.py` does beside the usual, and instead of it.
         kind: the name that the outcome tells.
-        without: limits of one process that are not set.
     """
     lifeline, hold = os.pipe()
     status, report = os.pipe()
@@ -124,8 +121,6 @@ def supervised(
         # Only where `launch.py` finds nothing that counts this tree by itself.
         most = usage.tasks_of_user(owner) + job.limits.processes + 2
         limits["NPROC"] = [most, most]
-    for name in without:
-        limits.pop(name, None)
     plan["rlimits"] = limits
     return Launch(
         kind=kind,
@@ -162,18 +157,14 @@ def prepare(job: Job) -> Launch:
     Raises:
         CannotStart: the kernel has no Landlock, or the job cannot be held by it.
     """
-    plan = walls(job)
+    plan = _walls(job)
     inside = str(Path(__file__).parents[1] / "child" / "site")
     plan["env"] = {**environment(str(job.workspace)), "PYTHONPATH": inside}
     return supervised(job, plan, "landlock")
 
 
-def walls(job: Job) -> dict[str, Any]:
-    """What a plan for `launch.py` holds for it: rules, filter, and whom to become.
-
-    Raises:
-        CannotStart: the kernel has no Landlock, or the job cannot be held by it.
-    """
+def _walls(job: Job) -> dict[str, Any]:
+    """What a plan for `launch.py` holds for it: rules, filter, and whom to become."""
     version = abi()
     if version < LEAST_ABI:
         raise CannotStart("the kernel offers no Landlock")

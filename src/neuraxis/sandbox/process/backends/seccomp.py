@@ -227,14 +227,21 @@ def program(
         families.append(_FAMILIES["unix"])
     code += _family(machine, families)
     code += _set_id_bits(machine)
-    clone = _when(_ANY, (_NEW_NAMESPACE,), _refuse())
-    code += _for(_number("clone", machine), [*_argument(0), *clone])
-    plain = _when(_EQUAL, (0, 0xFFFFFFFF), _give(_ALLOW))
-    code += _for(_number("personality", machine), [*_argument(0), *plain, *_refuse()])
-    input_ = _when(_EQUAL, _TERMINAL_INPUT, _refuse())
-    code += _for(_number("ioctl", machine), [*_argument(1), *input_])
+    code += _by_argument(machine)
     code += _when(_EQUAL, tuple(refused), _refuse())
     code += _when(_EQUAL, tuple(_table(_ABSENT, machine)), _refuse(errno.ENOSYS))
     code += _when(_EQUAL, tuple(faked), _give(_ERRNO | 0))
     code += _give(_ALLOW)
     return b"".join(struct.pack("=HBBI", *step) for step in code)
+
+
+def _by_argument(machine: str) -> Code:
+    """Refuse calls that are dangerous with some arguments only."""
+    clone = _when(_ANY, (_NEW_NAMESPACE,), _refuse())
+    plain = _when(_EQUAL, (0, 0xFFFFFFFF), _give(_ALLOW))
+    input_ = _when(_EQUAL, _TERMINAL_INPUT, _refuse())
+    return [
+        *_for(_number("clone", machine), [*_argument(0), *clone]),
+        *_for(_number("personality", machine), [*_argument(0), *plain, *_refuse()]),
+        *_for(_number("ioctl", machine), [*_argument(1), *input_]),
+    ]

@@ -11,8 +11,7 @@ Plan keys, each optional but `argv`, `env`, `status`:
 many tasks the tree may have; `rlimits` holds the next best limit where nothing can
 count them by themselves), `base` and `mounts` (bind mounts in a private mount
 namespace, for root), `uid`, `read_all` (keep the one right to read files whatever their
-mode), `apart` (false: in no user namespace of its own), `rlimits`, `landlock`,
-`seccomp` (hex), `cwd`.
+mode), `rlimits`, `landlock`, `seccomp` (hex), `cwd`.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ def _write(path: str, text: str) -> None:
 def _can_count_apart(plan: dict[str, Any]) -> bool:
     """Try it in a child: some systems allow the namespace and then nothing in it."""
     # One right of root's is of no use in there; and no isolation means none.
-    if "landlock" not in plan or plan.get("read_all") or plan.get("apart") is False:
+    if "landlock" not in plan or plan.get("read_all"):
         return False
     child = os.fork()
     if child:

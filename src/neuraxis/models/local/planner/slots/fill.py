@@ -8,9 +8,9 @@ search takes the combination that fits best, overlaps nowhere and leaves least o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
-from neuraxis.later import dataclass
+from msgspec import Struct, field
+
 from neuraxis.models.local.planner.catalogue import Tool
 from neuraxis.models.local.planner.earlier import Step
 from neuraxis.models.local.planner.language import Language
@@ -23,8 +23,7 @@ BEAM = 24
 STRONG = frozenset({"quoted", "url", "path", "email"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filling:
+class Filling(Struct, frozen=True, kw_only=True):
     """What the clause gives for the tool's parameters."""
 
     arguments: Mapping[str, Json]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuraxis.later import dataclass
+from msgspec import Struct
+
 from neuraxis.models.local.planner.catalogue import Slot, Tool
 from neuraxis.models.local.planner.earlier import Step
 from neuraxis.models.local.planner.language import Language
@@ -29,8 +30,7 @@ SPANNED = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """A value, the tokens it takes (with the words that lead up to it), how good."""
 
     value: Json
@@ -40,8 +40,7 @@ class Candidate:
     """`text`, `reference`, `carried` or `default`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reader:
+class Reader(Struct, frozen=True, kw_only=True, eq=False):
     """One clause read for one tool."""
 
     tool: Tool

@@ -1,0 +1,18 @@
+"""JSON of other programs: objects and lists, whatever stands in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from neuraxis.specs import Json
+
+
+def mapping(value: Any) -> Mapping[str, Json]:
+    """Return the value if it is an object, else an empty one."""
+    return cast("Mapping[str, Json]", value) if isinstance(value, Mapping) else {}
+
+
+def items(value: Any) -> list[Json]:
+    """Return the value if it is a list, else an empty one."""
+    return cast("list[Json]", value) if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""MCP client: tools, resources and prompts of servers as commands."""

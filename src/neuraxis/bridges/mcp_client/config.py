@@ -1,0 +1,293 @@
+"""Configuration of MCP servers: commands, URLs, and `mcpServers` files.
+
+Read are the files that other clients keep (`mcpServers`, `servers`, `context_servers`).
+What is not understood of a server is reported and leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+from urllib.parse import urlsplit
+
+import msgspec
+
+from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.errors import ConfigError
+from neuraxis.formatting import describe_given
+from neuraxis.parsing.json_errors import Fault
+from neuraxis.parsing.json_scan import read_at
+from neuraxis.specs import EffectKind, Json
+
+SECTIONS = ("mcpServers", "servers", "context_servers")
+"""Keys under which clients list their servers."""
+START_SECONDS = 30.0
+"""Seconds a server may take to start and to list its tools."""
+_URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_INPUT = re.compile(r"\$\{input:([^}]*)\}")
+_NAME = re.compile(r"[^A-Za-z0-9_]+")
+_RUNNERS = ("npx", "uvx", "bunx", "pipx", "node", "python", "python3", "uv", "docker")
+_APPROVALS = ("alwaysAllow", "autoApprove", "trust")
+
+
+class OAuth(msgspec.Struct, frozen=True, kw_only=True):
+    """OAuth of a server; secrets stand in it by name only."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    """`secret://NAME`; with it the client signs in as itself (client credentials)."""
+    scope: str = ""
+    client_metadata_url: str = ""
+    """A page that describes the client, for servers that take it as its id."""
+    issuer: str = ""
+    """The authorization server that the client is registered with."""
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One MCP server: how it is started or reached; secrets by name."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    """The program and its arguments, for stdio; no shell reads them."""
+    cwd: str | None = None
+    env: Mapping[str, str] = {}
+    url: str = ""
+    """The address, for streamable HTTP."""
+    headers: Mapping[str, str] = {}
+    oauth: OAuth | None = None
+    seconds: float = START_SECONDS
+    effects: Mapping[str, EffectKind] = {}
+    """Effects that the person, not the server, gives commands: pattern -> effect."""
+
+    @property
+    def place(self) -> str:
+        """Where the server is, for messages and for the lock file."""
+        return self.url or shlex.join(self.command)
+
+
+class Servers(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers that a configuration names, and its problems."""
+
+    servers: tuple[ServerConfig, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_servers(
+    given: str | Path | Sequence[str] | Mapping[str, Json], name: str = ""
+) -> Servers:
+    """Return the servers that a text, a file or a mapping names.
+
+    Args:
+        given: a command (a text or a list of words), a URL, the path of a JSON file,
+            one server's entry, or a mapping with `mcpServers`.
+        name: of the plugin, where it is one server.
+
+    Raises:
+        ConfigError: it names no server.
+    """
+    if isinstance(given, Mapping):
+        return _from_mapping(given, "mcp(...)", name)
+    if not isinstance(given, str | Path):
+        given = shlex.join(given)
+    if isinstance(given, Path) or given.strip().endswith((".json", ".jsonc")):
+        return _from_file(Path(given).expanduser(), name)
+    text = given.strip()
+    if text.startswith(("http://", "https://")):
+        entry: dict[str, Json] = {"url": text}
+    else:
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise ConfigError(
+                f"mcp: {describe_given(text)} is no command: {error}"
+            ) from None
+        if not words:
+            raise ConfigError(
+                "mcp: expected a command, a URL or the path of a JSON file, got ''"
+            )
+        entry = {"command": words[0], "args": words[1:]}
+    found = _server(name or suggested_name(text), entry, "mcp(...)")
+    if isinstance(found, str):
+        raise ConfigError(found)
+    return Servers(servers=(found,))
+
+
+def suggested_name(text: str) -> str:
+    """Return a plugin name for a command or a URL: `filesystem`, `example_com`."""
+    if text.startswith(("http://", "https://")):
+        host = urlsplit(text).hostname or "server"
+        return _identifier("_".join(host.removeprefix("www.").split(".")))
+    words = [word for word in shlex.split(text) if not word.startswith("-")]
+    named = [word for word in words if word.rpartition("/")[2] not in _RUNNERS]
+    word = (named or words or ["server"])[0].rstrip("/").rpartition("/")[2]
+    word = word.partition("@")[0].removesuffix(".py").removesuffix(".js")
+    for affix in ("mcp-server-", "server-", "mcp-"):
+        word = word.removeprefix(affix)
+    return _identifier(word.removesuffix("-mcp").removesuffix("-server"))
+
+
+def plugin_name(key: str) -> str:
+    """Return the plugin name of a server's key in a configuration file."""
+    return _identifier(key)
+
+
+def _identifier(text: str) -> str:
+    name = _NAME.sub("_", text).strip("_") or "server"
+    return f"mcp_{name}" if name[0].isdigit() else name
+
+
+def _from_file(path: Path, name: str) -> Servers:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    read = read_at(text, max(text.find("{"), 0))  # editors' files have comments
+    if isinstance(read, Fault):
+        raise ConfigError(f"{path}: {read.message}")
+    tree = read.value
+    if not isinstance(tree, dict):
+        raise ConfigError(
+            f"{path}: expected JSON with the key mcpServers; it is no JSON object"
+        )
+    return _from_mapping(cast("dict[str, Json]", tree), str(path), name)
+
+
+def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
+    # under `mcp` in the `settings.json` of some editors
+    for holder in (tree, mapping(tree.get("mcp"))):
+        for key in SECTIONS:
+            listed = holder.get(key)
+            if isinstance(listed, Mapping):
+                entries = cast("Mapping[str, Json]", listed)
+                return _listed(entries, f"{where}: {key}")
+    if "command" not in tree and not any(key in tree for key in _URL_KEYS):
+        raise ConfigError(
+            f"{where}: expected one of {', '.join(SECTIONS)}, or the command or url of "
+            f"one server; got the keys {', '.join(map(str, tree)) or 'none'}"
+        )
+    guess = _words(tree) or str(next((tree[k] for k in _URL_KEYS if k in tree), ""))
+    found = _server(name or suggested_name(guess), tree, where)
+    if isinstance(found, str):
+        raise ConfigError(found)
+    return Servers(servers=(found,), problems=tuple(_ignored(found.name, tree)))
+
+
+def _words(entry: Mapping[str, Json]) -> str:
+    command = entry.get("command")
+    words = [str(word) for word in items(entry.get("args"))]
+    return shlex.join([str(command), *words]) if command else ""
+
+
+def _listed(entries: Mapping[str, Json], where: str) -> Servers:
+    servers: dict[str, ServerConfig] = {}
+    problems: list[str] = []
+    for key, entry in entries.items():
+        name = plugin_name(str(key))
+        if not isinstance(entry, Mapping):
+            problems.append(
+                f"{where}.{key}: expected an object, got {describe_given(entry)}"
+            )
+            continue
+        fields = cast("Mapping[str, Json]", entry)
+        if fields.get("disabled") is True or fields.get("enabled") is False:
+            continue
+        found = _server(name, fields, f"{where}.{key}")
+        if isinstance(found, str):
+            problems.append(found)
+        elif name in servers:
+            problems.append(f"{where}.{key}: the name {name} is taken; rename one")
+        else:
+            servers[name] = found
+            problems += _ignored(name, fields)
+    return Servers(servers=tuple(servers.values()), problems=tuple(problems))
+
+
+def _ignored(name: str, entry: Mapping[str, Json]) -> list[str]:
+    return [
+        f"{name}: {key} is ignored: approvals are given by your own policy"
+        for key in _APPROVALS
+        if entry.get(key)
+    ]
+
+
+def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | str:
+    """The configuration of one server, or what is wrong with it."""
+    lacking: list[str] = []
+
+    def text(value: Any) -> str:
+        return _expanded(str(value), lacking)
+
+    def texts(key: str) -> dict[str, str]:
+        given: Json = entry.get(key)
+        fields = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
+        return {str(name): text(value) for name, value in fields.items()}
+
+    command: Json = entry.get("command")
+    args: Json = entry.get("args") or []
+    if isinstance(command, Mapping):  # `command: {path, args}` of one editor
+        inner = mapping(cast("Json", command))
+        command, args = inner.get("path"), inner.get("args") or []
+    url = next((entry[key] for key in _URL_KEYS if entry.get(key)), "")
+    kind = str(entry.get("type") or entry.get("transport") or "").lower()
+    if kind == "sse":
+        return f"{where}: the transport sse of 2024 is not supported; use its http one"
+    if not isinstance(args, list) or not (url or command):
+        return f"{where}: expected command and args (a list), or url"
+    effects = texts("effects")
+    if wrong := [kind for kind in effects.values() if kind not in get_args(EffectKind)]:
+        known = ", ".join(get_args(EffectKind))
+        return f"{where}: effects: expected one of {known}, got {wrong[0]!r}"
+    made = ServerConfig(
+        name=name,
+        command=()
+        if url
+        else (text(command), *(text(word) for word in cast("list[Json]", args))),
+        cwd=text(entry["cwd"]) if entry.get("cwd") else None,
+        env=texts("env"),
+        url=text(url),
+        headers={**texts("headers"), **_bearer(entry)},
+        oauth=_oauth(entry),
+        effects=cast("dict[str, EffectKind]", effects),
+    )
+    if made.url and urlsplit(made.url).scheme not in ("http", "https"):
+        return f"{where}: url: expected http:// or https://, got {describe_given(made.url)}"
+    if lacking:
+        return f"{where}: not set in the environment: {', '.join(sorted(set(lacking)))}"
+    return made
+
+
+def _expanded(text: str, lacking: list[str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        known: str | None = os.environ.get(found[1]) or cast("str | None", found[2])
+        if known is None:
+            lacking.append(found[1])
+        return known or ""
+
+    lacking += [f"input {found[1]}" for found in _INPUT.finditer(text)]
+    return _VARIABLE.sub(value, text)
+
+
+def _bearer(entry: Mapping[str, Json]) -> dict[str, str]:
+    auth = entry.get("auth") or entry.get("bearer_token")
+    return {"Authorization": f"Bearer {auth}"} if isinstance(auth, str) else {}
+
+
+def _oauth(entry: Mapping[str, Json]) -> OAuth | None:
+    given: Json = entry.get("oauth")
+    if given is True:
+        return OAuth()
+    if not isinstance(given, dict):
+        return None
+    fields = {str(k): str(v) for k, v in cast("dict[str, Json]", given).items()}
+    return OAuth(
+        client_id=fields.get("client_id", fields.get("clientId", "")),
+        client_secret=fields.get("client_secret", fields.get("clientSecret", "")),
+        scope=fields.get("scope", ""),
+        client_metadata_url=fields.get("client_metadata_url", ""),
+        issuer=fields.get("issuer", ""),
+    )

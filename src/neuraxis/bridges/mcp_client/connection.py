@@ -1,0 +1,414 @@
+"""One connection to an MCP server; it is reopened when it breaks.
+
+Everything here runs in the source's background loop. What a server lists is compared
+with what was accepted: a changed command is refused, a new one is only reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import mcp_types as types
+from mcp import Client, MCPError
+from pydantic import BaseModel
+
+from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.mcp_client import auth, questions
+from neuraxis.bridges.mcp_client.config import ServerConfig
+from neuraxis.bridges.mcp_client.guarded_http import http
+from neuraxis.bridges.mcp_client.tools import definition_digest
+from neuraxis.bridges.mcp_client.transport import Inbox, stdio, watched
+from neuraxis.bridges.untrusted_text import one_line
+from neuraxis.errors import CommandError, NeuraxisError
+from neuraxis.messages import Message, Prompt
+from neuraxis.models import Model, complete
+from neuraxis.policy.secrets import Secrets
+
+T = TypeVar("T")
+MOST_PAGES = 100
+"""Pages of one list of a server."""
+SIGN_IN_SECONDS = 300.0
+RETRY_SECONDS = (0.0, 1.0, 5.0, 30.0)
+"""Seconds before another attempt to connect, by the failures so far."""
+_SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
+_log = logging.getLogger(__name__)
+
+
+class ServerFailed(NeuraxisError):
+    """The server could not be reached; the text says why."""
+
+
+class Asking:
+    """How a server's own requests are answered."""
+
+    def __init__(
+        self,
+        answer: questions.AnswerQuestion | None = None,
+        sampling: Model | None = None,
+        on_sign_in: auth.SignIn | None = None,
+    ) -> None:
+        self.answer = answer
+        self.sampling = sampling
+        self.on_sign_in = on_sign_in
+
+
+class Connection:
+    """A server, connected to or not."""
+
+    def __init__(self, config: ServerConfig, workspace: Path, asking: Asking) -> None:
+        self.config = config
+        self.definitions: list[Any] = []
+        """The tools as they were listed first."""
+        self.refused: dict[str, str] = {}
+        """Tools that changed since, by the server's name for them, and how."""
+        self.running: list[questions.RunningCall] = []
+        self._workspace = workspace
+        self._asking = asking
+        self._client: Client | None = None
+        self._inbox = Inbox()
+        self._holder: asyncio.Task[None] | None = None
+        self._close: asyncio.Event | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._failures = 0
+        self._tried_at = 0.0
+        self._reason = ""
+        self._relisting: asyncio.Task[None] | None = None
+
+    @property
+    def _seconds(self) -> float:
+        """Seconds to connect; a person who signs in takes longer."""
+        by_person = self.config.oauth is not None and self._asking.on_sign_in
+        return max(self.config.seconds, SIGN_IN_SECONDS if by_person else 0.0)
+
+    # --- opening and closing -----------------------------------------------------
+
+    async def client(self) -> Client:
+        """Return the connected client.
+
+        Raises:
+            ServerFailed: it cannot be reached, or could not a moment ago.
+        """
+        async with self._opening:
+            if self._closed:
+                raise ServerFailed(f"{self.config.name}: closed with its session")
+            if self._client is not None:
+                return self._client
+            wait = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+            if time.monotonic() - self._tried_at < wait:
+                raise ServerFailed(self._reason)
+            self._tried_at = time.monotonic()
+            opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+            self._close = asyncio.Event()
+            self._holder = asyncio.create_task(self._hold(opened, self._close))
+            try:
+                async with asyncio.timeout(self._seconds):
+                    client = await asyncio.shield(opened)
+            except TimeoutError:
+                self._close.set()
+                self._holder.cancel()
+                why = f"no answer within {self._seconds:g} seconds"
+                raise self._failed(why) from None
+            except Exception as error:  # noqa: BLE001 - a server may cause any
+                raise self._failed(reason_of(error)) from None
+            self._failures = 0
+            if self.definitions:
+                await self._compare()
+            return client
+
+    def _failed(self, why: str) -> ServerFailed:
+        self._failures += 1
+        words = self._inbox.fault or self._inbox.last_words
+        said = f"{why}; it said: {words}" if words and words not in why else why
+        self._reason = f"{self.config.name} ({self.config.place}): {said}"
+        return ServerFailed(self._reason)
+
+    async def _hold(self, opened: asyncio.Future[Client], close: asyncio.Event) -> None:
+        """Hold the connection open in one task, as its cancel scopes need."""
+        inbox = self._inbox = Inbox()
+        try:
+            async with self._new_client(inbox) as client:
+                if opened.done():
+                    return
+                self._client = client
+                opened.set_result(client)
+                watching = asyncio.create_task(self._listen(client))
+                waiting: set[asyncio.Task[Any]] = {
+                    asyncio.create_task(close.wait()),
+                    asyncio.create_task(inbox.ended.wait()),
+                }
+                try:
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    self._client = None
+                    for task in (*waiting, watching):
+                        task.cancel()
+                    await asyncio.gather(*waiting, watching, return_exceptions=True)
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - a server may cause any
+            if opened.done():
+                _log.debug("%s: %s", self.config.name, reason_of(error))
+            else:
+                opened.set_exception(ServerFailed(reason_of(error)))
+                opened.exception()  # it may be waited for no longer
+        finally:
+            if not opened.done():
+                opened.cancel()
+            if self._inbox is inbox:
+                self._client = None
+
+    def _new_client(self, inbox: Inbox) -> Client:
+        config, secrets = self.config, Secrets()
+
+        def filled(text: str) -> str:
+            return _SECRET.sub(lambda found: secrets.value(found[1]), text)
+
+        if config.url:
+            inner = http(
+                config.url,
+                {name: filled(value) for name, value in config.headers.items()},
+                auth.oauth(config, filled, self._asking.on_sign_in),
+            )
+        else:
+            inner = stdio(
+                config.command,
+                inbox,
+                env={name: filled(value) for name, value in config.env.items()},
+                cwd=config.cwd,
+            )
+        return Client(
+            watched(inner, inbox),
+            client_info=types.Implementation(name="neuraxis", version="0.1.0"),
+            elicitation_callback=self._elicitation,
+            sampling_callback=None if self._asking.sampling is None else self._sampling,
+            list_roots_callback=self._roots,
+            message_handler=self._message,
+            cache=None,
+        )
+
+    async def close(self) -> None:
+        """Close the connection; the server's process ends."""
+        self._closed = True
+        if self._close is not None:
+            self._close.set()
+        if self._holder is not None:
+            _, late = await asyncio.wait({self._holder}, timeout=10)
+            for task in late:
+                task.cancel()
+
+    # --- asking the server -------------------------------------------------------
+
+    async def ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Return what the server answers.
+
+        Raises:
+            CommandError: it said no, or broke off; the text is for the model.
+        """
+        try:
+            client = await self.client()
+        except ServerFailed as error:
+            raise CommandError(f"the MCP server cannot be reached: {error}") from None
+        inbox = self._inbox
+        try:
+            return await work(client)
+        except MCPError as error:
+            if inbox.ended.is_set():
+                why = inbox.fault or "the connection was lost"
+                raise CommandError(
+                    f"the MCP server {self.config.name} broke off: {why}; it is not "
+                    "known whether the command did anything"
+                ) from None
+            raise CommandError(one_line(error.error.message, 2_000)) from None
+        except (OSError, RuntimeError, ValueError, TimeoutError) as error:
+            raise CommandError(
+                f"the MCP server {self.config.name} gave no valid answer: "
+                f"{reason_of(error)}"
+            ) from None
+
+    async def list_tools(self) -> list[Any]:
+        """Return the definitions of all tools, as the server wrote them.
+
+        Raises:
+            ServerFailed: it cannot be reached.
+        """
+        client = await self.client()
+        if client.server_capabilities.tools is None:
+            return []
+        try:
+            async with asyncio.timeout(self.config.seconds):
+                listed = await self._list(client)
+        except TimeoutError:
+            raise self._failed("its tools were not listed in time") from None
+        self.definitions = self.definitions or listed
+        return listed
+
+    async def _list(self, client: Client) -> list[Any]:
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page: list[Any] = []
+            self._inbox.listing = page
+            try:
+                result = await client.list_tools(cursor=cursor)
+            except (MCPError, RuntimeError, ValueError) as error:
+                why = f"its tools cannot be listed: {reason_of(error)}"
+                raise ServerFailed(f"{self.config.name}: {why}") from None
+            finally:
+                self._inbox.listing = None
+            kept = {tool.name for tool in result.tools}
+            found += [
+                tool for tool in page if mapping(tool).get("name") in {*kept, None}
+            ]
+            cursor = result.next_cursor
+            if not cursor:
+                break
+        return found
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changed lists, where the protocol has a stream for them."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version < "2026" or not (tools and tools.list_changed):
+            return
+        with contextlib.suppress(Exception):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._relist()
+
+    async def _message(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._relist()
+
+    def _relist(self) -> None:
+        if self._relisting is None or self._relisting.done():
+            self._relisting = asyncio.create_task(self._relisted())
+
+    async def _relisted(self) -> None:
+        await asyncio.sleep(0.05)  # servers announce each of many changes
+        with contextlib.suppress(ServerFailed, CommandError):
+            await self._compare()
+
+    async def _compare(self) -> None:
+        """Refuse what is not as it was accepted."""
+        if self._client is None or not self.definitions:
+            return
+        before = {_name(tool): tool for tool in self.definitions}
+        now = {_name(tool): tool for tool in await self._list(self._client)}
+        self.refused = {
+            name: how
+            for name, tool in before.items()
+            if (how := _difference(tool, now.get(name)))
+        }
+        for name, how in self.refused.items():
+            _log.warning("%s.%s: %s; it is refused", self.config.name, name, how)
+        for name in sorted({*now} - {*before}):
+            shown = one_line(name, 80)
+            _log.warning("%s.%s: new; it is not offered", self.config.name, shown)
+
+    # --- what the server asks ----------------------------------------------------
+
+    async def _roots(self, context: Any) -> types.ListRootsResult:
+        uri: Any = self._workspace.as_uri()
+        root = types.Root(uri=uri, name="workspace")
+        return types.ListRootsResult(roots=[root])
+
+    async def _elicitation(self, context: Any, params: Any) -> types.ElicitResult:
+        is_url = isinstance(params, types.ElicitRequestURLParams)
+        schema = {} if is_url else _plain(params.requested_schema)
+        said = await self._put(
+            questions.Question(
+                server=self.config.name,
+                kind="url" if is_url else "form",
+                message=questions.message_text(params.message),
+                schema=schema,
+                url=one_line(params.url, 2_000) if is_url else "",
+            )
+        )
+        if said is None:
+            return types.ElicitResult(action="decline")
+        if is_url:
+            return types.ElicitResult(action="accept")
+        content = questions.form_content(said, schema)
+        if content is None:
+            return types.ElicitResult(action="cancel")
+        return types.ElicitResult(action="accept", content=content)
+
+    async def _sampling(
+        self, context: Any, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        model, told = self._asking.sampling, _sampling_messages(params)
+        shown = "\n".join(message.content for message in told)
+        said = None
+        if model is not None and not params.tools:
+            said = await self._put(
+                questions.Question(
+                    server=self.config.name,
+                    kind="sampling",
+                    message=questions.message_text(shown),
+                )
+            )
+        if said is None or model is None:
+            return types.ErrorData(code=-1, message="the user refused")
+        done = await complete(model, Prompt(messages=tuple(told)))
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(text=done.text),
+            model=model.name,
+            stop_reason="endTurn",
+        )
+
+    async def _put(self, question: questions.Question) -> Any:
+        if not self.running:
+            return None  # a server may not begin to ask by itself
+        return await self.running[-1].allowed(question, self._asking.answer)
+
+
+def _plain(schema: Any) -> dict[str, Any]:
+    if isinstance(schema, BaseModel):
+        return schema.model_dump(by_alias=True, mode="json", exclude_unset=True)
+    return dict(schema)
+
+
+def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message]:
+    told: list[Message] = []
+    if params.system_prompt:
+        told.append(Message(role="system", content=params.system_prompt))
+    for message in params.messages:
+        content: Any = message.content
+        blocks: list[Any] = items(content) or [content]
+        texts = [str(getattr(block, "text", "")) for block in blocks]
+        role = "user" if message.role == "user" else "assistant"
+        told.append(Message(role=role, content="\n".join(texts)))
+    return told
+
+
+def _name(tool: Any) -> str:
+    return str(mapping(tool).get("name", ""))
+
+
+def _difference(before: Any, now: Any) -> str:
+    """How a definition differs from the accepted one; empty: it does not."""
+    if now is None:
+        return "the server no longer offers it"
+    if definition_digest(before) == definition_digest(now):
+        return ""
+    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    return f"its {', '.join(sorted(keys))} changed since it was accepted"
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the first cause of a failure, on one line."""
+    group: Any = error
+    while isinstance(group, BaseExceptionGroup):
+        group = cast("Any", group).exceptions[0]
+    error = cast("BaseException", group)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no program {error.filename!r}"
+    if isinstance(error, MCPError):
+        return one_line(error.error.message) or "the server refused"
+    return one_line(str(error)) or type(error).__name__

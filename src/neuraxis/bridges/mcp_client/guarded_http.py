@@ -1,0 +1,118 @@
+"""Guarded HTTP for MCP: the server's own host and public ones.
+
+The person named the server. Where it sends the client for OAuth is untrusted: such a
+host must be public, and the connection goes to the address that was checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any
+
+import anyio.to_thread
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE
+from neuraxis.sandbox.http.addresses import inside, is_metadata
+
+SECONDS = 30.0
+STREAM_SECONDS = 300.0
+"""Seconds without a byte on a stream of events."""
+
+
+class RefusedAddress(httpx2.ConnectError):
+    """The server sent the client to an address that is not public."""
+
+
+class TooLarge(httpx2.ReadError):
+    """An answer is larger than a message may be."""
+
+
+class Counted(httpx2.AsyncByteStream):
+    """A response's bytes, counted."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MOST_MESSAGE:
+                raise TooLarge(f"it sent a message over {MOST_MESSAGE >> 20} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the response."""
+        await self._stream.aclose()
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends requests to one host, and to public ones."""
+
+    def __init__(self, own_host: str) -> None:
+        self._own = own_host
+        self._inner = httpx2.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, if its host may be reached.
+
+        Raises:
+            RefusedAddress: its host is another one, and not public.
+        """
+        host = request.url.host
+        if host != self._own:
+            address = await _public(host, request.url.port or 443)
+            request.extensions = {**request.extensions, "sni_hostname": host}
+            request.url = request.url.copy_with(host=address)
+        response = await self._inner.handle_async_request(request)
+        kind = response.headers.get("content-type", "")
+        stream = response.stream
+        if not kind.startswith("text/event-stream") and isinstance(
+            stream, httpx2.AsyncByteStream
+        ):
+            response.stream = Counted(stream)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+async def _public(host: str, port: int) -> str:
+    try:
+        found = await anyio.to_thread.run_sync(
+            lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+    except OSError as error:
+        raise httpx2.ConnectError(f"{host}: there is no such host") from error
+    addresses = [str(entry[4][0]) for entry in found]
+    for address in addresses:
+        what = "a metadata address" if is_metadata(address) else inside(address)
+        if what is not None:
+            raise RefusedAddress(f"{host} leads to {what}; it is not the server's host")
+    return addresses[0]
+
+
+@contextlib.asynccontextmanager
+async def http(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Exchange messages with a server over HTTP, without proxies."""
+    client = httpx2.AsyncClient(
+        transport=GuardedTransport(httpx2.URL(url).host),
+        headers=dict(headers),
+        auth=auth,
+        timeout=httpx2.Timeout(SECONDS, read=STREAM_SECONDS),
+        trust_env=False,
+    )
+    async with (
+        client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=MOST_MESSAGE
+        ) as streams,
+    ):
+        yield streams

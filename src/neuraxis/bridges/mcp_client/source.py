@@ -1,0 +1,239 @@
+"""`mcp(...)`: the tools of MCP servers as plugins of a session.
+
+    Session(plugins=[mcp("npx -y @modelcontextprotocol/server-filesystem .")])
+
+Each server becomes a plugin. A server that cannot be reached, or a tool that cannot be
+used, is reported (`problems`, the log, `neuraxis plugins list`) and hides no other.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuraxis.bridges.mcp_client.background import BackgroundLoop
+from neuraxis.bridges.mcp_client.config import ServerConfig, Servers, read_servers
+from neuraxis.bridges.mcp_client.tools import import_tools
+from neuraxis.bridges.untrusted_text import visible
+from neuraxis.errors import ConfigError, ManifestProblem, MissingExtra, NeuraxisError
+from neuraxis.models import Model, find_model
+from neuraxis.plugins.registry import Plugin
+from neuraxis.specs import EffectKind, Json, PluginSpec
+
+if TYPE_CHECKING:
+    from neuraxis.bridges.mcp_client.connection import Asking, Connection
+    from neuraxis.bridges.mcp_client.questions import AnswerQuestion
+
+MOST_INSTRUCTIONS = 4_000
+"""Characters of a server's own instructions that are shown."""
+_log = logging.getLogger(__name__)
+
+
+def mcp(
+    server: str | Path | Sequence[str] | Mapping[str, Json],
+    *,
+    name: str = "",
+    effects: Mapping[str, EffectKind] | None = None,
+    required: bool = False,
+    answer: AnswerQuestion | None = None,
+    sampling: str | Model | None = None,
+    on_sign_in: Callable[[str], Awaitable[str]] | None = None,
+) -> McpServers:
+    """Return a plugin source for MCP servers, started with the session.
+
+    Args:
+        server: a command (`npx some-server`, or a list of words), a URL, the path of
+            a JSON file with `mcpServers`, or such a mapping.
+        name: of the plugin, where it is one server; default: made from the command.
+        effects: what the commands may change, by pattern of their name
+            (`{"read_*": "read"}`); default `once`, whatever the server claims.
+        required: raise where a server cannot be reached, instead of reporting it.
+        answer: answers what servers ask; default: the session's `approve`, where a
+            yes fills a form with its defaults.
+        sampling: the model that servers may ask for a text, after a yes.
+        on_sign_in: opens a URL for the person and returns where it led back to.
+
+    Raises:
+        ConfigError: it names no server.
+    """
+    found = read_servers(server, name)
+    if effects:
+        listed = tuple(_with_effects(each, effects) for each in found.servers)
+        found = Servers(servers=listed, problems=found.problems)
+    model = find_model(sampling) if isinstance(sampling, str) else sampling
+    return McpServers(
+        found,
+        text=f"mcp:{server}" if isinstance(server, str | Path) else "",
+        required=required,
+        answer=answer,
+        sampling=model,
+        on_sign_in=on_sign_in,
+    )
+
+
+def _with_effects(
+    config: ServerConfig, effects: Mapping[str, EffectKind]
+) -> ServerConfig:
+    import msgspec
+
+    return msgspec.structs.replace(config, effects={**config.effects, **effects})
+
+
+class McpServers:
+    """MCP servers of one configuration; a plugin source (`plugins/source.py`)."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        *,
+        text: str = "",
+        required: bool = False,
+        answer: AnswerQuestion | None = None,
+        sampling: Model | None = None,
+        on_sign_in: Callable[[str], Awaitable[str]] | None = None,
+    ) -> None:
+        self.servers = servers.servers
+        self.problems: list[str] = list(servers.problems)
+        """What could not be used of the servers, each in a sentence."""
+        self._text = text
+        self._required = required
+        self._asking = (answer, sampling, on_sign_in)
+        self._loop = BackgroundLoop("neuraxis-mcp")
+        self._connections: list[Connection] = []
+        self._plugins: tuple[Plugin, ...] = ()
+        self._users = 0
+        self._lock = threading.Lock()
+        atexit.register(_close_at_exit, weakref.ref(self))
+
+    def open_plugins(self, workspace: Path) -> Sequence[Plugin]:
+        """Start the servers, all at once, and return a plugin for each.
+
+        Raises:
+            MissingExtra: the SDK is not installed.
+            ConfigError: a server is required and cannot be reached.
+        """
+        with self._lock:
+            if not self._users:
+                self._plugins = self._started(workspace)
+            self._users += 1
+            return self._plugins
+
+    def close_plugins(self) -> None:
+        """End the servers, when the last session that uses them is closed."""
+        with self._lock:
+            if self._users:
+                self._users -= 1
+            if not self._users:
+                self._end()
+
+    def _started(self, workspace: Path) -> tuple[Plugin, ...]:
+        asking = _asking(*self._asking)
+        from neuraxis.bridges.mcp_client.connection import Connection
+
+        self._connections = [
+            Connection(config, workspace.absolute(), asking) for config in self.servers
+        ]
+        begun = [
+            (each, self._loop.submit(self._plugin(each))) for each in self._connections
+        ]
+        plugins: list[Plugin] = []
+        failed: list[str] = []
+        for connection, future in begun:
+            try:
+                plugins.append(future.result())
+            except NeuraxisError as error:
+                failed.append(str(error))
+                plugins.append(self._unreached(connection.config, str(error)))
+        if failed and self._required:
+            self._end()
+            raise ConfigError("mcp: " + "; ".join(failed))
+        self.problems += [p.message for plugin in plugins for p in plugin.problems]
+        for problem in self.problems:
+            _log.warning("%s", problem)
+        return tuple(plugins)
+
+    async def _plugin(self, connection: Connection) -> Plugin:
+        from neuraxis.bridges.mcp_client.commands import extra_specs, plugin_commands
+
+        config = connection.config
+        definitions = await connection.list_tools()
+        client = await connection.client()
+        imported = import_tools(definitions, config.name, config.effects)
+        taken = {tool.spec.name for tool in imported.tools}
+        info = client.server_info
+        title = visible((info.title or info.name) if info else "", 100)
+        spec = PluginSpec(
+            name=config.name,
+            title=title or config.name,
+            description=_instructions(client.instructions, title),
+            generation="python",
+            commands=(
+                *(tool.spec for tool in imported.tools),
+                *extra_specs(config.name, client.server_capabilities, taken),
+            ),
+            source=self._place(config),
+        )
+        return Plugin(
+            spec=spec,
+            commands=plugin_commands(spec, imported, connection, self._loop),
+            problems=tuple(_problem(spec.source, text) for text in imported.problems),
+        )
+
+    def _unreached(self, config: ServerConfig, why: str) -> Plugin:
+        place = self._place(config)
+        spec = PluginSpec(
+            name=config.name,
+            title=config.name,
+            description="An MCP server that could not be reached.",
+            generation="python",
+            listed=False,
+            source=place,
+        )
+        return Plugin(spec=spec, commands={}, problems=(_problem(place, why),))
+
+    def _place(self, config: ServerConfig) -> str:
+        return self._text or f"mcp:{config.place}"
+
+    def _end(self) -> None:
+        connections, self._connections = self._connections, []
+        closing = [self._loop.submit(each.close()) for each in connections]
+        for future in closing:
+            future.result(15)
+        self._loop.stop()
+
+    def __repr__(self) -> str:
+        return f"mcp({', '.join(config.name for config in self.servers)})"
+
+
+def _asking(
+    answer: AnswerQuestion | None,
+    sampling: Model | None,
+    on_sign_in: Callable[[str], Awaitable[str]] | None,
+) -> Asking:
+    try:
+        from neuraxis.bridges.mcp_client.connection import Asking
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise MissingExtra("mcp", "mcp", "Connecting to MCP servers") from error
+    return Asking(answer, sampling, on_sign_in)
+
+
+def _instructions(text: str | None, title: str) -> str:
+    given = visible(text or "", MOST_INSTRUCTIONS).strip()
+    return given or f"Commands of the MCP server {title}."
+
+
+def _problem(place: str, text: str) -> ManifestProblem:
+    return ManifestProblem(file=place, line=0, message=text, severity="warning")
+
+
+def _close_at_exit(source: weakref.ref[Any]) -> None:
+    held: McpServers | None = source()
+    if held is not None:
+        held.close_plugins()

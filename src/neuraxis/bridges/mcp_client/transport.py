@@ -1,0 +1,242 @@
+"""Transports to MCP servers: stdio, and limits on what servers send.
+
+A message over `MOST_MESSAGE` bytes, or a flood of notifications, ends the connection:
+calls that wait are told so, and the next call connects anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
+
+from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.untrusted_text import one_line
+
+MOST_MESSAGE = 64 * 1024 * 1024
+"""Bytes of one message; a larger one ends the connection."""
+MOST_NOTIFICATIONS = 20_000
+"""Notifications without an answer in between; more end the connection."""
+MOST_STDERR = 4_000
+"""Bytes of a server's standard error that are stored, the last ones."""
+_GRACE_SECONDS = 2.0
+_Streams = tuple[Any, Any]
+"""What the SDK reads messages from and writes them to."""
+
+
+class Inbox:
+    """What is known of the messages of one connection."""
+
+    def __init__(self) -> None:
+        self.fault = ""
+        """Why the connection was ended here."""
+        self.stderr = b""
+        self.listing: list[Any] | None = None
+        """The tool definitions as the server wrote them, while they are asked for."""
+        self.ended = anyio.Event()
+        self._notifications = 0
+
+    def look(self, message: SessionMessage) -> bool:
+        """Check one message and collect tool definitions; False: end here."""
+        inner: Any = message.message
+        if isinstance(inner, JSONRPCNotification):
+            self._notifications += 1
+            if self._notifications > MOST_NOTIFICATIONS:
+                self.fault = f"it sent over {MOST_NOTIFICATIONS} notifications"
+                return False
+            return True
+        self._notifications = 0
+        if isinstance(inner, JSONRPCResponse) and self.listing is not None:
+            tools = items(inner.result.get("tools"))
+            self.listing += tools
+            inner.result["tools"] = [_for_sdk(each) for each in tools if _named(each)]
+        return True
+
+    @property
+    def last_words(self) -> str:
+        """The end of the server's standard error, safe to show."""
+        return one_line(self.stderr.decode(errors="replace")[-600:])
+
+
+def _named(tool: Any) -> bool:
+    return isinstance(mapping(tool).get("name"), str)
+
+
+def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
+    """What the SDK needs of a definition, without what it cannot read."""
+    kept = mapping(mapping(tool.get("inputSchema")).get("properties"))
+    return {
+        "name": tool["name"],
+        "inputSchema": {
+            "type": "object",
+            "properties": {k: v for k, v in kept.items() if isinstance(v, dict)},
+        },
+    }
+
+
+@contextlib.asynccontextmanager
+async def watched(transport: Any, inbox: Inbox) -> AsyncGenerator[_Streams]:
+    """Pass on the messages of a transport while they are within limits."""
+    async with transport as (incoming, outgoing):
+        send, receive = anyio.create_memory_object_stream[Any](0)
+
+        async def forward() -> None:
+            try:
+                async with send:
+                    async for message in incoming:
+                        if isinstance(message, SessionMessage) and not inbox.look(
+                            message
+                        ):
+                            break
+                        await send.send(message)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                pass
+            finally:
+                inbox.ended.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(forward)
+            try:
+                yield receive, outgoing
+            finally:
+                tasks.cancel_scope.cancel()
+                receive.close()
+
+
+@contextlib.asynccontextmanager
+async def stdio(
+    command: tuple[str, ...],
+    inbox: Inbox,
+    *,
+    env: Mapping[str, str],
+    cwd: str | None,
+) -> AsyncGenerator[_Streams]:
+    """Start a server process and exchange lines of JSON with it.
+
+    Its environment is a short list of the person's variables and `env`; no shell reads
+    the command. What it writes to standard error never reaches the terminal.
+
+    Raises:
+        OSError: there is no such program.
+    """
+    process = await anyio.open_process(
+        list(command),
+        env={**get_default_environment(), **env},
+        cwd=cwd,
+        start_new_session=True,
+    )
+    send, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, receive = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, process, send, inbox)
+        tasks.start_soon(_write, process, receive)
+        tasks.start_soon(_drain, process.stderr, inbox)
+        try:
+            yield incoming, outgoing
+        finally:
+            with anyio.CancelScope(shield=True):
+                incoming.close()
+                outgoing.close()
+                await _stop(process)
+            tasks.cancel_scope.cancel()
+
+
+async def _read(process: Process, send: Any, inbox: Inbox) -> None:
+    assert process.stdout is not None
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with send:
+            async for chunk in process.stdout:
+                *lines, rest = chunk.split(b"\n")
+                for line in lines:
+                    await _deliver(b"".join([*parts, line]), send)
+                    parts, size = [], 0
+                parts.append(rest)
+                size += len(rest)
+                if size > MOST_MESSAGE:
+                    inbox.fault = f"it sent a message over {MOST_MESSAGE >> 20} MiB"
+                    return
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        pass  # the session ended first
+
+
+async def _deliver(line: bytes, send: Any) -> None:
+    if not line.strip():
+        return
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError as error:
+        # a server that prints to standard output; its messages are still read
+        await send.send(error)
+        return
+    await send.send(SessionMessage(message))
+
+
+async def _write(process: Process, receive: Any) -> None:
+    assert process.stdin is not None
+    try:
+        async with receive:
+            async for message in receive:
+                text = message.message.model_dump_json(
+                    by_alias=True, exclude_unset=True
+                )
+                await process.stdin.send(text.encode() + b"\n")
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        pass
+
+
+async def _drain(stream: ByteReceiveStream | None, inbox: Inbox) -> None:
+    assert stream is not None
+    with contextlib.suppress(
+        anyio.ClosedResourceError, anyio.BrokenResourceError, OSError
+    ):
+        async for chunk in stream:
+            inbox.stderr = (inbox.stderr + chunk)[-MOST_STDERR:]
+
+
+async def _stop(process: Process) -> None:
+    """Close its input, wait, then end it and what it started."""
+    streams = (process.stdin, process.stdout, process.stderr)
+    with contextlib.suppress(OSError, anyio.BrokenResourceError):
+        if process.stdin is not None:
+            await process.stdin.aclose()
+    for end in (None, signal.SIGTERM, _KILL):
+        if end is not None:
+            _signal(process, end)
+        with anyio.move_on_after(_GRACE_SECONDS):
+            # `process.wait` also waits for pipes that a grandchild holds open
+            while process.returncode is None:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        if process.returncode is not None:
+            break
+    _signal(process, _KILL)  # what the server started and left behind
+    for stream in streams:
+        with contextlib.suppress(OSError, anyio.BrokenResourceError):
+            if stream is not None:
+                await stream.aclose()
+    close: Callable[[], None] | None = getattr(
+        getattr(getattr(process, "_process", None), "_transport", None), "close", None
+    )
+    if close is not None:
+        close()  # a grandchild may hold the pipes open
+
+
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.terminate()
+        else:
+            os.killpg(process.pid, number)  # its own session, so its own group

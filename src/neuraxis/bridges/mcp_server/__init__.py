@@ -1,0 +1,1 @@
+"""MCP server: the plugins of a session, offered to any MCP client."""

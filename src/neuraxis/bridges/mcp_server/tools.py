@@ -1,0 +1,132 @@
+"""Commands as MCP tools, and the tool that runs a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import msgspec
+
+from neuraxis.dialects.native.tool_schema import for_server
+from neuraxis.plugins.registry import Command, Registry
+from neuraxis.specs import Json
+
+PLAN_TOOL = "run_plan"
+BARE = "value"
+"""The parameter of a command whose whole argument is one value."""
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
+_NO_JSON = ("'x-type'", "'x-class'")
+"""Words of a schema whose values are no JSON."""
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """One command as it is offered."""
+
+    tool: types.Tool
+    command: Command
+    structured: bool
+    """Its answers have a declared schema."""
+
+
+def offered_tools(registry: Registry) -> dict[str, Offered]:
+    """Return every listed command by its tool name."""
+    found: dict[str, Offered] = {}
+    for plugin in registry.listed:
+        for command in plugin.commands.values():
+            name = _UNFIT.sub("_", registry.tool_name(command))[:128]
+            while name in found or name == PLAN_TOOL:
+                name += "_"
+            found[name] = _offered(name, command)
+    return found
+
+
+def _offered(name: str, command: Command) -> Offered:
+    spec = command.spec
+    output = _output_schema(spec.response)
+    kind = spec.effects.kind
+    tool = types.Tool(
+        name=name,
+        description=spec.description,
+        input_schema=_input_schema(command),
+        output_schema=output,
+        annotations=types.ToolAnnotations(
+            read_only_hint=kind in ("none", "read"),
+            destructive_hint=spec.effects.destructive,
+            idempotent_hint=kind != "once",
+            open_world_hint=spec.effects.open_world,
+        ),
+    )
+    return Offered(tool=tool, command=command, structured=output is not None)
+
+
+def _input_schema(command: Command) -> dict[str, Any]:
+    plain = for_server(command.spec.parameters)
+    if not command.bare:
+        return plain
+    definitions = {"$defs": plain.pop("$defs")} if "$defs" in plain else {}
+    return {
+        "type": "object",
+        "properties": {BARE: plain},
+        "required": [BARE],
+        **definitions,
+    }
+
+
+def _output_schema(response: Mapping[str, Json] | None) -> dict[str, Any] | None:
+    if response is None or not response.get("type"):
+        return None  # anything, also what is no JSON
+    if any(word in repr(response) for word in _NO_JSON):
+        return None
+    plain = for_server(response)
+    if plain.get("type") == "object":
+        return plain
+    definitions = {"$defs": plain.pop("$defs")} if "$defs" in plain else {}
+    return {
+        "type": "object",
+        "properties": {"result": plain},
+        "required": ["result"],
+        **definitions,
+    }
+
+
+def plan_tool(names: list[str]) -> types.Tool:
+    """Return the tool that runs a whole plan of the others."""
+    step: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "enum": names},
+            "arguments": {
+                "type": "object",
+                "description": "As the tool takes them; {{ name['field'] }} stands for "
+                "the result of an earlier step, {{ previous_result }} for the last.",
+            },
+            "as": {"type": "string", "description": "A name for later steps."},
+            "for_each": {"description": "A list, or a reference to one: {{ item }}."},
+            "max_items": {"type": "integer", "minimum": 1},
+        },
+        "required": ["tool"],
+        "additionalProperties": False,
+    }
+    return types.Tool(
+        name=PLAN_TOOL,
+        description="Run several tools as one plan. It is checked whole before its "
+        "first step; steps may use the results of earlier ones by reference, also "
+        "large ones and pictures, which need not be sent back and forth.",
+        input_schema={
+            "type": "object",
+            "properties": {
+                "steps": {"type": "array", "items": step, "minItems": 1},
+                "on_error": {
+                    "type": "string",
+                    "enum": ["fail_fast", "continue", "retry"],
+                },
+            },
+            "required": ["steps"],
+            "additionalProperties": False,
+        },
+        annotations=types.ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, open_world_hint=True
+        ),
+    )

@@ -1,0 +1,214 @@
+"""Results of commands as MCP content: text, pictures, structured content and links.
+
+What is too large or too complex to say becomes a link to a resource, which the client
+reads when it wants to.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+
+from neuraxis.assets.describe import describe
+from neuraxis.assets.json_view import to_json_value
+from neuraxis.bridges.json_shapes import mapping
+from neuraxis.messages import Result
+from neuraxis.specs import Json
+
+SCHEME = "neuraxis://asset/"
+MOST_MEDIA = 2_000_000
+"""Characters of pictures and sounds in an answer; larger ones are a link only."""
+MOST_PARTS = 50
+MOST_RESOURCE = 50_000_000
+"""Bytes of a resource that is sent."""
+MOST_STRUCTURED = 1_000_000
+"""Characters of structured content; a larger answer is a link only."""
+
+
+class CannotBeRead(Exception):
+    """The asset cannot be sent; the text says why."""
+
+
+def asset_uri(asset_id: str) -> str:
+    """Return the address of an asset."""
+    return SCHEME + quote(asset_id, safe="")
+
+
+def asset_id(uri: str) -> str | None:
+    """Return the asset id of an address; None: not ours."""
+    return unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else None
+
+
+def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
+    """Return a finished call as MCP says it.
+
+    Args:
+        result: of the session.
+        structured: the tool declares the schema of its answers.
+    """
+    if result.error is not None:
+        text = types.TextContent(text=result.error.message)
+        return types.CallToolResult(content=[text], is_error=True)
+    content: list[types.ContentBlock] = []
+    can_be_said, said = to_json_value(result.value)
+    parts = media(result.value)
+    if parts is not None:
+        content += parts
+    if result.stored and parts is not None:
+        content.append(_link(result))
+    elif parts is not None:
+        pass
+    elif result.stored:
+        content += _stored(result)
+    else:
+        content.append(types.TextContent(text=_text(said)))
+    content += [types.TextContent(text=f"Note: {told}") for told in result.warnings]
+    answer: Json = None
+    if can_be_said and (structured or isinstance(said, dict)):
+        answer = cast("Json", said) if isinstance(said, dict) else {"result": said}
+        too_long = result.stored and len(_text(answer)) > MOST_STRUCTURED
+        if too_long and not structured:
+            answer = None
+    if answer is None:
+        if structured:
+            # clients refuse an answer without the structure that was declared
+            return types.CallToolResult(content=content, is_error=True)
+        return types.CallToolResult(content=content)
+    return types.CallToolResult(
+        content=content, structured_content=cast("dict[str, Any]", answer)
+    )
+
+
+def _stored(result: Result) -> list[types.ContentBlock]:
+    link = _link(result)
+    said = f"The answer is the resource {link.uri}: {link.description}"
+    return [types.TextContent(text=said), link]
+
+
+def _link(result: Result) -> types.ResourceLink:
+    told = describe(result.value)
+    words = told if isinstance(told, str) else _text(told)
+    uri = asset_uri(result.call.id)
+    return types.ResourceLink(uri=uri, name=result.call.id, description=words[:200])
+
+
+def media(value: Any) -> list[types.ContentBlock] | None:
+    """Return pictures, sounds and resources as blocks; None: no media.
+
+    The forms are those in which `mcp_client` gives them, so that they pass through.
+    """
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if len(listed) > MOST_PARTS or all(isinstance(part, str) for part in listed):
+        return None
+    blocks: list[types.ContentBlock] = []
+    size = 0
+    for part in listed:
+        block = types.TextContent(text=part) if isinstance(part, str) else _block(part)
+        if block is None:
+            return None
+        size += len(block.model_dump_json())
+        if size > MOST_MEDIA:
+            return None
+        blocks.append(block)
+    return blocks
+
+
+def _block(part: Any) -> types.ContentBlock | None:
+    if is_picture(part):
+        text = base64.b64encode(picture_bytes(part)).decode()
+        return types.ImageContent(data=text, mime_type="image/png")
+    fields = mapping(part)
+    kind, data = fields.get("mime_type"), fields.get("data")
+    if not isinstance(kind, str):
+        return None
+    if isinstance(fields.get("uri"), str):
+        if not isinstance(fields.get("text"), str):
+            return None
+        told = types.TextResourceContents(
+            uri=fields["uri"], mime_type=kind or None, text=fields["text"]
+        )
+        return types.EmbeddedResource(resource=told)
+    if not isinstance(data, bytes):
+        return None
+    text = base64.b64encode(data).decode()
+    if kind.startswith("image/"):
+        return types.ImageContent(data=text, mime_type=kind)
+    if kind.startswith("audio/"):
+        return types.AudioContent(data=text, mime_type=kind)
+    return None
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def is_picture(value: Any) -> bool:
+    """Check whether a value is a picture, by what it can do."""
+    return isinstance(getattr(value, "mode", None), str) and callable(
+        getattr(value, "tobytes", None)
+    )
+
+
+def picture_bytes(value: Any) -> bytes:
+    """Return a picture as PNG."""
+    sink = io.BytesIO()
+    plain = value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    (value if plain else value.convert("RGB")).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def resource_contents(
+    uri: str, value: Any
+) -> types.TextResourceContents | types.BlobResourceContents:
+    """Return an asset's value as the contents of a resource.
+
+    Raises:
+        CannotBeRead: it has no such form, or is too large.
+    """
+    found = _bytes(value)
+    if found is not None:
+        kind, data = found
+        if len(data) > MOST_RESOURCE:
+            raise CannotBeRead(f"it is over {MOST_RESOURCE} bytes")
+        blob = base64.b64encode(data).decode()
+        return types.BlobResourceContents(uri=uri, mime_type=kind, blob=blob)
+    kind, text = _as_text(value)
+    if len(text) > MOST_RESOURCE:
+        raise CannotBeRead(f"it is over {MOST_RESOURCE} characters")
+    return types.TextResourceContents(uri=uri, mime_type=kind, text=text)
+
+
+def _bytes(value: Any) -> tuple[str, bytes] | None:
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        if isinstance(fields.get("data"), bytes):  # as `mcp_client.content` gives it
+            return str(fields.get("mime_type") or _UNKNOWN), fields["data"]
+    if isinstance(value, bytes | bytearray):
+        return _UNKNOWN, bytes(value)
+    return ("image/png", picture_bytes(value)) if is_picture(value) else None
+
+
+_UNKNOWN = "application/octet-stream"
+
+
+def _as_text(value: Any) -> tuple[str, str]:
+    if isinstance(value, str):
+        return "text/plain", value
+    for method in ("write_csv", "to_csv"):  # a table of polars, or of pandas
+        write: Callable[[], Any] | None = getattr(value, method, None)
+        text = write() if write is not None else None
+        if isinstance(text, str):
+            return "text/csv", text
+    can_be_said, said = to_json_value(value)
+    if can_be_said:
+        return "application/json", json.dumps(said, ensure_ascii=False)
+    told = describe(value)
+    raise CannotBeRead(f"it has no form outside of this process: {told}")

@@ -1,0 +1,68 @@
+"""`neuraxis mcp serve`: the plugins, offered to any MCP client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuraxis.cli.options import CALLS, Choices, make_session, session_options
+from neuraxis.errors import ConfigError, MissingExtra
+
+
+@click.group()
+def mcp() -> None:
+    """Offer plugins over MCP (Model Context Protocol)."""
+
+
+@mcp.command(short_help="Offer the plugins to MCP clients.")
+@session_options(*CALLS)
+@click.option("--http", is_flag=True, help="Over HTTP on loopback; default: stdio.")
+@click.option("--host", default="127.0.0.1", help="A loopback address, for --http.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: a free one.")
+@click.option(
+    "--token",
+    metavar="NAME",
+    help="The secret NAME that HTTP clients send as `Authorization: Bearer`.",
+)
+def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -> int:
+    """Offer all plugins to MCP clients: commands as tools, assets as resources.
+
+    A client starts this command and speaks over its standard input and output. With
+    --http it listens on loopback and says its address on standard error. A call that
+    needs a yes is put to the client's person, where the client can; else it is refused.
+    """
+    try:
+        from neuraxis.bridges.mcp_server import approvals, server
+    except ImportError as error:
+        raise MissingExtra("mcp", "mcp", "Serving MCP") from error
+    import asyncio  # slow to import, and --help needs none
+
+    from neuraxis.models.scripted import ScriptedModel
+    from neuraxis.policy.secrets import Secrets
+
+    if token and not http:
+        raise ConfigError("--token: expected with --http; stdio has one client only")
+    value = Secrets().value(token) if token else ""
+    session = make_session(
+        Choices(**options),
+        approve=approvals.approve,
+        model=ScriptedModel([], name="mcp client"),
+    )
+    with session:
+        try:
+            if http:
+                asyncio.run(
+                    server.serve_http(
+                        session, host=host, port=port, token=value, started=_started
+                    )
+                )
+            else:
+                asyncio.run(server.serve_stdio(session))
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def _started(url: str) -> None:
+    click.echo(f"serving MCP at {url}", err=True)

@@ -1,0 +1,225 @@
+"""Signals of the command line: what runs is stopped, then the process ends.
+
+Only the command line installs handlers; the library never does. A signal cancels the
+run, which stops its commands and writes its end; outside of a run it ends the command
+line where it stands. Processes that commands started and left are ended last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Collection, Generator, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import asyncio
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_GRACE = 1.0
+"""Seconds in which a process that was asked to end has to."""
+_ROUNDS = 3
+"""A command may start another process after its first one was ended."""
+
+
+class Signalled(BaseException):
+    """The process was asked to end; click takes no notice of it.
+
+    Args:
+        number: the signal's.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.exit_code = 128 + number
+
+
+class _State:
+    """What the handler knows."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """The signal that came, or 0."""
+        self.stop: tuple[asyncio.AbstractEventLoop, asyncio.Task[object]] | None = None
+        """The run that is to be cancelled."""
+        self.is_terminal: tuple[int, ...] = ()
+
+
+_STATE = _State()
+
+
+def install() -> None:
+    """Handle Ctrl-C, SIGTERM and SIGHUP; one that is ignored (`nohup`) stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _STATE.number, _STATE.stop = 0, None
+    _STATE.is_terminal = tuple(number for number in (1, 2) if _is_terminal(number))
+    for name in _NAMES:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _handle)
+
+
+def _is_terminal(descriptor: int) -> bool:
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
+
+
+def _handle(number: int, _: FrameType | None) -> None:
+    again = _STATE.number
+    if number != signal.SIGINT:
+        if again and again != signal.SIGINT:
+            return  # a shell and a service manager send both, one after the other
+        if number == getattr(signal, "SIGHUP", 0):
+            _leave_terminal()
+    _STATE.number = number
+    if _STATE.stop is not None and not again:
+        loop, task = _STATE.stop
+        with contextlib.suppress(RuntimeError):  # closed in between
+            loop.call_soon_threadsafe(task.cancel)
+        return
+    raise_received()
+
+
+def _leave_terminal() -> None:
+    """Write into nothing: the terminal is gone, and each line would be an error."""
+    with contextlib.suppress(OSError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in _STATE.is_terminal:
+            os.dup2(nothing, descriptor)
+
+
+def raise_received() -> NoReturn:
+    """Raise what the signal that came means: `KeyboardInterrupt` is Ctrl-C's.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; `chat` goes on after it.
+        Signalled: the process is to end.
+    """
+    if _STATE.number in (0, signal.SIGINT):
+        _STATE.number = 0
+        raise KeyboardInterrupt
+    raise Signalled(_STATE.number)
+
+
+@contextlib.contextmanager
+def cancelled_by_signals() -> Generator[None]:
+    """Let a signal cancel the task that runs here, instead of breaking it off.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed meanwhile.
+        Signalled: another signal came meanwhile.
+    """
+    import asyncio  # slow to import, and most commands run nothing
+
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("no task runs here")
+    _STATE.stop = asyncio.get_running_loop(), task
+    try:
+        yield
+    finally:
+        _STATE.stop = None
+
+
+def was_signalled() -> bool:
+    """Return whether a signal came that was not answered yet."""
+    return _STATE.number != 0
+
+
+@contextlib.contextmanager
+def children_ended() -> Generator[None]:
+    """End the processes that were started inside, where it is broken off."""
+    before = frozenset(descendants())
+    try:
+        yield
+    except (KeyboardInterrupt, Signalled):
+        end_descendants(before)
+        raise
+
+
+def end_descendants(spared: Collection[int]) -> None:
+    """End all processes below this one but the `spared`: first asked, then killed."""
+    for _ in range(_ROUNDS):
+        found = [own for own in descendants() if own not in spared]
+        if not found:
+            return
+        for number in found:
+            _send(number, signal.SIGTERM)
+        until = time.monotonic() + _GRACE
+        while found and time.monotonic() < until:
+            time.sleep(0.02)
+            found = [own for own in descendants() if own in found]
+        for number in found:
+            _send(number, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _send(number: int, what: int) -> None:
+    with contextlib.suppress(OSError):  # it ended by itself
+        os.kill(number, what)
+
+
+def descendants() -> list[int]:
+    """Return the ids of all processes below this one that run, parents first."""
+    below: dict[int, list[int]] = {}
+    for own, parent in _processes():
+        below.setdefault(parent, []).append(own)
+    found, at = [os.getpid()], 0
+    while at < len(found):
+        found += below.get(found[at], ())
+        at += 1
+    return found[1:]
+
+
+def _processes() -> Iterator[tuple[int, int]]:
+    """Each process that is no zombie, and its parent."""
+    folder = Path("/proc")
+    if sys.platform == "linux":
+        for entry in folder.iterdir():
+            if entry.name.isdigit():
+                try:
+                    text = (entry / "stat").read_text(
+                        encoding="utf-8", errors="replace"
+                    )
+                except OSError:
+                    continue  # ended a moment ago
+                # the name in brackets may hold anything
+                state, parent, *_ = text.rpartition(")")[2].split()
+                if state not in ("Z", "X"):
+                    yield int(entry.name), int(parent)
+    elif os.name == "posix":
+        yield from _listed()
+
+
+def _listed() -> Iterator[tuple[int, int]]:
+    import subprocess  # as above
+
+    with subprocess.Popen(
+        ["ps", "-A", "-o", "pid=,ppid=,stat="], stdout=subprocess.PIPE, text=True
+    ) as lister:
+        text = lister.communicate()[0]
+    for line in text.splitlines():
+        own, parent, state = line.split()[:3]
+        if not state.startswith("Z") and int(own) != lister.pid:
+            yield int(own), int(parent)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with `code`, without waiting for threads that go on."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone
+            stream.flush()
+    here = threading.current_thread()
+    if any(
+        not thread.daemon and thread is not here for thread in threading.enumerate()
+    ):
+        os._exit(code)
+    sys.exit(code)

@@ -1,0 +1,75 @@
+"""What is piped into the command line, beside a request that is written behind it."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from neuraxis.errors import ConfigError
+
+if TYPE_CHECKING:
+    from neuraxis.session.session import Session
+
+FIRST_BYTE_SECONDS = 1.0
+"""Seconds that a pipe has for its first byte, where nobody asked for it."""
+NAME = "standard input"
+
+
+def attach_piped(session: Session, *, is_asked_for: bool) -> str | None:
+    """Attach what is piped in; return its id, or None where nothing is.
+
+    Args:
+        session: that of the request.
+        is_asked_for: whether a pipe is waited for (`--attach -`); else one that stays
+            idle is none: services and schedulers leave such ones open.
+
+    Raises:
+        ConfigError: it is too large, or was asked for and is not there.
+    """
+    data = _read(is_asked_for=is_asked_for)
+    if not data:
+        if is_asked_for:
+            raise ConfigError("--attach -: nothing came on standard input")
+        return None
+    from neuraxis.parsing.encodings import text_of
+
+    found = text_of(data)
+    return session.attach(data if found is None else found[0], NAME)
+
+
+def _read(*, is_asked_for: bool) -> bytes:
+    try:
+        descriptor = sys.stdin.fileno()
+        kind = os.fstat(descriptor).st_mode
+    except (AttributeError, OSError, ValueError):
+        return b""  # closed, or no file at all
+    is_pipe = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+    if not (is_pipe or stat.S_ISREG(kind)):
+        return b""  # a terminal, or /dev/null
+    if is_pipe and not is_asked_for and not _has_begun(descriptor):
+        click.echo(
+            f"neuraxis: nothing came on standard input for {FIRST_BYTE_SECONDS:g} s, "
+            "so it is left out; --attach - waits for it",
+            err=True,
+        )
+        return b""
+    from neuraxis.assets.attachments import MOST_BYTES
+
+    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ConfigError(
+            f"{NAME} is too large: at most {MOST_BYTES} bytes can be attached"
+        )
+    return data
+
+
+def _has_begun(descriptor: int) -> bool:
+    """Return whether a byte, or the end, comes in a moment."""
+    if sys.platform == "win32":
+        return True  # pipes cannot be waited for there
+    return bool(select.select([descriptor], [], [], FIRST_BYTE_SECONDS)[0])

@@ -1,0 +1,1 @@
+"""Messages API of Anthropic."""

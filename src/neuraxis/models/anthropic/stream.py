@@ -1,0 +1,278 @@
+"""Reading of an answer of the Messages API: events or a document become chunks.
+
+https://docs.anthropic.com/en/docs/build-with-claude/streaming lists the events. What
+Anthropic's own tools do (`server_tool_use` and their results) is no call of ours: it
+goes back with the turn and is not shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
+from neuraxis.models.openai.blocks import pack
+from neuraxis.models.openai.sse import Event
+from neuraxis.models.openai.stream import (
+    ServerError,
+    count,
+    error_message,
+    items,
+    members,
+)
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+_FINISH: Mapping[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+_STATUS: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""https://docs.anthropic.com/en/api/errors: an error in a stream has only its type."""
+_PLAIN = ("text", "tool_use")
+"""Blocks that are sent back from the text and the calls alone."""
+
+
+class MessageReader:
+    """Parser of one answer.
+
+    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
+    it carries nothing.
+    """
+
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
+        self._done = False
+        self._reason = ""
+        self._notes: list[str] = []
+        self._seen = False
+        self._usage: dict[str, Json] = {}
+        self._blocks: dict[int, dict[str, Json]] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._places: dict[int, int] = {}  # of a block that is a call
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        return self._done
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """Return how long silence is waited for before it is the end; None: never."""
+        del stall
+        return after_end if self._reason else None
+
+    def event(self, event: Event) -> list[Chunk]:
+        """Return the chunks of one event of the stream."""
+        try:
+            tree: Json = json.loads(event.text)
+        except (ValueError, RecursionError) as error:
+            if event.name == "error":
+                raise ServerError(f"it says: {error_message(event.text)}") from error
+            raise ServerError("a frame of its answer is not JSON") from error
+        frame = members(tree)
+        kind = frame.get("type") or event.name
+        if kind == "error" or frame.get("error"):
+            raise message_error(frame)
+        if kind == "message_start":
+            return self._message(members(frame.get("message")))
+        if kind == "content_block_start":
+            return self._start(frame, members(frame.get("content_block")))
+        if kind == "content_block_delta":
+            return self._delta(frame, members(frame.get("delta")))
+        if kind == "content_block_stop":
+            return self._stop(count(frame.get("index")))
+        if kind == "message_delta":
+            self._end(members(frame.get("delta")))
+            self._add_usage(frame.get("usage"))
+        elif kind == "message_stop":
+            self._done = True
+        return []
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of an answer that is one JSON object."""
+        if tree.get("type") == "error" or tree.get("error"):
+            raise message_error(tree)
+        chunks = self._message(tree)
+        self._end(tree)
+        return chunks
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """Return the last chunk.
+
+        Raises:
+            ServerError: the answer ended before it said that it was complete.
+        """
+        if not self._seen:
+            raise ServerError("its answer holds no completion")
+        if not self._reason:
+            if not (self._done or whole):
+                raise ServerError("the stream broke off before the answer's end")
+            self._notes.append("no finish reason was given with the end of the answer")
+        reason = _FINISH.get(self._reason, "stop")
+        if self._reason and self._reason not in _FINISH:
+            self._notes.append(
+                f"the finish reason {self._reason[:40]!r} is read as 'stop'"
+            )
+        carried, note = self._carried()
+        if note:
+            self._notes.append(note)
+        return Chunk(
+            finish_reason=reason,
+            usage=_usage(self._usage),
+            note="; ".join(self._notes),
+            carried=carried,
+        )
+
+    def _message(self, message: Mapping[str, Json]) -> list[Chunk]:
+        self._seen = self._seen or "content" in message
+        self._add_usage(message.get("usage"))
+        chunks: list[Chunk] = []
+        for index, block in enumerate(items(message.get("content"))):
+            chunks += self._start({"index": index}, members(block))
+            chunks += self._stop(index)
+        return chunks
+
+    def _start(
+        self, frame: Mapping[str, Json], block: Mapping[str, Json]
+    ) -> list[Chunk]:
+        index = count(frame.get("index"))
+        kind = block.get("type")
+        self._seen = True
+        self._blocks[index] = {k: v for k, v in block.items() if v is not None}
+        self._pieces[index] = []
+        if kind == "text":
+            cited = tuple(items(block.get("citations")))
+            text = whole_pairs(_text(block.get("text")))
+            return [Chunk(text=text, annotations=cited)] if text or cited else []
+        if kind == "thinking":
+            thought = whole_pairs(_text(block.get("thinking")))
+            return [Chunk(reasoning=thought)] if thought else []
+        if kind == "tool_use":
+            place = self._places[index] = len(self._places)
+            call = ToolCallDelta(
+                index=place,
+                id=_text(block.get("id")) or None,
+                name=_text(block.get("name")) or None,
+            )
+            return [Chunk(tool_calls=(call,))]
+        return []
+
+    def _delta(
+        self, frame: Mapping[str, Json], delta: Mapping[str, Json]
+    ) -> list[Chunk]:
+        index = count(frame.get("index"))
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        pieces = self._pieces.setdefault(index, [])
+        kind = delta.get("type")
+        if kind == "text_delta":
+            pieces.append(_text(delta.get("text")))
+            return [Chunk(text=whole_pairs(pieces[-1]))] if pieces[-1] else []
+        if kind == "thinking_delta":
+            pieces.append(_text(delta.get("thinking")))
+            return [Chunk(reasoning=whole_pairs(pieces[-1]))] if pieces[-1] else []
+        if kind == "signature_delta":
+            block["signature"] = _text(block.get("signature")) + _text(
+                delta.get("signature")
+            )
+        elif kind == "citations_delta" and delta.get("citation"):
+            cited = delta.get("citation")
+            block["citations"] = [*items(block.get("citations")), cited]
+            return [Chunk(annotations=(cited,))]
+        elif kind == "input_json_delta":
+            pieces.append(_text(delta.get("partial_json")))
+            place = self._places.get(index)
+            if place is not None and pieces[-1]:
+                piece = whole_pairs(pieces[-1])
+                call = ToolCallDelta(index=place, arguments=piece)
+                return [Chunk(tool_calls=(call,))]
+        return []
+
+    def _stop(self, index: int) -> list[Chunk]:
+        block = self._blocks.get(index, {})
+        written = "".join(self._pieces.get(index, ()))
+        kind = block.get("type")
+        if kind in ("text", "thinking"):
+            block[str(kind)] = _text(block.get(str(kind))) + written
+            return []
+        if not written:
+            place = self._places.get(index)
+            if place is None:
+                return []
+            # All of the input came with the start, or there is none.
+            text = json.dumps(block.get("input") or {}, ensure_ascii=False)
+            call = ToolCallDelta(index=place, arguments=whole_pairs(text))
+            return [Chunk(tool_calls=(call,))]
+        try:
+            block["input"] = json.loads(written)
+        except (ValueError, RecursionError):
+            block["input"] = {}
+        return []
+
+    def _end(self, delta: Mapping[str, Json]) -> None:
+        reason = delta.get("stop_reason")
+        if isinstance(reason, str) and reason:
+            self._reason = reason.lower()
+        details = members(delta.get("stop_details"))
+        if said := error_message(details.get("explanation")):
+            self._notes.append(f"the server says: {said}")
+
+    def _add_usage(self, usage: Json) -> None:
+        # The one at the end counts, and leaves out what has not changed.
+        said = members(usage).items()
+        self._usage.update({key: value for key, value in said if value is not None})
+
+    def _carried(self) -> tuple[str, str]:
+        blocks = [block for _, block in sorted(self._blocks.items())]
+        if all(block.get("type") in _PLAIN for block in blocks):
+            return "", ""
+        said = [
+            block
+            for block in blocks
+            if block.get("type") != "text" or _text(block.get("text")).strip()
+        ]
+        return pack(cast("list[Json]", said), self._origin)
+
+
+def message_error(frame: Mapping[str, Json]) -> ServerError:
+    """Return the error that an answer holds in place of a message."""
+    error = members(frame.get("error")) or frame
+    status = _STATUS.get(str(error.get("type")))
+    said = error_message(dict(error))
+    return ServerError(
+        f"it says: {said}" if said else "it reports an error", status=status
+    )
+
+
+def _usage(said: Mapping[str, Json]) -> Usage | None:
+    read = count(said.get("cache_read_input_tokens"))
+    written = count(said.get("cache_creation_input_tokens"))
+    details = members(said.get("output_tokens_details"))
+    found = Usage(
+        # Here what concerns the cache is counted beside the rest.
+        input_tokens=count(said.get("input_tokens")) + read + written,
+        output_tokens=count(said.get("output_tokens")),
+        cached_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=count(details.get("thinking_tokens")),
+    )
+    return found if found != Usage() else None
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,89 @@
+"""Several models in one: the next is asked where the one before it fails.
+
+A model that failed rests for a while, so that not every request waits for it again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from neuraxis.errors import ModelError
+from neuraxis.messages import Chunk, Prompt
+
+if TYPE_CHECKING:
+    from neuraxis.models import Model
+
+REST = 60.0
+"""Seconds in which a model that failed is asked last."""
+
+
+class Failover:
+    """A model made of several, the first of which that works answers.
+
+    Args:
+        models: in the order in which they are asked.
+        now: a clock in seconds.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._models = tuple(models)
+        self._now = now
+        self._failed: dict[int, float] = {}
+        self.name = ", else ".join(model.name for model in models)
+        self.names = tuple(model.name for model in models)
+        """Names of the models, in their order."""
+
+    def __repr__(self) -> str:
+        return f"Failover({list(self._models)!r})"
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """Return the completion of the first model that gives one.
+
+        A model that fails in the middle of its reply ends this one, with
+        `ModelError.again`: the next request goes to another model.
+
+        Raises:
+            ModelError: that of the last model; each earlier one is in a note.
+        """
+        order = self._order()
+        for place, index in enumerate(order):
+            model = self._models[index]
+            given = False
+            yield Chunk(model=model.name)
+            chunks = model.stream(prompt)
+            try:
+                async for chunk in chunks:
+                    given = given or bool(chunk.text or chunk.tool_calls)
+                    yield chunk
+                self._failed.pop(index, None)
+                return
+            except ModelError as error:
+                self._failed[index] = self._now()
+                if given:
+                    error.again = error.again or len(order) > 1
+                    raise
+                if place == len(order) - 1:
+                    raise
+                following = self._models[order[place + 1]].name
+                note = f"{model.name} failed, {following} is asked: {error}"
+            finally:
+                close = getattr(chunks, "aclose", None)  # an async generator has it
+                if close is not None:
+                    await close()
+            yield Chunk(note=note)
+
+    async def close(self) -> None:
+        """Close all models."""
+        for model in self._models:
+            await model.close()
+
+    def _order(self) -> list[int]:
+        """Return the models' places; those that failed lately come last."""
+        now = self._now()
+        places = range(len(self._models))
+        resting = [i for i in places if now - self._failed.get(i, now - REST) < REST]
+        return [i for i in places if i not in resting] + resting

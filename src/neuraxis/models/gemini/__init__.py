@@ -1,0 +1,1 @@
+"""generateContent API of Google: Gemini on AI Studio and Vertex AI."""

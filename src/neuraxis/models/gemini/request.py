@@ -1,0 +1,212 @@
+"""Building of a request of generateContent from a prompt and the options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis import call_errors
+from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models.openai.blocks import unpack
+from neuraxis.models.openai.optional_parts import Body, OptionalPart, option
+from neuraxis.models.openai.request import (
+    arguments_object,
+    base64_of,
+    function_of,
+    leading_system,
+)
+from neuraxis.models.openai.settings import Options, tokens_of
+from neuraxis.specs import Json
+
+MOST_STOPS = 5
+"""Stop sequences of one request; more are refused."""
+_CONFIG = "generationConfig"
+_THINKING = "thinkingConfig"
+
+Block = dict[str, Json]
+
+
+def request_body(prompt: Prompt, options: Options, origin: str = "") -> dict[str, Json]:
+    """Return the body of a request for one completion."""
+    native = bool(prompt.native_tools)
+    system, rest = leading_system(prompt.messages)
+    body: dict[str, Json] = {"contents": _turns(rest, native, origin)}
+    texts: list[Json] = [
+        {"text": message.content} for message in system if message.content.strip()
+    ]
+    if texts:
+        body["systemInstruction"] = {"parts": texts}
+    if native:
+        tools = [_tool(tool) for tool in prompt.native_tools]
+        body["tools"] = [{"functionDeclarations": tools}]
+        if options.tool_choice is not None:
+            chosen = _tool_choice(options.tool_choice)
+            body["toolConfig"] = {"functionCallingConfig": chosen}
+    if config := _config(prompt, options):
+        body[_CONFIG] = config
+    body.update(options.extra)
+    return body
+
+
+def missing_options(options: Options) -> list[str]:
+    """Return notes on the options that this API does not have."""
+    if options.parallel_tool_calls is False:
+        return ["parallel_tool_calls is left out: Gemini decides that itself"]
+    return []
+
+
+def _config(prompt: Prompt, options: Options) -> Block:
+    config: Block = {}
+    names = {
+        "temperature": "temperature",
+        "top_p": "topP",
+        "max_tokens": "maxOutputTokens",
+        "seed": "seed",
+    }
+    for name, theirs in names.items():
+        if (value := getattr(options, name)) is not None:
+            config[theirs] = value
+    if prompt.stop:
+        config["stopSequences"] = list(prompt.stop)[:MOST_STOPS]
+    if options.output_schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = dict(options.output_schema)
+    thinking = options.thinking
+    if isinstance(thinking, str):
+        config[_THINKING] = {"thinkingLevel": thinking, "includeThoughts": True}
+    elif thinking is not None:
+        config[_THINKING] = {"thinkingBudget": thinking}
+        if thinking:
+            config[_THINKING]["includeThoughts"] = True
+    return config
+
+
+def _tool_choice(choice: str) -> Block:
+    words = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+    if choice in words:
+        return {"mode": words[choice]}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
+
+
+def _turns(messages: list[Message], native: bool, origin: str) -> list[Json]:
+    """Return the turns, with neighbours of one role joined."""
+    turns: list[tuple[str, list[Block]]] = []
+    names: dict[str, str] = {}  # of a call's tool, which stands with its result there
+    for message in messages:
+        names.update({call.id: call.name for call in message.tool_calls})
+        role = "model" if message.role == "assistant" else "user"
+        parts = _parts(message, native, origin, names)
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(parts)
+        else:
+            turns.append((role, parts))
+    nothing: Block = {"text": call_errors.SAID_NOTHING}
+    return [{"role": role, "parts": parts or [nothing]} for role, parts in turns]
+
+
+def _parts(
+    message: Message, native: bool, origin: str, names: Mapping[str, str]
+) -> list[Block]:
+    if native and message.role == "tool":
+        own = message.tool_call_id or ""
+        answer: Block = {
+            "id": own,
+            "name": names.get(own, ""),
+            "response": {"output": message.content},
+        }
+        return [{"functionResponse": answer}]
+    carried = unpack(message.carried, origin)
+    if carried and message.role == "assistant":
+        return _with_ids(carried, message)
+    parts = [_file(part) for part in message.parts]
+    if message.content.strip():
+        parts.append({"text": message.content})
+    if native:
+        for place, call in enumerate(message.tool_calls):
+            arguments = arguments_object(message, place)
+            own_call = {"id": call.id, "name": call.name, "args": arguments}
+            parts.append({"functionCall": own_call})
+    return parts
+
+
+def _with_ids(parts: list[Block], message: Message) -> list[Block]:
+    """Return the parts with the ids that calls without one were given here."""
+    ids = iter([call.id for call in message.tool_calls])
+    told: list[Block] = []
+    for part in parts:
+        call = part.get("functionCall")
+        if isinstance(call, dict):
+            own = next(ids, "")
+            fields = cast("Block", call)
+            part = {**part, "functionCall": {**fields, "id": fields.get("id") or own}}
+        told.append(part)
+    return told
+
+
+def _file(part: Part) -> Block:
+    data = base64_of(part)
+    return {"inlineData": {"mimeType": part.media_type, "data": data}}
+
+
+def _tool(tool: Mapping[str, Json]) -> Block:
+    function = function_of(tool)
+    told: Block = {"name": function.get("name")}
+    if function.get("description"):
+        told["description"] = function["description"]
+    if function.get("parameters"):
+        told["parametersJsonSchema"] = function["parameters"]
+    return told
+
+
+# --- what a model may refuse ------------------------------------------------------
+
+
+def _budget_for_level(body: Body) -> dict[str, Json]:
+    config = cast("Block", body.get(_CONFIG) or {})
+    thinking = cast("Block", config.get(_THINKING) or {})
+    if "thinkingLevel" not in thinking:
+        return dict(body)
+    tokens = tokens_of(cast("str", thinking["thinkingLevel"]))
+    budget = {"thinkingBudget": tokens, "includeThoughts": True}
+    return {**body, _CONFIG: {**config, _THINKING: budget}}
+
+
+def _without_calls_ids(body: Body) -> dict[str, Json]:
+    contents: list[Json] = []
+    for turn in cast("list[Block]", body.get("contents") or []):
+        parts: list[Json] = []
+        for part in cast("list[Block]", turn.get("parts") or []):
+            for name in ("functionCall", "functionResponse"):
+                if isinstance(part.get(name), dict):
+                    inner = dict(cast("Block", part[name]))
+                    inner.pop("id", None)
+                    part = {**part, name: inner}
+            parts.append(part)
+        contents.append({**turn, "parts": parts})
+    return {**body, "contents": contents}
+
+
+PARTS = (
+    OptionalPart(
+        name="thinking level",
+        words=re.compile(r"thinking.?level", re.IGNORECASE),
+        remove=_budget_for_level,
+    ),
+    option("thinking", _CONFIG, _THINKING, words=r"\bthinking|thought"),
+    OptionalPart(
+        name="ids of calls",
+        words=re.compile(r"unknown name \W{0,2}id\b", re.IGNORECASE),
+        remove=_without_calls_ids,
+    ),
+    option(
+        "output schema", _CONFIG, "responseJsonSchema", words="response.?json.?schema"
+    ),
+    option("output type", _CONFIG, "responseMimeType", words="response.?mime.?type"),
+    option("temperature", _CONFIG, "temperature"),
+    option("top_p", _CONFIG, "topP", words="top.?p"),
+    option("seed", _CONFIG, "seed"),
+    option("stop", _CONFIG, "stopSequences", words="stop.?sequences?"),
+    option("tool_choice", "toolConfig", words="function.?calling.?config|tool.?config"),
+)
+"""Parts that some models refuse, the surest first."""

@@ -1,0 +1,223 @@
+"""Reading of an answer of generateContent: frames become chunks.
+
+https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse. A stream
+and a document have the same frames. What Google runs itself (code, searches) is no
+call of ours: it goes back with the turn and is not shown.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
+from neuraxis.models.openai.blocks import pack
+from neuraxis.models.openai.sse import Event
+from neuraxis.models.openai.stream import (
+    ServerError,
+    count,
+    error_message,
+    items,
+    members,
+    server_error,
+)
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+_FINISH: Mapping[str, FinishReason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+    "MODEL_ARMOR": "content_filter",
+    "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "IMAGE_RECITATION": "content_filter",
+}
+_FAILED = (
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MALFORMED_RESPONSE",
+    "MISSING_THOUGHT_SIGNATURE",
+)
+"""The model wrote no answer; another try may bring one."""
+_BESIDE = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
+_SHOWN = ("text", "functionCall", "inlineData")
+
+
+class ContentReader:
+    """Parser of one answer.
+
+    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
+    it carries nothing.
+    """
+
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
+        self._reason = ""
+        self._blocked = False
+        self._seen = False
+        self._notes: list[str] = []
+        self._usage: Usage | None = None
+        self._calls = 0
+        self._beside: dict[str, Json] = {}
+        self._parts: list[dict[str, Json]] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read: only the stream's end says so."""
+        return False
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """Return how long silence is waited for before it is the end; None: never."""
+        del stall
+        return after_end if self._reason else None
+
+    def event(self, event: Event) -> list[Chunk]:
+        """Return the chunks of one event of the stream."""
+        try:
+            tree: Json = json.loads(event.text)
+        except (ValueError, RecursionError) as error:
+            raise ServerError("a frame of its answer is not JSON") from error
+        return self.document(members(tree))
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of one frame, or of a whole answer."""
+        if tree.get("error"):
+            raise server_error(tree["error"])
+        self._usage = _usage(members(tree.get("usageMetadata"))) or self._usage
+        feedback = members(tree.get("promptFeedback"))
+        if feedback.get("blockReason"):
+            self._seen = self._blocked = True
+            said = error_message(feedback.get("blockReasonMessage"))
+            because = f"{feedback['blockReason']}: {said}" if said else ""
+            self._notes.append(f"the prompt was blocked: {because or 'no reason'}")
+        for candidate in items(tree.get("candidates"))[:1]:
+            return self._candidate(members(candidate))
+        return []
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """Return the last chunk.
+
+        Raises:
+            ServerError: the answer ended before it said that it was complete.
+        """
+        if not self._seen:
+            raise ServerError("its answer holds no completion")
+        if self._reason in _FAILED:
+            said = "; ".join(self._notes)
+            why = f"it ended its answer with the reason {self._reason!r}"
+            raise ServerError(f"{why}: {said}" if said else why, again=True)
+        reason: FinishReason = "stop"
+        if self._blocked:
+            reason = "content_filter"
+        elif not self._reason:
+            if not whole:
+                raise ServerError("the stream broke off before the answer's end")
+            self._notes.append("no finish reason was given with the end of the answer")
+        elif self._reason not in _FINISH:
+            self._notes.append(
+                f"the finish reason {self._reason[:40]!r} is read as 'stop'"
+            )
+        else:
+            reason = _FINISH[self._reason]
+        if reason == "stop" and self._calls:
+            reason = "tool_calls"
+        carried, note = self._carried()
+        if note:
+            self._notes.append(note)
+        return Chunk(
+            finish_reason=reason,
+            usage=self._usage,
+            note="; ".join(self._notes),
+            carried=carried,
+            annotations=tuple({name: said} for name, said in self._beside.items()),
+        )
+
+    def _candidate(self, candidate: Mapping[str, Json]) -> list[Chunk]:
+        self._seen = True
+        chunks: list[Chunk] = []
+        for item in items(members(candidate.get("content")).get("parts")):
+            part = members(item)
+            chunks += self._part(part)
+            self._keep(part)
+        for name in _BESIDE:
+            # Each frame says all of it so far.
+            if candidate.get(name):
+                self._beside[name] = candidate[name]
+        reason = candidate.get("finishReason")
+        if isinstance(reason, str) and reason != "FINISH_REASON_UNSPECIFIED":
+            self._reason = reason or self._reason
+        if said := error_message(candidate.get("finishMessage")):
+            self._notes.append(f"the server says: {said}")
+        return chunks
+
+    def _part(self, part: Mapping[str, Json]) -> list[Chunk]:
+        text = part.get("text")
+        if isinstance(text, str) and text:
+            text = whole_pairs(text)
+            return [Chunk(reasoning=text) if part.get("thought") else Chunk(text=text)]
+        call = members(part.get("functionCall"))
+        if call:
+            return [self._call(call)]
+        if part.get("inlineData"):
+            kind = members(part["inlineData"]).get("mimeType")
+            self._notes.append(f"the answer holds a file ({kind}), which is not taken")
+        return []
+
+    def _call(self, call: Mapping[str, Json]) -> Chunk:
+        own, name = call.get("id"), call.get("name")
+        arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
+        delta = ToolCallDelta(
+            index=self._calls,
+            # The id joins the call with its result: it must be there and be new.
+            id=own if isinstance(own, str) and own else f"call_{secrets.token_hex(6)}",
+            name=whole_pairs(name) if isinstance(name, str) else None,
+            arguments=whole_pairs(arguments),
+        )
+        self._calls += 1
+        return Chunk(tool_calls=(delta,))
+
+    def _keep(self, part: Mapping[str, Json]) -> None:
+        last = self._parts[-1] if self._parts else {}
+        text = part.get("text")
+        joins = (
+            isinstance(text, str)
+            and isinstance(last.get("text"), str)
+            and last.get("thought") == part.get("thought")
+            and "thoughtSignature" not in last
+        )
+        if joins:
+            # A signature stands on the last piece of what it signs.
+            last.update({**part, "text": f"{last['text']}{text}"})
+        elif part:
+            self._parts.append(dict(part))
+
+    def _carried(self) -> tuple[str, str]:
+        signed = any(
+            "thoughtSignature" in part or not any(name in part for name in _SHOWN)
+            for part in self._parts
+        )
+        if not signed:
+            return "", ""
+        kept = [part for part in self._parts if "inlineData" not in part]
+        return pack(cast("list[Json]", kept), self._origin)
+
+
+def _usage(said: Mapping[str, Json]) -> Usage | None:
+    thought = count(said.get("thoughtsTokenCount"))
+    found = Usage(
+        # What Google's own tools read and the model thought is counted beside these.
+        input_tokens=count(said.get("promptTokenCount"))
+        + count(said.get("toolUsePromptTokenCount")),
+        output_tokens=count(said.get("candidatesTokenCount")) + thought,
+        cached_tokens=count(said.get("cachedContentTokenCount")),
+        reasoning_tokens=thought,
+    )
+    return found if found != Usage() else None

@@ -1,0 +1,62 @@
+"""A turn's blocks that go back to the server that wrote them, unchanged.
+
+Models that think between tool calls want their signed reasoning again. What one turn
+brings is carried as one opaque text, and only its own server and model get it back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from neuraxis.models.openai.provider_state import MOST_CARRIED
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+
+def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
+    """Return the blocks as text, and a note where they cannot be carried.
+
+    Args:
+        blocks: all of the turn, in order.
+        origin: server and model; empty: nothing is carried.
+    """
+    if not origin or not blocks:
+        return "", ""
+    try:
+        text = json.dumps(
+            {"from": origin, "blocks": blocks},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+    except (ValueError, RecursionError):
+        return "", "the server's reasoning cannot be sent back: it is nested deeply"
+    if len(text) > MOST_CARRIED:
+        return "", (
+            "the server's reasoning is not sent back with the results: it has "
+            f"more than {MOST_CARRIED} characters; the server may do worse, or "
+            "refuse the next request"
+        )
+    return whole_pairs(text), ""
+
+
+def unpack(carried: str, origin: str) -> list[dict[str, Json]]:
+    """Return the blocks of a turn; none where another server or wire wrote them."""
+    if not carried or not origin:
+        return []
+    try:
+        kept: Json = json.loads(carried)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(kept, dict):
+        return []
+    fields = cast("dict[str, Json]", kept)
+    blocks = fields.get("blocks")
+    if fields.get("from") != origin or not isinstance(blocks, list):
+        return []
+    return [
+        cast("dict[str, Json]", block)
+        for block in cast("list[Json]", blocks)
+        if isinstance(block, dict)
+    ]

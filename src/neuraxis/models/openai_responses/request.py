@@ -1,0 +1,164 @@
+"""Building of a request of the Responses API from a prompt and the options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models.openai.blocks import unpack
+from neuraxis.models.openai.optional_parts import Body, OptionalPart, option
+from neuraxis.models.openai.request import (
+    arguments_text,
+    base64_of,
+    function_of,
+    leading_system,
+)
+from neuraxis.models.openai.settings import Options, effort_of
+from neuraxis.specs import Json
+
+UNASKED = ("include", "store", "reasoning summary")
+"""Nothing is lost without these, so nothing is said of it."""
+
+Block = dict[str, Json]
+
+
+def request_body(
+    prompt: Prompt, model: str, options: Options, origin: str = ""
+) -> dict[str, Json]:
+    """Return the body of a request for one response; the server stores nothing."""
+    native = bool(prompt.native_tools)
+    system, rest = leading_system(prompt.messages)
+    items: list[Json] = []
+    for message in rest:
+        items += _items(message, native, origin)
+    body: dict[str, Json] = {
+        "model": model,
+        "input": items,
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    if told := "\n\n".join(said.content for said in system if said.content.strip()):
+        body["instructions"] = told
+    if native:
+        body["tools"] = [_tool(tool) for tool in prompt.native_tools]
+        if options.tool_choice is not None:
+            body["tool_choice"] = _tool_choice(options.tool_choice)
+        if options.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = options.parallel_tool_calls
+    names = {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_output_tokens",
+    }
+    for name, theirs in names.items():
+        if (value := getattr(options, name)) is not None:
+            body[theirs] = value
+    if options.thinking is not None:
+        effort = effort_of(options.thinking)
+        body["reasoning"] = {"effort": effort}
+        if effort != "none":
+            body["reasoning"]["summary"] = "auto"
+    if options.output_schema is not None:
+        schema = dict(options.output_schema)
+        given = {"type": "json_schema", "name": "reply", "schema": schema}
+        body["text"] = {"format": given}
+    body.update(options.extra)
+    return body
+
+
+def missing_options(options: Options) -> list[str]:
+    """Return notes on the options that this API does not have."""
+    if options.seed is not None:
+        return ["seed is left out: the Responses API has none"]
+    return []
+
+
+def _tool_choice(choice: str) -> Json:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "name": choice}
+
+
+def _items(message: Message, native: bool, origin: str) -> list[Json]:
+    if native and message.role == "tool":
+        own = message.tool_call_id or ""
+        output = message.content
+        return [{"type": "function_call_output", "call_id": own, "output": output}]
+    carried = unpack(message.carried, origin)
+    if carried and message.role == "assistant":
+        return [*carried]
+    items: list[Json] = []
+    role = "user" if message.role == "tool" else message.role
+    if message.parts:
+        content: list[Json] = [_part(part) for part in message.parts]
+        if message.content:
+            content.insert(0, {"type": "input_text", "text": message.content})
+        items.append({"role": role, "content": content})
+    elif message.content or not (native and message.tool_calls):
+        items.append({"role": role, "content": message.content})
+    if native:
+        items += [
+            {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": arguments_text(message, place),
+            }
+            for place, call in enumerate(message.tool_calls)
+        ]
+    return items
+
+
+def _part(part: Part) -> Json:
+    url = f"data:{part.media_type};base64,{base64_of(part)}"
+    if part.media_type.startswith("image/"):
+        return {"type": "input_image", "image_url": url}
+    name = part.name or "file.pdf"
+    return {"type": "input_file", "filename": name, "file_data": url}
+
+
+def _tool(tool: Mapping[str, Json]) -> Block:
+    function = function_of(tool)
+    told: Block = {
+        "type": "function",
+        "name": function.get("name"),
+        "parameters": function.get("parameters") or {"type": "object"},
+        # strict takes a part of JSON Schema only, and would be the default
+        "strict": bool(function.get("strict")),
+    }
+    if function.get("description"):
+        told["description"] = function["description"]
+    return told
+
+
+# --- what a model may refuse ------------------------------------------------------
+
+
+def _without_reasoning_items(body: Body) -> dict[str, Json]:
+    given = cast("list[Block]", body.get("input") or [])
+    kept = [item for item in given if item.get("type") != "reasoning"]
+    return {**body, "input": kept}
+
+
+PARTS = (
+    option("include", words=r"\binclude\b|encrypted.content is not supported"),
+    option("store", words=r"\bstore\b"),
+    OptionalPart(
+        name="reasoning of earlier turns",
+        words=re.compile(
+            r"encrypted.content|'rs_|type 'reasoning'|reasoning item", re.IGNORECASE
+        ),
+        remove=_without_reasoning_items,
+    ),
+    option("reasoning summary", "reasoning", "summary", words=r"reasoning\W+summar"),
+    option("reasoning", words=r"\breasoning\b"),
+    option("temperature"),
+    option("top_p"),
+    option("tool_choice"),
+    option("parallel_tool_calls"),
+    option("output format", "text", "format", words=r"text\.format|json_schema"),
+)
+"""Parts that some models or servers refuse, the surest first."""

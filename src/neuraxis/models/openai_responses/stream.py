@@ -1,0 +1,280 @@
+"""Reading of an answer of the Responses API: events or a document become chunks.
+
+https://platform.openai.com/docs/api-reference/responses-streaming. Servers leave out
+some of the events; what an item holds at its end and was not given out before, is
+given out then. What the server's own tools do is no call of ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
+from neuraxis.models.openai.blocks import pack
+from neuraxis.models.openai.sse import Event
+from neuraxis.models.openai.stream import (
+    DONE,
+    ServerError,
+    count,
+    error_message,
+    items,
+    members,
+    server_error,
+)
+from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.specs import Json
+
+_PLAIN = ("message", "function_call")
+"""Items that are sent back from the text and the calls alone."""
+_STATUS: Mapping[str, int] = {
+    "server_error": 500,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 402,
+    "overloaded": 529,
+    "vector_store_timeout": 504,
+}
+"""Codes of errors within an answer, which have no status there."""
+
+
+class ResponseReader:
+    """Parser of one answer.
+
+    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
+    it carries nothing.
+    """
+
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
+        self._items: dict[int, _Item] = {}
+        self._places: dict[str, int] = {}  # of an item's id
+        self._calls = 0
+        self._seen = False
+        self._refused = False
+        self._status = ""
+        self._because = ""
+        self._usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        return bool(self._status)
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """Return how long silence is waited for before it is the end; None: never."""
+        del stall
+        return after_end if self._status else None
+
+    def event(self, event: Event) -> list[Chunk]:
+        """Return the chunks of one event of the stream."""
+        if event.text.strip() == DONE:
+            return []
+        try:
+            tree: Json = json.loads(event.text)
+        except (ValueError, RecursionError) as error:
+            if event.name == "error":
+                raise ServerError(f"it says: {error_message(event.text)}") from error
+            raise ServerError("a frame of its answer is not JSON") from error
+        frame = members(tree)
+        kind = str(frame.get("type") or event.name)
+        if kind == "error" or frame.get("error"):
+            raise _failed(frame)
+        self._seen = True
+        if kind.endswith(".delta") or kind == "response.output_text.annotation.added":
+            return self._piece(kind, self._item(frame), frame)
+        if kind in ("response.output_item.added", "response.output_item.done"):
+            done = kind.endswith("done")
+            return self._whole(self._item(frame), members(frame.get("item")), done)
+        if kind in ("response.completed", "response.incomplete", "response.failed"):
+            return self.document(members(frame.get("response")))
+        return []
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of a response that is one JSON object."""
+        if tree.get("error"):
+            raise _failed(tree)
+        self._usage = _usage(members(tree.get("usage"))) or self._usage
+        self._seen = self._seen or "output" in tree
+        status = tree.get("status")
+        self._status = status if isinstance(status, str) else "completed"
+        details = members(tree.get("incomplete_details"))
+        self._because = str(details.get("reason") or "")
+        chunks: list[Chunk] = []
+        for index, item in enumerate(items(tree.get("output"))):
+            # Where a server leaves items out at the end, the others move up.
+            place = self._places.get(_text(members(item).get("id")), index)
+            so_far = self._items.setdefault(place, _Item())
+            chunks += self._whole(so_far, members(item), True)
+        return chunks
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """Return the last chunk.
+
+        Raises:
+            ServerError: the answer ended before it said that it was complete.
+        """
+        del whole  # a document says so itself
+        if not self._seen:
+            raise ServerError("its answer holds no completion")
+        if not self._status:
+            raise ServerError("the stream broke off before the answer's end")
+        if self._status not in ("completed", "incomplete", "cancelled"):
+            raise ServerError(f"its answer has the status {self._status[:40]!r}")
+        notes: list[str] = []
+        carried, note = self._carried()
+        if note:
+            notes.append(note)
+        reason: FinishReason = "tool_calls" if self._calls else "stop"
+        if self._refused or self._because == "content_filter":
+            reason = "content_filter"
+        elif self._status == "incomplete":
+            reason = "length"
+            if self._because not in ("max_output_tokens", "max_tokens"):
+                why = self._because[:40] or "no reason"
+                notes.append(f"an answer that is incomplete for {why!r} is cut off")
+        elif self._status == "cancelled":
+            reason = "cancelled"
+        return Chunk(
+            finish_reason=reason,
+            usage=self._usage,
+            note="; ".join(notes),
+            carried=carried,
+        )
+
+    def _item(self, frame: Mapping[str, Json]) -> _Item:
+        own = _text(frame.get("item_id") or members(frame.get("item")).get("id"))
+        index = frame.get("output_index")
+        if type(index) is not int:  # some servers name the item only
+            index = self._places.get(own, len(self._items))
+        if own:
+            self._places.setdefault(own, index)
+        return self._items.setdefault(index, _Item())
+
+    def _whole(
+        self, so_far: _Item, item: Mapping[str, Json], done: bool
+    ) -> list[Chunk]:
+        """Return what of an item was not given out yet."""
+        if done:
+            so_far.item = {k: v for k, v in item.items() if v is not None}
+        kind = item.get("type")
+        chunks: list[Chunk] = []
+        if kind == "function_call":
+            if so_far.place is None:
+                so_far.place, self._calls = self._calls, self._calls + 1
+                call = ToolCallDelta(
+                    index=so_far.place,
+                    id=_text(item.get("call_id")) or _text(item.get("id")) or None,
+                    name=_text(item.get("name")) or None,
+                )
+                chunks.append(Chunk(tool_calls=(call,)))
+            written = _text(item.get("arguments"))
+            return chunks + self._arguments(so_far, so_far.rest(written))
+        parts = [members(part) for part in items(item.get("content"))]
+        if kind == "message" and done:
+            text = "".join(_text(p.get("text") or p.get("refusal")) for p in parts)
+            self._refused |= any(part.get("type") == "refusal" for part in parts)
+            chunks += _said(so_far.rest(text))
+            if not so_far.annotations:
+                cited = [note for p in parts for note in items(p.get("annotations"))]
+                so_far.annotations = bool(cited)
+                chunks += [Chunk(annotations=tuple(cited))] if cited else []
+        elif kind == "reasoning" and done:
+            summary = [members(part) for part in items(item.get("summary"))]
+            text = "".join(_text(part.get("text")) for part in [*summary, *parts])
+            rest = whole_pairs(so_far.rest(text))
+            chunks += [Chunk(reasoning=rest)] if rest else []
+        return chunks
+
+    def _piece(
+        self, kind: str, so_far: _Item, frame: Mapping[str, Json]
+    ) -> list[Chunk]:
+        piece = _text(frame.get("delta"))
+        match kind.removeprefix("response."):
+            case "output_text.delta":
+                return _said(so_far.add(piece))
+            case "refusal.delta":
+                self._refused = True
+                return _said(so_far.add(piece))
+            case "reasoning_summary_text.delta" | "reasoning_text.delta":
+                text = whole_pairs(so_far.add(piece))
+                return [Chunk(reasoning=text)] if text else []
+            case "function_call_arguments.delta":
+                return self._arguments(so_far, so_far.add(piece))
+            case "output_text.annotation.added":
+                so_far.annotations = True
+                return [Chunk(annotations=(frame.get("annotation"),))]
+            case _:
+                return []  # of the server's own tools
+
+    def _arguments(self, so_far: _Item, piece: str) -> list[Chunk]:
+        if not piece or so_far.place is None:
+            return []
+        call = ToolCallDelta(index=so_far.place, arguments=whole_pairs(piece))
+        return [Chunk(tool_calls=(call,))]
+
+    def _carried(self) -> tuple[str, str]:
+        kept = [so_far.item for _, so_far in sorted(self._items.items())]
+        if all(item.get("type") in _PLAIN for item in kept):
+            return "", ""
+        # Nothing is stored there: reasoning that only has an id cannot be named.
+        kept = [
+            item
+            for item in kept
+            if item.get("type") != "reasoning"
+            or item.get("encrypted_content")
+            or item.get("content")
+        ]
+        return pack(cast("list[Json]", kept), self._origin)
+
+
+class _Item:
+    """An item of the output while its pieces come in."""
+
+    __slots__ = ("_given", "annotations", "item", "place")
+
+    def __init__(self) -> None:
+        self.item: dict[str, Json] = {}
+        self.place: int | None = None
+        self.annotations = False
+        self._given: list[str] = []
+
+    def add(self, piece: str) -> str:
+        """Note a piece that is given out."""
+        self._given.append(piece)
+        return piece
+
+    def rest(self, whole: str) -> str:
+        """Return what of the whole text was not given out, and note it."""
+        given = "".join(self._given)
+        return self.add(whole[len(given) :]) if whole.startswith(given) else ""
+
+
+def _said(text: str) -> list[Chunk]:
+    return [Chunk(text=whole_pairs(text))] if text else []
+
+
+def _failed(frame: Mapping[str, Json]) -> ServerError:
+    error = frame.get("error") or dict(frame)
+    code = str(members(error).get("code"))
+    found = server_error(error)
+    if found.status is None and code in _STATUS:
+        return ServerError(str(found), status=_STATUS[code])
+    return found
+
+
+def _usage(said: Mapping[str, Json]) -> Usage | None:
+    read = members(said.get("input_tokens_details"))
+    written = members(said.get("output_tokens_details"))
+    found = Usage(
+        input_tokens=count(said.get("input_tokens")),
+        output_tokens=count(said.get("output_tokens")),
+        cached_tokens=count(read.get("cached_tokens")),
+        cache_write_tokens=count(read.get("cache_write_tokens")),
+        reasoning_tokens=count(written.get("reasoning_tokens")),
+    )
+    return found if found != Usage() else None
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,84 @@
+"""Rate limit of a model server, shared by all sessions of this process.
+
+Whoever is over the limit waits; nobody fails for it. A limit is kept only as long as
+a model uses it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+_MINUTE = 60.0
+_TOLD_FROM = 1.0
+"""Seconds of a wait from which it is reported."""
+
+
+class RateLimit:
+    """Times of recent requests to one model, and a pause that its server asked for.
+
+    Args:
+        per_minute: requests within any 60 seconds; None: only pauses are kept.
+        now: a clock in seconds.
+    """
+
+    def __init__(
+        self, per_minute: int | None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._per_minute = per_minute
+        self._now = now
+        self._lock = threading.Lock()  # sessions run in loops of several threads
+        self._sent: deque[float] = deque()
+        self._until = 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody send a request for so many seconds."""
+        with self._lock:
+            self._until = max(self._until, self._now() + seconds)
+
+    def reserve(self, *, waited: bool = False) -> float:
+        """Take the next free place; return the seconds until it.
+
+        `waited`: the caller has sat out the server's pause already.
+        """
+        with self._lock:
+            now = self._now()
+            at = now if waited else max(now, self._until)
+            if self._per_minute:
+                while self._sent and self._sent[0] <= now - _MINUTE:
+                    self._sent.popleft()
+                if len(self._sent) >= self._per_minute:
+                    at = max(at, self._sent[-self._per_minute] + _MINUTE)
+                self._sent.append(at)
+            return at - now
+
+    async def turn(
+        self, sleep: Callable[[float], Awaitable[None]], *, waited: bool = False
+    ) -> AsyncGenerator[str, None]:
+        """Wait until a request may be sent; yield a note where that takes long."""
+        wait = self.reserve(waited=waited)
+        if wait >= _TOLD_FROM:
+            yield f"waited {wait:.0f} s for the rate limit that sessions share"
+        if wait > 0:
+            await sleep(wait)
+
+
+_LIMITS: weakref.WeakValueDictionary[tuple[str, str, str, int], RateLimit] = (
+    weakref.WeakValueDictionary()
+)
+_LOCK = threading.Lock()
+
+
+def shared_limit(
+    url: str, key_env: str, model: str, per_minute: int | None
+) -> RateLimit:
+    """Return the limit that all users of a server, key and model share."""
+    key = (url, key_env, model, per_minute or 0)
+    with _LOCK:
+        limit = _LIMITS.get(key)
+        if limit is None:
+            limit = _LIMITS[key] = RateLimit(per_minute or None)
+        return limit

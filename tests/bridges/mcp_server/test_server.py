@@ -1,0 +1,331 @@
+"""The MCP server, asked by the SDK's client, in process and over HTTP."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+
+from neuraxis import Context, Session, command
+from neuraxis.bridges.mcp_server import approvals
+from neuraxis.bridges.mcp_server.server import McpService, serve_http
+from neuraxis.errors import ConfigError
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.rules import Policy, Rule
+
+MODES = ("legacy", "2026-07-28")
+
+
+@command(effects="none")
+def add(a: int, b: int = 1) -> dict[str, int]:
+    """Add two numbers.
+
+    Args:
+        a: the first.
+        b: the second.
+    """
+    return {"sum": a + b}
+
+
+@command(effects="read")
+def letters(count: int) -> str:
+    """Give a text of that many letters."""
+    return "x" * count
+
+
+@command(effects="read")
+def picture() -> Any:
+    """Give a picture."""
+    from PIL import Image
+
+    return Image.new("RGB", (4, 3), "red")
+
+
+@command(effects="read")
+def width(image: Any) -> int:
+    """Give the width of a picture."""
+    return image.size[0]
+
+
+@command(effects="read")
+async def steps(context: Context) -> str:
+    """Say how far it is."""
+    for number in range(3):
+        context.progress(f"step {number}", (number + 1) / 3)
+        await asyncio.sleep(0)
+    return "done"
+
+
+@command(effects="once")
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+@command(effects="read")
+def broken() -> str:
+    """Fail."""
+    raise ValueError("it broke")
+
+
+PLUGINS = [add, letters, picture, width, steps, pay, broken]
+
+
+@pytest.fixture
+def session(tmp_path):
+    with Session(
+        model=ScriptedModel([]),
+        plugins=PLUGINS,
+        workspace=tmp_path / "w",
+        approve=approvals.approve,
+        policy=Policy(rules=(Rule(verdict="ask", target="*pay*"),)),
+    ) as made:
+        yield made
+
+
+def client(session, mode, **options):
+    return Client(McpService(session).server(), mode=mode, **options)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_commands_are_tools_with_schemas_and_hints(session, mode):
+    """Names, both schemas, and the effects as annotations."""
+    async with client(session, mode) as asked:
+        tools = {tool.name: tool for tool in (await asked.list_tools()).tools}
+    assert list(tools) == [plugin.__name__ for plugin in PLUGINS] + ["run_plan"]
+    assert tools["add"].input_schema["required"] == ["a"]
+    assert tools["add"].output_schema["type"] == "object"
+    assert tools["add"].annotations.read_only_hint is True
+    assert tools["pay"].annotations.read_only_hint is False
+    assert tools["pay"].annotations.destructive_hint is True
+    assert "x-" not in json.dumps([tool.input_schema for tool in tools.values()])
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_call_is_checked_and_answers_with_structure(session, mode):
+    """Wrong arguments are told as the model is told of them; nothing runs."""
+    async with client(session, mode) as asked:
+        right = await asked.call_tool("add", {"a": 2})
+        assert right.structured_content == {"sum": 3}
+        assert json.loads(right.content[0].text) == {"sum": 3}
+        wrong = await asked.call_tool("add", {"a": "two"})
+        assert wrong.is_error
+        assert "expected integer" in wrong.content[0].text
+        failed = await asked.call_tool("broken")
+        assert failed.is_error
+        assert "it broke" in failed.content[0].text
+        with pytest.raises(MCPError, match="Unknown tool"):
+            await asked.call_tool("none", {})
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_large_answer_is_a_link_to_a_resource(session, mode):
+    """The client reads it when it wants to; others read of none."""
+    async with client(session, mode) as asked:
+        answer = await asked.call_tool("letters", {"count": 100_000})
+        (link,) = [each for each in answer.content if each.type == "resource_link"]
+        (listed,) = (await asked.list_resources()).resources
+        assert str(listed.uri) == str(link.uri)
+        read = await asked.read_resource(link.uri)
+        assert read.contents[0].text == "x" * 100_000
+        with pytest.raises(MCPError, match="not found"):
+            await asked.read_resource("neuraxis://asset/other")
+        with pytest.raises(MCPError, match="not found"):
+            await asked.read_resource("file:///etc/passwd")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_picture_is_sent_and_can_be_handed_on(session, mode):
+    """As an image, as a resource, and by reference to the next tool."""
+    pytest.importorskip("PIL.Image")
+    async with client(session, mode) as asked:
+        answer = await asked.call_tool("picture")
+        (image,) = [each for each in answer.content if each.type == "image"]
+        assert base64.b64decode(image.data).startswith(b"\x89PNG")
+        (link,) = [each for each in answer.content if each.type == "resource_link"]
+        read = await asked.read_resource(link.uri)
+        assert read.contents[0].mime_type == "image/png"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_plan_is_one_tool(session, mode):
+    """Its steps hand objects on; a wrong plan is refused whole."""
+    pytest.importorskip("PIL.Image")
+    plan = {
+        "steps": [
+            {"tool": "picture", "as": "red"},
+            {"tool": "width", "arguments": {"image": "{{ red }}"}},
+            {"tool": "add", "arguments": {"a": "{{ previous_result }}"}},
+        ]
+    }
+    async with client(session, mode) as asked:
+        answer = await asked.call_tool("run_plan", plan)
+        assert not answer.is_error, answer.content
+        told = answer.structured_content["steps"]
+        assert [step["status"] for step in told] == ["done"] * 3
+        assert told[2]["result"] == {"sum": 5}
+        assert told[0]["resource"].startswith("neuraxis://asset/")
+        wrong = {
+            "steps": [{"tool": "pay", "arguments": {"amount": 1}}, {"tool": "nothing"}]
+        }
+        answer = await asked.call_tool("run_plan", wrong)
+        assert answer.is_error
+        assert "paid" not in str(answer)
+        none = await asked.call_tool("run_plan", {"steps": []})
+        assert none.is_error
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_progress_reaches_the_client(session, mode):
+    """In order, with the fraction."""
+    heard = []
+
+    async def hear(done, total, message):
+        heard.append((round(done), total, message))
+
+    async with client(session, mode) as asked:
+        await asked.call_tool("steps", progress_callback=hear)
+    assert heard == [(33, 100, "step 0"), (67, 100, "step 1"), (100, 100, "step 2")]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("action", "allow", "done"),
+    [
+        ("accept", True, True),
+        ("accept", False, False),
+        ("decline", True, False),
+    ],
+)
+async def test_a_call_that_needs_a_yes_asks_the_person(
+    session, mode, action, allow, done
+):
+    """By elicitation; the question shows the call. Only a plain yes runs it."""
+    asked_for = []
+
+    async def answer(context, params):
+        asked_for.append(params.message)
+        return ElicitResult(action=action, content={"allow": allow})
+
+    async with client(session, mode, elicitation_callback=answer) as asked:
+        result = await asked.call_tool("pay", {"amount": 7})
+    assert result.is_error is not done
+    assert ("paid 7" in result.content[0].text) is done
+    assert len(asked_for) == 1
+    assert '"amount": 7' in asked_for[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_without_elicitation_it_is_refused(session, mode):
+    """Nobody can be asked: nothing runs."""
+    async with client(session, mode) as asked:
+        result = await asked.call_tool("pay", {"amount": 7})
+    assert result.is_error
+    assert "paid" not in result.content[0].text
+
+
+async def test_a_yes_to_one_call_is_for_no_other(session):
+    """2026-07-28: the client may not change the call with its answer."""
+    async with client(session, "2026-07-28", elicitation_callback=None) as plain:
+        assert (await plain.call_tool("pay", {"amount": 1})).is_error
+
+    async def answer(context, params):
+        return ElicitResult(action="accept", content={"allow": True})
+
+    async with client(session, "2026-07-28", elicitation_callback=answer) as asked:
+        first = await asked.session.call_tool(
+            "pay", {"amount": 7}, allow_input_required=True
+        )
+        yes = {"approval": ElicitResult(action="accept", content={"allow": True})}
+        changed = await asked.session.call_tool(
+            "pay",
+            {"amount": 7_000},
+            input_responses=yes,
+            request_state=first.request_state,
+            allow_input_required=True,
+        )
+        assert changed.result_type == "input_required"  # asked about anew
+        forged = await asked.session.call_tool(
+            "pay",
+            {"amount": 7},
+            input_responses=yes,
+            request_state="guess",
+            allow_input_required=True,
+        )
+        assert forged.result_type == "input_required"
+
+
+async def served(session, work, **options):
+    started = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(
+        serve_http(session, started=started.set_result, **options)
+    )
+    try:
+        url = await asyncio.wait_for(started, 10)
+        return await work(url)
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_it_serves_over_http_on_loopback(session, mode):
+    """Streamable HTTP, both revisions."""
+
+    async def work(url):
+        async with Client(url, mode=mode) as asked:
+            assert asked.protocol_version == (
+                "2025-11-25" if mode == "legacy" else "2026-07-28"
+            )
+            result = await asked.call_tool("add", {"a": 1, "b": 1})
+            return result.structured_content
+
+    assert await served(session, work) == {"sum": 2}
+
+
+async def test_http_wants_the_token(session):
+    """Without it nothing is answered, not even the list."""
+    import httpx2
+
+    async def work(url):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        async with httpx2.AsyncClient() as plain:
+            refused = await plain.post(url, json=body)
+            wrong = await plain.post(
+                url, json=body, headers={"Authorization": "Bearer x"}
+            )
+        headers = {"Authorization": "Bearer t0ken-value"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as right,
+            Client(streamable_http_client(url, http_client=right)) as asked,
+        ):
+            tools = (await asked.list_tools()).tools
+        return refused.status_code, wrong.status_code, len(tools)
+
+    assert await served(session, work, token="t0ken-value") == (401, 401, 8)
+
+
+async def test_a_page_of_another_origin_is_refused(session):
+    """DNS rebinding: the Host and Origin headers are checked."""
+    import httpx2
+
+    async def work(url):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        async with httpx2.AsyncClient() as page:
+            host = await page.post(url, json=body, headers={"Host": "evil.example"})
+            origin = await page.post(
+                url, json=body, headers={"Origin": "http://evil.example"}
+            )
+        return host.status_code, origin.status_code
+
+    assert await served(session, work) == (421, 403)
+
+
+async def test_it_listens_on_loopback_only(session):
+    """Another address is refused."""
+    with pytest.raises(ConfigError, match=r"expected one of 127"):
+        await serve_http(session, host="0.0.0.0")

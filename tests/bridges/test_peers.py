@@ -1,0 +1,378 @@
+"""Independent MCP peers on loopback: servers and clients that others wrote.
+
+`NEURAXIS_MCP_PEERS` is a folder into which npm installed server-everything,
+server-filesystem, inspector, conformance and node; `NEURAXIS_FASTMCP` the Python of an
+environment with fastmcp. `.ci/run` makes both; without them these tests say so.
+"""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuraxis import Call, Session
+from neuraxis.bridges import mcp
+from neuraxis.events import CallProgress
+from neuraxis.models.scripted import ScriptedModel
+
+HERE = Path(__file__).parent
+PEERS = os.environ.get("NEURAXIS_MCP_PEERS", "")
+FASTMCP = os.environ.get("NEURAXIS_FASTMCP", "")
+npm = pytest.mark.skipif(not PEERS, reason="NEURAXIS_MCP_PEERS names no folder")
+fastmcp = pytest.mark.skipif(not FASTMCP, reason="NEURAXIS_FASTMCP names no Python")
+SERVE = ["-m", "neuraxis", "mcp", "serve", "--journal", "memory", "--no-builtin"]
+PLUGIN = """
+from neuraxis import command
+
+@command(effects="none")
+def add(a: int, b: int) -> dict[str, int]:
+    "Add two numbers."
+    return {"sum": a + b}
+"""
+
+
+def peer(name):
+    return str(Path(PEERS) / "node_modules" / ".bin" / name)
+
+
+def environment():
+    node = Path(PEERS) / "node_modules" / "node" / "bin"
+    path = f"{node}{os.pathsep}{os.environ['PATH']}" if PEERS else os.environ["PATH"]
+    return {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def opened(tmp_path, source):
+    return Session(model=ScriptedModel([]), plugins=[source], workspace=tmp_path / "w")
+
+
+async def call(session, plugin, command, watch=None, **arguments):
+    made = Call(
+        id=os.urandom(4).hex(), plugin=plugin, command=command, arguments=arguments
+    )
+    return await session.call(made, watch)
+
+
+async def everything(session):
+    """What server-everything offers, asked through the session."""
+    assert (await call(session, "everything", "echo", message="hi")).value == "Echo: hi"
+    wrong = await call(session, "everything", "get-sum", a="x", b=1)
+    assert wrong.error.code == "invalid_param"
+    image = await call(session, "everything", "get-tiny-image")
+    assert image.stored
+    structured = await call(
+        session, "everything", "get-structured-content", location="Chicago"
+    )
+    assert set(structured.value) == {"temperature", "conditions", "humidity"}
+    links = await call(session, "everything", "get-resource-links", count=2)
+    link = links.value[1]["link"]["uri"]
+    read = await call(session, "everything", "read_resource", uri=link)
+    assert read.value["uri"] == link
+    prompts = await call(session, "everything", "list_prompts")
+    assert "simple-prompt" in [each["name"] for each in prompts.value["prompts"]]
+    prompt = await call(session, "everything", "get_prompt", name="simple-prompt")
+    assert prompt.value["messages"][0]["role"] == "user"
+    roots = await call(session, "everything", "get-roots-list")
+    assert session.workspace.as_uri() in roots.value
+    heard = []
+    await call(
+        session,
+        "everything",
+        "trigger-long-running-operation",
+        heard.append,
+        duration=1,
+        steps=4,
+    )
+    assert [e.fraction for e in heard if isinstance(e, CallProgress)][-1] == 1.0
+
+
+@npm
+async def test_server_everything_over_stdio(tmp_path):
+    """Tools, pictures, links, resources, prompts, roots and progress."""
+    with opened(tmp_path, mcp([peer("mcp-server-everything"), "stdio"])) as session:
+        await everything(session)
+
+
+@npm
+async def test_server_everything_over_http(tmp_path):
+    """The same over streamable HTTP; a server that comes back is found again."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def start():
+        return subprocess.Popen(
+            [peer("mcp-server-everything"), "streamableHttp"],
+            env={**environment(), "PORT": str(port)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    async def listening():
+        for _ in range(200):
+            with socket.socket() as trial:
+                if trial.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            await asyncio.sleep(0.1)
+
+    server = start()
+    try:
+        await listening()
+        source = mcp(f"http://127.0.0.1:{port}/mcp", name="everything")
+        with opened(tmp_path, source) as session:
+            await everything(session)
+            server.kill()
+            server.wait()
+            lost = await call(session, "everything", "echo", message="hi")
+            assert lost.status == "failed"
+            server = start()
+            await listening()
+            for _ in range(20):
+                again = await call(session, "everything", "echo", message="hi")
+                if again.status == "done":
+                    break
+                await asyncio.sleep(1)
+            assert again.value == "Echo: hi"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@npm
+async def test_server_filesystem(tmp_path):
+    """Files of the folder that it was given, and no others."""
+    (tmp_path / "a.txt").write_text("words")
+    source = mcp([peer("mcp-server-filesystem"), str(tmp_path)], name="fs")
+    with opened(tmp_path, source) as session:
+        done = await call(session, "fs", "read_text_file", path=str(tmp_path / "a.txt"))
+        assert done.value == {"content": "words"}
+        refused = await call(session, "fs", "read_text_file", path="/etc/passwd")
+        assert "Access denied" in refused.error.message
+
+
+@npm
+def test_inspector_lists_and_calls_our_tools(tmp_path):
+    """`mcp-inspector --cli` as a client of `neuraxis mcp serve`."""
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(PLUGIN)
+
+    def inspect(*more):
+        done = subprocess.run(
+            [
+                peer("mcp-inspector"),
+                "--cli",
+                sys.executable,
+                *SERVE,
+                "-p",
+                str(plugin),
+                *more,
+            ],
+            env=environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    tools = inspect("--method", "tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == ["add", "run_plan"]
+    said = inspect(
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "add",
+        "--tool-arg",
+        "a=2",
+        "--tool-arg",
+        "b=3",
+    )
+    assert said["structuredContent"] == {"sum": 5}
+
+
+def conformance(*arguments):
+    done = subprocess.run(
+        [peer("conformance"), *arguments, "--timeout", "50000"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=58,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-500:]
+    return done.stdout + done.stderr
+
+
+CLIENT = f"{sys.executable} {HERE / 'conformance_client.py'}"
+
+
+@npm
+@pytest.mark.parametrize(
+    ("revision", "scenario"),
+    [
+        ("2025-11-25", "initialize"),
+        ("2025-11-25", "tools_call"),
+        ("2025-11-25", "elicitation-sep1034-client-defaults"),
+        ("2025-11-25", "sse-retry"),
+        ("2025-11-25", "auth/metadata-default"),
+        ("2025-11-25", "auth/scope-step-up"),
+        ("2025-11-25", "auth/pre-registration"),
+        ("2026-07-28", "tools_call"),
+        ("2026-07-28", "request-metadata"),
+        ("2026-07-28", "sep-2322-client-request-state"),
+        ("2026-07-28", "http-standard-headers"),
+        ("2026-07-28", "http-custom-headers"),
+        ("2026-07-28", "http-invalid-tool-headers"),
+        ("2026-07-28", "json-schema-ref-no-deref"),
+        ("2026-07-28", "auth/basic-cimd"),
+        ("2026-07-28", "auth/iss-wrong-issuer"),
+        ("2026-07-28", "auth/authorization-server-migration"),
+    ],
+)
+def test_client_conformance(revision, scenario):
+    """Scenarios of the official suite, both revisions."""
+    told = conformance(
+        "client",
+        "--command",
+        CLIENT,
+        "--scenario",
+        scenario,
+        "--spec-version",
+        revision,
+    )
+    assert "OVERALL: PASSED" in told
+
+
+@pytest.fixture(scope="module")
+def our_server():
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "conformance_server.py")],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+
+
+@npm
+@pytest.mark.parametrize(
+    ("revision", "scenario"),
+    [
+        *[
+            ("2025-11-25", name)
+            for name in (
+                "server-initialize",
+                "ping",
+                "completion-complete",
+                "tools-list",
+                "tools-call-simple-text",
+                "tools-call-image",
+                "tools-call-audio",
+                "tools-call-embedded-resource",
+                "tools-call-mixed-content",
+                "tools-call-error",
+                "tools-call-with-progress",
+                "server-sse-multiple-streams",
+                "resources-list",
+                "dns-rebinding-protection",
+                "server-session-lifecycle",
+            )
+        ],
+        *[
+            ("2026-07-28", name)
+            for name in (
+                "completion-complete",
+                "tools-list",
+                "tools-call-simple-text",
+                "tools-call-image",
+                "tools-call-audio",
+                "tools-call-embedded-resource",
+                "tools-call-mixed-content",
+                "tools-call-error",
+                "tools-call-with-progress",
+                "server-sse-multiple-streams",
+                "resources-list",
+                "sep-2164-resource-not-found",
+                "dns-rebinding-protection",
+                "http-header-validation",
+            )
+        ],
+    ],
+)
+def test_server_conformance(our_server, revision, scenario):
+    """Scenarios of the official suite for what the server offers (docs/bridges.md)."""
+    told = conformance(
+        "server",
+        "--url",
+        our_server,
+        "--scenario",
+        scenario,
+        "--spec-version",
+        revision,
+    )
+    assert re.search(r"Passed: (\d+)/\1\b", told)
+
+
+@fastmcp
+async def test_fastmcp_as_a_server(tmp_path):
+    """A server that was written with fastmcp, and its types."""
+    server = tmp_path / "server.py"
+    server.write_text(
+        "from fastmcp import FastMCP\n"
+        "app = FastMCP('shop')\n"
+        "@app.tool\n"
+        "def price(name: str, count: int = 1) -> dict[str, float]:\n"
+        "    'The price of a thing.'\n"
+        "    return {name: 1.5 * count}\n"
+        "app.run(show_banner=False)\n"
+    )
+    with opened(tmp_path, mcp([FASTMCP, str(server)], name="shop")) as session:
+        done = await call(session, "shop", "price", name="tea", count=2)
+        assert done.value == {"tea": 3.0}
+        wrong = await call(session, "shop", "price", name="tea", count="many")
+        assert wrong.error.code == "invalid_param"
+
+
+@fastmcp
+def test_fastmcp_as_a_client(tmp_path):
+    """fastmcp's client starts `neuraxis mcp serve` and calls a tool."""
+    (tmp_path / "plugin.py").write_text(PLUGIN)
+    program = tmp_path / "client.py"
+    arguments = [*SERVE, "-p", str(tmp_path / "plugin.py")]
+    path = os.pathsep.join(sys.path)
+    program.write_text(
+        "import asyncio\n"
+        "from fastmcp import Client\n"
+        "from fastmcp.client.transports import StdioTransport\n"
+        "async def main():\n"
+        f"    way = StdioTransport({sys.executable!r}, {arguments!r},\n"
+        f"                         env={{'PYTHONPATH': {path!r}}})\n"
+        "    async with Client(way) as client:\n"
+        "        print([tool.name for tool in await client.list_tools()])\n"
+        "        result = await client.call_tool('add', {'a': 2, 'b': 3})\n"
+        "        print(result.structured_content)\n"
+        "asyncio.run(main())\n"
+    )
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [FASTMCP, str(program)],
+        cwd=tmp_path,
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["['add', 'run_plan']", "{'sum': 5}"], (
+        done.stderr
+    )

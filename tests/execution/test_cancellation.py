@@ -1,0 +1,26 @@
+"""What stops a call: its own time limit, or the run."""
+
+import threading
+
+from neuraxis.execution.cancellation import CallCancellation
+
+
+def test_a_call_hears_the_run_and_not_the_run_the_call() -> None:
+    """Set for one call only; set by the run for all of them."""
+    run = threading.Event()
+    one, other = CallCancellation(run), CallCancellation(run)
+    one.set()
+    assert (one.is_set(), other.is_set(), run.is_set()) == (True, False, False)
+    run.set()
+    assert other.is_set()
+
+
+def test_waiting_for_a_call_that_is_stopped_ends() -> None:
+    """In the thread of a command."""
+    stopped = CallCancellation(threading.Event())
+    heard: list[bool] = []
+    waiting = threading.Thread(target=lambda: heard.append(stopped.wait(30)))
+    waiting.start()
+    stopped.set()
+    waiting.join(30)
+    assert heard == [True]
