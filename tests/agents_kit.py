@@ -96,7 +96,12 @@ def an_agent(
 def session_of(plugins: Sequence[Any], *replies: Any, **more: Any) -> Session:
     given: dict[str, Any] = {"settings": Settings()} | more
     given.setdefault("model", ScriptedModel([*replies, "ok"]))
-    return Session(plugins=plugins, **given)
+    return begin_or_open(given.pop("earlier", None), plugins=plugins, **given)
+
+
+def begin_or_open(earlier: str | None, **options: Any) -> Session:
+    """A session that goes on with an earlier one, if there is one."""
+    return Session(**options) if earlier is None else Session.open(earlier, **options)
 
 
 class Slowly:

@@ -151,7 +151,8 @@ def test_every_setting_has_its_line() -> None:
     assert told - of_plugins == known
     source = "\n".join(
         file.read_text(encoding="utf-8")
-        for file in (ROOT / "src" / "neuraxis" / "builtin").rglob("*.py")
+        for room in ("builtin", "session")
+        for file in (ROOT / "src" / "neuraxis" / room).rglob("*.py")
     )
     assert [key for key in of_plugins if f'"{key}"' not in source] == []
 
@@ -246,14 +247,14 @@ def test_the_tables_of_commands() -> None:
 
 
 def test_what_a_context_has() -> None:
-    """All that a command may use; `outer` is for sessions inside."""
+    """All that a command may use; `outer` is for sessions inside, `files` for ours."""
     told = {
         re.split(r"\W", word)[0]
         for row in _rows("docs/plugins.md", "| of the context | what |")
         for word in _code(row[0])
     }
     told |= {"wrote"}
-    assert told == set(Context.__slots__) - {"outer"}
+    assert told == set(Context.__slots__) - {"outer", "files"}
 
 
 def test_the_words_of_effects() -> None:

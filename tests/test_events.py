@@ -18,6 +18,8 @@ EVERY = [
     events.CallProgress(id="a1", message="half", fraction=0.5),
     CallFinished(id="a1", plugin="p", command="c", tool="T", status="done", value=1),
     events.AssetStored(id="a1", kind="numpy.ndarray", meta={"a": 1}, bytes=3),
+    events.FileChanged(call="a1", path="n.txt", run=2, after="0f", mode=0o600),
+    events.RunUndone(run=2),
     events.ApprovalAsked(id="a1", call={}, reason="r", plan=({"id": "a1"},)),
     events.ApprovalAnswered(id="a1", allowed=True),
     events.BudgetReached(what="calls", limit=1, used=1),

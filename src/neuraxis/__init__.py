@@ -1,7 +1,6 @@
 """Neuraxis: a runtime between a language model and everything it can call.
 
-Nothing is imported before it is used: the names below are looked up when first asked
-for, so that `import neuraxis` costs next to nothing.
+Names are imported on first access, so that `import neuraxis` stays fast.
 """
 
 from __future__ import annotations

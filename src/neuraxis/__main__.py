@@ -1,4 +1,4 @@
-"""`python -m neuraxis` is the command line."""
+"""Run the command line for `python -m neuraxis`."""
 
 from neuraxis.cli import main
 

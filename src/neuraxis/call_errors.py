@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from neuraxis.formatting import QUOTED as QUOTED  # the words of a message, beside them
+# Re-exported beside the messages that use it.
+from neuraxis.formatting import QUOTED as QUOTED
 from neuraxis.formatting import did_you_mean, listed, named
 from neuraxis.formatting import nearest as nearest
 from neuraxis.formatting import path_text as path_text
@@ -21,14 +22,14 @@ from neuraxis.messages import CallError, Problem
 from neuraxis.specs import Json
 
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
-SAID_NOTHING = "(I said nothing.)"  # where a server takes no empty reply
-RESULTS_SEEN = "I see the results."  # said for a model whose server wants a turn there
+SAID_NOTHING = "(I said nothing.)"  # Some servers accept no empty reply.
+RESULTS_SEEN = "I see the results."  # Some servers require an assistant turn there.
 
 # --- reading a reply -----------------------------------------------------------
 
 
 def malformed_reply(detail: str, where: str = "") -> CallError:
-    """The reply could not be read. `detail` says what, and where in the text."""
+    """Report an unreadable reply. `detail` says what and where."""
     return CallError(
         code="malformed_reply",
         where=where,
@@ -38,7 +39,7 @@ def malformed_reply(detail: str, where: str = "") -> CallError:
 
 
 def truncated_reply(detail: str = "") -> CallError:
-    """The model was cut off (rule D10)."""
+    """Report that the model was cut off (rule D10)."""
     return CallError(
         code="truncated_reply",
         message="The reply was cut off before its end, so nothing of it was run. "
@@ -48,7 +49,7 @@ def truncated_reply(detail: str = "") -> CallError:
 
 
 def duplicate_key(key: str, where: str) -> CallError:
-    """A JSON object has a key twice (rule D5)."""
+    """Report a key that occurs twice in a JSON object (rule D5)."""
     return CallError(
         code="duplicate_key",
         where=where,
@@ -59,7 +60,7 @@ def duplicate_key(key: str, where: str) -> CallError:
 
 
 def receiver_id_not_allowed() -> CallError:
-    """A receiver has an id (rules A22, B13)."""
+    """Report a receiver with an id (rules A22, B13)."""
     return CallError(
         code="receiver_id_not_allowed",
         where="receiver.id",
@@ -72,7 +73,7 @@ def receiver_id_not_allowed() -> CallError:
 
 
 def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
-    """No such plugin (rules B5, B6: says that it does not exist)."""
+    """Report that the plugin does not exist (rules B5, B6)."""
     close = nearest(name, known)
     return CallError(
         code="unknown_plugin",
@@ -85,7 +86,7 @@ def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
 
 
 def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallError:
-    """No such command or tool (rules B5, C4)."""
+    """Report an unknown command or tool (rules B5, C4)."""
     close = nearest(name, known)
     what = f"plugin {plugin} has no command" if plugin else "there is no tool"
     kind = "Its commands" if plugin else "The tools"
@@ -111,7 +112,7 @@ def not_shown(tool: str) -> CallError:
 
 
 def problem_text(problem: Problem, root: str = "") -> str:
-    """`crop.boxes[1].x: expected integer, got "one"`."""
+    """Format a problem: `crop.boxes[1].x: expected integer, got "one"`."""
     where = path_text(problem.path, root)
     text = f"{where or 'the arguments'}: expected {problem.expected}"
     if problem.got:
@@ -124,7 +125,7 @@ def problem_text(problem: Problem, root: str = "") -> str:
 def invalid_param(
     target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
 ) -> CallError:
-    """Arguments do not fit; every problem at once, each with its path (D7)."""
+    """Report all invalid arguments at once, each with its path (D7)."""
     told = "; ".join(problem_text(problem, target) for problem in problems)
     tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
     return CallError(
@@ -139,7 +140,7 @@ def invalid_param(
 
 
 def reference_not_found(where: str, detail: str) -> CallError:
-    """A `{{ … }}` names what is not there, or comes too early (rule C23)."""
+    """Report a `{{ … }}` whose target is missing or later (C23)."""
     stop = "" if detail.endswith((".", "?", "?)")) else "."
     return CallError(
         code="reference_not_found", where=where, message=f"{where}: {detail}{stop}"
@@ -147,7 +148,7 @@ def reference_not_found(where: str, detail: str) -> CallError:
 
 
 def asset_ref_not_acceptable(where: str) -> CallError:
-    """A reference stands where the manifest takes the value only (rule B44)."""
+    """Report a reference where only a value is allowed (rule B44)."""
     return CallError(
         code="asset_ref_not_acceptable",
         where=where,
@@ -157,7 +158,7 @@ def asset_ref_not_acceptable(where: str) -> CallError:
 
 
 def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
-    """No asset of that id (rule B49)."""
+    """Report that no asset has that id (rule B49)."""
     close = nearest(asset_id, known)
     return CallError(
         code="asset_not_found",
@@ -170,7 +171,7 @@ def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> Cal
 
 
 def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
-    """As `asset_not_found`, where the ids may not be at hand."""
+    """Report `asset_not_found` where the known ids are unavailable."""
     if known:
         return asset_not_found(asset_id, known, where)
     return CallError(
@@ -182,7 +183,7 @@ def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallE
 
 
 def too_many_steps(count: int, most: int) -> CallError:
-    """One reply has more calls than a plan may have (rule D6)."""
+    """Report more calls than a plan may have (rule D6)."""
     return CallError(
         code="budget_exhausted",
         message=f"The reply has {count} calls; at most {most} may stand in one. "
@@ -193,7 +194,7 @@ def too_many_steps(count: int, most: int) -> CallError:
 def asset_path_not_found(
     asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
 ) -> CallError:
-    """The path leads nowhere; says how far it led and what is there (rule B49)."""
+    """Report a path that leads nowhere, and how far it led (B49)."""
     tail = f" Did you mean {hint}?" if hint else ""
     return CallError(
         code="asset_path_not_found",
@@ -205,7 +206,7 @@ def asset_path_not_found(
 
 
 def asset_lost(asset_id: str) -> CallError:
-    """The object could not be saved with the session (rule B60)."""
+    """Report that the object could not be saved with the session (B60)."""
     return CallError(
         code="asset_lost",
         message=f"The asset {asset_id} was lost: its object could not be kept. "
@@ -214,7 +215,7 @@ def asset_lost(asset_id: str) -> CallError:
 
 
 def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
-    """The value behind a reference has the wrong type (rule B42)."""
+    """Report that the value behind a reference has the wrong type (B42)."""
     return CallError(
         code="invalid_asset_type",
         where=where,
@@ -226,7 +227,7 @@ def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
 
 
 def denied(target: str, reason: str) -> CallError:
-    """The policy, or the person, said no."""
+    """Report that the policy or the user refused the call."""
     return CallError(
         code="denied",
         where=target,
@@ -235,8 +236,52 @@ def denied(target: str, reason: str) -> CallError:
     )
 
 
+def file_of_the_user(path: str, use: str) -> str:
+    """Why a change of a file needs an approval (finding N1)."""
+    if use == "change":
+        return (
+            f"{quote(path)} is a file of the user's that the request does not name, "
+            "and it would be changed"
+        )
+    done = "moved or deleted" if use == "remove" else "replaced as a whole"
+    return (
+        f"{quote(path)} was not written by this runtime, or was changed since, and it "
+        f"would be {done}"
+    )
+
+
+def file_way_out(use: str) -> str:
+    """What to do where a file may not be changed and nobody can be asked."""
+    if use == "write":
+        first = "Write to another name, append to it, or change a passage of it"
+    elif use == "change":
+        first = "Write the result to another name"
+    else:
+        first = "Copy it to another name and leave it where it is"
+    return (
+        f"{first}; or tell the user that it needs their approval "
+        "(on the command line: --yes-to PLUGIN.COMMAND)."
+    )
+
+
+def version_stored(path: str, *, durable: bool) -> str:
+    """A file was replaced, moved or deleted, and can be brought back."""
+    how = "`neuraxis undo`" if durable else "`session.undo()`, until the program ends,"
+    return f"The old version of {quote(path)} is stored; {how} brings it back."
+
+
+def script_changes_refused(paths: Sequence[str]) -> str:
+    """Changes of a script to files of the user's that were not brought back."""
+    some = listed([quote(path) for path in paths])
+    return (
+        f"The script changed or deleted files that this runtime did not write: {some}. "
+        "They are as they were before, since nobody approved it. Let the script write "
+        "to other names; or the user allows it with --yes-to python_file.run."
+    )
+
+
 def budget_exhausted(what: str, limit: float) -> CallError:
-    """A limit of the run was reached."""
+    """Report that a limit of the run was reached."""
     return CallError(
         code="budget_exhausted",
         fixable_by="user",
@@ -246,7 +291,7 @@ def budget_exhausted(what: str, limit: float) -> CallError:
 
 
 def repeated_call(target: str, times: int) -> CallError:
-    """The same call with the same arguments came again."""
+    """Report a repeated call with the same arguments."""
     return CallError(
         code="repeated_call",
         where=target,
@@ -256,12 +301,12 @@ def repeated_call(target: str, times: int) -> CallError:
 
 
 def failed(target: str, message: str) -> CallError:
-    """The command itself said why it failed (`CommandError`, `success: false`)."""
+    """Report the command's own failure (`CommandError`, `success: false`)."""
     return CallError(code="failed", where=target, message=f"{target} failed: {message}")
 
 
 def crashed(target: str, kind: str, first_line: str) -> CallError:
-    """The command raised: type and first line, no traceback (style rule)."""
+    """Report an exception: type and first line, no traceback (style rule)."""
     text = first_line if len(first_line) <= 500 else first_line[:499] + "…"
     return CallError(
         code="failed",
@@ -272,7 +317,7 @@ def crashed(target: str, kind: str, first_line: str) -> CallError:
 
 
 def timed_out(target: str, seconds: float, *, changes: bool = False) -> CallError:
-    """The command did not end in its time; `changes`: it has an effect."""
+    """Report a time limit; `changes`: the command has an effect."""
     message = f"{target} did not end within {seconds:g} seconds and was stopped."
     if changes:
         message += _MAY_BE_DONE
@@ -306,7 +351,7 @@ def no_thread_free(target: str, seconds: float) -> CallError:
 
 
 def still_busy(target: str) -> CallError:
-    """Earlier calls of the command are over their time, and do not end."""
+    """Report that earlier calls of the command still run over time."""
     return CallError(
         code="timeout",
         where=target,
@@ -334,7 +379,7 @@ def cancelled(
 
 
 def outcome_unknown(target: str) -> CallError:
-    """It was started, then the runtime or worker was lost (decision 8)."""
+    """Report that the runtime or worker was lost meanwhile (decision 8)."""
     return CallError(
         code="outcome_unknown",
         where=target,
@@ -344,8 +389,36 @@ def outcome_unknown(target: str) -> CallError:
     )
 
 
+def unknown_before(target: str, calls: Sequence[str]) -> str:
+    """The reason for a question about a command with calls of unknown outcome."""
+    listed = ", ".join(calls)
+    return (
+        f"it is not known whether an earlier call of {target} ({listed}) had its "
+        "effect; this would be another one"
+    )
+
+
+def had_its_effect(target: str, call_id: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was done."""
+    return CallError(
+        code="repeated_call",
+        where=target,
+        message=f"{target} was not run: the earlier call {call_id} had its effect, as "
+        "its plugin says now. Call it again only if the user wants it once more.",
+    )
+
+
+def had_no_effect(target: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was not done."""
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} was started and had no effect.",
+    )
+
+
 def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
-    """The answer is not what the manifest declares (rule D11)."""
+    """Report a response that does not match the manifest (rule D11)."""
     told = "; ".join(problem_text(problem, "response") for problem in problems)
     return CallError(
         code="plugin_contract_error",
@@ -357,7 +430,7 @@ def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError
 
 
 def skipped(target: str, because: str) -> CallError:
-    """Not run, since a step before it did not work (rule C19)."""
+    """Report a step skipped because an earlier one failed (rule C19)."""
     return CallError(
         code="skipped",
         where=target,
@@ -366,7 +439,7 @@ def skipped(target: str, because: str) -> CallError:
 
 
 def not_begun(target: str) -> CallError:
-    """The run was cut off before this step of its plan."""
+    """Report that the run was cut off before this step."""
     return CallError(
         code="skipped",
         where=target,
@@ -378,7 +451,7 @@ def not_begun(target: str) -> CallError:
 def items_failed(
     target: str, failed: int, items: int, told: Sequence[str]
 ) -> CallError:
-    """Some of the items of a step with `for_each` failed."""
+    """Report failed items of a step with `for_each`."""
     each = "; ".join(text.rstrip(".") for text in told)
     return CallError(
         code="failed",
@@ -389,7 +462,7 @@ def items_failed(
 
 
 def budget_left(calls: int, replies: int, seconds: float) -> str:
-    """What is left of a run's limits, told when it gets tight."""
+    """Return the remaining budget, reported when little remains."""
     return (
         f"(Left in this run: {calls} calls, {replies} replies with this one, "
         f"{seconds:.0f} seconds. Answer the user before they are used up.)"
@@ -397,7 +470,7 @@ def budget_left(calls: int, replies: int, seconds: float) -> str:
 
 
 def one_at_a_time() -> CallError:
-    """Plans kept failing: fall back to single calls."""
+    """Advise single calls after plans kept failing."""
     return CallError(
         code="malformed_reply",
         message="Several replies with more than one call could not be run. Write one "
@@ -406,9 +479,9 @@ def one_at_a_time() -> CallError:
 
 
 def asset_list(meta: Sequence[Json]) -> str:
-    """The live assets, as the model sees them each round (rule B55)."""
+    """Return the assets as the model sees them each turn (B55)."""
     rows = "\n".join([_WRITTEN(item) for item in meta])
-    # what a plugin named a column must not end the block
+    # A plugin's column names must not end the block.
     rows = rows.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
     return (
         "Current AssetMeta list (what is kept; refer to it by its path, "
@@ -417,7 +490,7 @@ def asset_list(meta: Sequence[Json]) -> str:
 
 
 def to_json(error: CallError) -> dict[str, Json]:
-    """The error as JSON: the same matter as its text (rule D7)."""
+    """Return the error as JSON, equivalent to its text (rule D7)."""
     written: dict[str, Json] = {"code": error.code, "message": error.message}
     if error.where:
         written["where"] = error.where

@@ -21,19 +21,19 @@ from msgspec import Struct
 
 
 class NeuraxisError(Exception):
-    """Anything this package raises on purpose."""
+    """Base of all exceptions that this package raises on purpose."""
 
 
 class ConfigError(NeuraxisError):
-    """A setting, a name or a file that a person gave is wrong."""
+    """Error: a setting, name or file that the user gave is invalid."""
 
 
 class ManifestProblem(Struct, frozen=True, kw_only=True):
-    """One mistake in a plugin's description, with the place it stands at."""
+    """One error in a plugin's description, with its place."""
 
     file: str
     line: int
-    """1-based; 0 where the file has no such place (an absent key, a Python object)."""
+    """Line, from 1; 0 if the file has no such place."""
     message: str
     severity: str = "error"
     """`error`: nothing of the file is loaded. `warning`: it is loaded."""
@@ -44,7 +44,7 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 
 
 class ManifestError(ConfigError):
-    """A plugin's description has mistakes; `problems` holds all of them at once."""
+    """Error: a plugin's description has mistakes; `problems` lists all."""
 
     def __init__(self, problems: tuple[ManifestProblem, ...]) -> None:
         self.problems = problems
@@ -52,11 +52,11 @@ class ManifestError(ConfigError):
 
 
 class PlanError(ConfigError):
-    """A plan file that cannot be read."""
+    """Error: a plan file cannot be read."""
 
 
 class TemplateError(ConfigError):
-    """A user's own prompt template cannot be filled."""
+    """Error: a user's own prompt template cannot be filled."""
 
 
 class ModelError(NeuraxisError):
@@ -72,27 +72,27 @@ class ModelError(NeuraxisError):
 
 
 class ModelUnavailable(ModelError):
-    """No server, no weights or no key."""
+    """Error: no server, no weights or no key."""
 
 
 class ModelRefused(ModelError):
-    """The server said no."""
+    """Error: the server refused the request."""
 
 
 class ModelTimeout(ModelError):
-    """No answer in time."""
+    """Error: no response in time."""
 
 
 class ModelBroken(ModelError):
-    """The stream broke off, or was not what the protocol says."""
+    """Error: the stream broke off or violated the protocol."""
 
 
 class StorageError(NeuraxisError):
-    """The journal or an asset could not be written or read."""
+    """Error: the journal or an asset could not be written or read."""
 
 
 class MissingExtra(NeuraxisError):
-    """An optional package is not installed."""
+    """Error: an optional package is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package = package
@@ -104,4 +104,4 @@ class MissingExtra(NeuraxisError):
 
 
 class CommandError(NeuraxisError):
-    """Raised by a plugin to tell the model, in its own words, why a call failed."""
+    """Error that a plugin raises to explain a failure to the model."""

@@ -1,8 +1,8 @@
-"""The journal's vocabulary: one frozen struct for each thing that happens.
+"""Journal events: one frozen struct for each thing that happens.
 
-The runtime appends them, the terminal, the page and resuming read them. An event is
-written as JSON by `to_json` and read again by `from_json`, also years later: a field
-may be added with a default, never renamed; `VERSION` counts the exceptions.
+The runtime appends them; the terminal, the page and resuming read them. `to_json`
+writes an event, `from_json` reads it, also years later: a field may be added with a
+default, never renamed; `VERSION` counts the exceptions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class SessionStarted(Struct, frozen=True, kw_only=True):
-    """A session began, or was opened again (`resumed`)."""
+    """A session started, or was opened again (`resumed`)."""
 
     session: str
     model: str
@@ -28,11 +28,11 @@ class SessionStarted(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     resumed: bool = False
     origins: tuple[Json, ...] = ()
-    """Inside of a command: what its request, and what it remembers, is made of."""
+    """Origins of a nested session's request and memory."""
 
 
 class MessageSent(Struct, frozen=True, kw_only=True):
-    """Something was said: by the person, to the person, or to the model."""
+    """A message of the user, to the user, or to the model."""
 
     sender: Literal["user", "model", "system"]
     receiver: Literal["user", "model"]
@@ -47,14 +47,14 @@ class ModelStarted(Struct, frozen=True, kw_only=True):
 
 
 class ModelChunk(Struct, frozen=True, kw_only=True):
-    """A piece of what the model writes. Never stored."""
+    """A piece of the model's output. Never stored."""
 
     text: str
     reasoning: str = ""
 
 
 class ModelFinished(Struct, frozen=True, kw_only=True):
-    """The model's whole completion."""
+    """The model's complete output."""
 
     text: str
     finish_reason: str
@@ -78,7 +78,7 @@ class ModelFinished(Struct, frozen=True, kw_only=True):
 
 
 class PlanChecked(Struct, frozen=True, kw_only=True):
-    """A reply was read and its calls checked, before anything ran."""
+    """A reply was decoded and its calls checked, before anything ran."""
 
     steps: tuple[Json, ...]
     """Each {id, tool, arguments, name?, depends: [id], for_each?}."""
@@ -95,18 +95,18 @@ class CallStarted(Struct, frozen=True, kw_only=True):
     command: str
     tool: str
     arguments: Json
-    """As the model wrote them, references unresolved."""
+    """Arguments as the model wrote them, references unresolved."""
     effects: str = "once"
     shown: Json = None
-    """A short form of the resolved arguments, for people."""
+    """Short form of the resolved arguments, for people."""
     origins: tuple[Json, ...] = ()
-    """Where its answer will have come from: {source, open_world, private}."""
+    """Origins that the result will have: {source, open_world, private}."""
     part_of: str = ""
-    """The id of the step with `for_each` that this call does one item of."""
+    """Id of the `for_each` step, for a call of one item."""
 
 
 class CallProgress(Struct, frozen=True, kw_only=True):
-    """A running command says how far it is. Never stored."""
+    """Progress report of a running command. Never stored."""
 
     id: str
     message: str
@@ -116,8 +116,8 @@ class CallProgress(Struct, frozen=True, kw_only=True):
 class CallFinished(Struct, frozen=True, kw_only=True):
     """A command ended, was skipped, or its outcome is unknown.
 
-    The last one of an id counts: a failed call may be tried again, and a read-only
-    step that ran early is skipped where a step before it fails.
+    The last event of an id counts: a failed call may be retried, and a read-only step
+    that ran early is skipped if an earlier step fails.
     """
 
     id: str
@@ -126,7 +126,7 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     tool: str
     status: Literal["done", "failed", "skipped"]
     value: Json = None
-    """The answer where it can be said, else null and `asset` is set."""
+    """Inline result; null if `asset` is set."""
     asset: str | None = None
     error: Json = None
     """{code, message, …} of the CallError."""
@@ -135,38 +135,69 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     wrote: tuple[str, ...] = ()
     """Files of the workspace that it wrote, relative to it."""
     part_of: str = ""
-    """The id of the step with `for_each` that this call does one item of."""
+    """Id of the `for_each` step, for a call of one item."""
+
+
+class FileChanged(Struct, frozen=True, kw_only=True):
+    """A file of the workspace is about to be changed. Stored before that."""
+
+    call: str
+    path: str
+    """Relative to the workspace."""
+    kind: str = "write"
+    """`write`, `append`, `edit`, `copy`, `move`, `delete`, `script` or `folder`."""
+    run: int = 0
+    """Number of the run in its session, for `undo`."""
+    before: str = ""
+    """The SHA-256 digest of the old content, which is stored; empty: there was none."""
+    after: str = ""
+    """The digest of the new content; empty: the file is deleted or moved away."""
+    mode: int = 0
+    """Permissions that the old file had."""
+    own: bool = False
+    """The runtime wrote all of the new content."""
+    was_own: bool = False
+    """It wrote all of the old content."""
+
+
+class RunUndone(Struct, frozen=True, kw_only=True):
+    """The changes of one run to files were taken back."""
+
+    run: int = 0
 
 
 class AssetStored(Struct, frozen=True, kw_only=True):
-    """An object was kept under a short id."""
+    """An object was stored under a short id."""
 
     id: str
     kind: str
-    """The object's class."""
+    """Class of the object."""
     meta: Json = None
     bytes: int = 0
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True):
-    """A person is asked whether a call may run, or a plan: then `call` names none."""
+    """The user is asked to approve a call, or a `plan`."""
 
     id: str
     call: Json
     reason: str
     digest: str = ""
-    """Of the exact call; the answer is for no other."""
+    """Digest of the exact call; the approval covers no other."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where each argument came from, in words."""
+    """Origin of each argument, in words."""
     plan: tuple[Json, ...] = ()
-    """Every call of the plan in its order, as `call`, with its `id`, `origins`, the
-    `reason` it is asked about for, or `later`: why it will be asked about by itself."""
+    """Calls of the plan in order, for its approval.
+
+    Each is as `call`, with its `id`, `origins`, the `reason` for asking, or `later`:
+    why it needs a separate approval.
+    """
     inside: tuple[str, ...] = ()
-    """The tools that hold the session which asks, the outermost first."""
+    """Tools that contain the nested session, the outermost first."""
 
 
 class ApprovalAnswered(Struct, frozen=True, kw_only=True):
-    """The person's answer, or that none came."""
+    """The user's answer, or its absence."""
 
     id: str
     allowed: bool
@@ -190,17 +221,17 @@ class SessionFinished(Struct, frozen=True, kw_only=True):
     error: str = ""
     seconds: float = 0.0
     files: tuple[str, ...] = ()
-    """Paths in the workspace that the run's commands wrote, relative to it."""
+    """Workspace paths that the run's commands wrote, relative to it."""
 
 
 class Inside(Struct, frozen=True, kw_only=True):
-    """What happened in a session that a command made (`Session(within=context)`)."""
+    """An event of a nested session (`Session(within=context)`)."""
 
     id: str
-    """The command's call."""
+    """Id of the command's call."""
     session: str
     event: Mapping[str, Json]
-    """As `to_json` writes it; of a session inside of that one, again an `inside`."""
+    """Event as `to_json` writes it; may be `inside` again."""
 
 
 Event = (
@@ -213,6 +244,8 @@ Event = (
     | CallStarted
     | CallProgress
     | CallFinished
+    | FileChanged
+    | RunUndone
     | AssetStored
     | ApprovalAsked
     | ApprovalAnswered
@@ -231,6 +264,8 @@ NAMES: Mapping[str, type[Any]] = {
     "call_started": CallStarted,
     "call_progress": CallProgress,
     "call_finished": CallFinished,
+    "file_changed": FileChanged,
+    "run_undone": RunUndone,
     "asset_stored": AssetStored,
     "approval_asked": ApprovalAsked,
     "approval_answered": ApprovalAnswered,
@@ -243,25 +278,25 @@ NAMES: Mapping[str, type[Any]] = {
 TYPES: Mapping[type[Any], str] = {cls: name for name, cls in NAMES.items()}
 
 NOT_STORED = (ModelChunk, CallProgress)
-"""Events that readers see live and the journal leaves out."""
+"""Events that subscribers see live and the journal omits."""
 
 
 class Unknown(Struct, frozen=True, kw_only=True):
-    """An event of a later version: kept as it was read."""
+    """Event of a later version, stored unchanged."""
 
     type: str
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 def innermost(event: Mapping[str, Json]) -> Mapping[str, Any]:
-    """What happened where it happened, of an event as JSON."""
+    """Return the innermost event of nested sessions, as JSON."""
     while event.get("type") == "inside":
         event = cast("Mapping[str, Json]", event["event"])
     return event
 
 
 def to_json(event: Event) -> dict[str, Json]:
-    """`{"type": …, "v": 1, …fields}`; tuples become lists."""
+    """Return `{"type": …, "v": 1, …fields}`; tuples become lists."""
     written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
     for name in event.__struct_fields__:
         value: Any = getattr(event, name)
@@ -270,9 +305,10 @@ def to_json(event: Event) -> dict[str, Json]:
 
 
 def from_json(written: Mapping[str, Json]) -> Event | Unknown:
-    """The event that `to_json` wrote; what this version does not know is `Unknown`.
+    """Read an event that `to_json` wrote; unknown ones become `Unknown`.
 
-    So is an event that lacks a field, or has a value of another type in one.
+    An event that lacks a field, or has a value of another type in one, is unknown
+    too.
     """
     unknown = Unknown(type=str(written.get("type")), data=dict(written))
     cls = NAMES.get(unknown.type)

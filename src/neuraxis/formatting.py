@@ -1,6 +1,6 @@
-"""Values, types, paths and names as every message quotes them: short and on one line.
+"""Format values, types, paths and names for messages: one short line.
 
-Any value flows in, the words for it flow out; `sentences` makes the messages of them.
+`call_errors` builds its messages from them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from neuraxis.messages import Path
 
 QUOTED = 60
-"""Characters of a value that an error quotes."""
+"""Maximum characters of a value that an error quotes."""
 
 MOST_NAME = 120
-"""Characters of a name that are quoted, and compared with those there are."""
+"""Maximum characters of a name that are quoted and compared."""
 
 _OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
-"""Line breaks that JSON may write as they are."""
+"""Line breaks that JSON may leave unescaped."""
 
 
 def quote(value: Any) -> str:
-    """A short, one-line quotation of a JSON value, or the type of anything else."""
+    """Return a one-line quotation of a JSON value, else its type."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -35,12 +35,12 @@ def quote(value: Any) -> str:
 
 
 def named(name: str) -> str:
-    """A name as a model wrote it: that is any text, so a long one is cut."""
+    """Return a model's name for something, cut if long."""
     return json.dumps(name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…")
 
 
 def type_name(value: Any) -> str:
-    """JSON's name of the value's type, or the qualified class name."""
+    """Return JSON's name of the value's type, or the class name."""
     match value:
         case None:
             return "null"
@@ -62,7 +62,7 @@ def type_name(value: Any) -> str:
 
 
 def path_text(path: Path, root: str = "") -> str:
-    """`boxes[1].x`; a key that is no plain word stands in brackets and quotes."""
+    """Return `boxes[1].x`; unusual keys are bracketed and quoted."""
     text = root
     for part in path:
         if isinstance(part, int):
@@ -75,8 +75,8 @@ def path_text(path: Path, root: str = "") -> str:
 
 
 def nearest(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """The names closest to `name`, best first; case and punctuation count little."""
-    import difflib  # for mistakes only
+    """Return the names closest to `name`, ignoring case and punctuation."""
+    import difflib  # Imported for error messages only.
 
     known = list(dict.fromkeys(names))
     folded: dict[str, list[str]] = {}
@@ -93,19 +93,19 @@ def _fold(name: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """The first names and how many more there are; `none` where there are none."""
+    """Return the first names and the number of others, or `none`."""
     first = ", ".join(names[:most])
     rest = len(names) - most
     return f"{first} and {rest} more" if rest > 0 else first or "none"
 
 
 def did_you_mean(candidates: Sequence[str]) -> str:
-    """A question with a space before it, or nothing."""
+    """Return a question with a space before it, or nothing."""
     return f" Did you mean {' or '.join(candidates)}?" if candidates else ""
 
 
 def describe_given(value: Any) -> str:
-    """What was given, in a few words."""
+    """Describe a given value in a few words."""
     if isinstance(value, str | int | float | PathLike | type(None)):
         return f"{value!r:.80}"
     if isinstance(value, type):
@@ -114,14 +114,14 @@ def describe_given(value: Any) -> str:
 
 
 TEXT = 500
-"""Characters of a text or a key."""
+"""Maximum characters of a text or a key."""
 ITEMS = 16
-"""Entries of an object."""
+"""Maximum entries of an object."""
 _LARGE = 10**300
 
 
 def is_short_json(value: Any) -> bool:
-    """Whether it is a text or an object of plain values, short and without NaN."""
+    """Check whether a value is a text or small, flat JSON."""
     kind = value.__class__
     if kind is str:
         return len(value) <= TEXT
@@ -134,10 +134,10 @@ def is_short_json(value: Any) -> bool:
                 return False
         elif kind is float:
             if item - item != 0.0:
-                return False  # NaN, or infinite
+                return False  # NaN or infinite.
         elif kind is int:
             if not -_LARGE < item < _LARGE:
-                return False  # its digits may be too many to be written
+                return False  # Python refuses to write an integer of too many digits.
         elif kind is not bool and item is not None:
             return False
         if key.__class__ is not str or len(key) > TEXT:

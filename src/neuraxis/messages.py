@@ -1,7 +1,7 @@
-"""What flows between a model, the runtime and the commands: data, no behaviour.
+"""Messages between a model, the runtime and the commands: data, no behaviour.
 
-Every type here is immutable; a step that changes something makes a new value.
-The words are those of the table in ARCHITECTURE.md.
+Every type here is immutable; a step that changes something makes a new value. The
+words are those of the table in ARCHITECTURE.md.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from msgspec import Struct, field
 from neuraxis.specs import Json, PluginSpec
 
 Path = tuple[str | int, ...]
-"""Where in a JSON value: keys and indices from the root."""
+"""Path in a JSON value: keys and indices from the root."""
 
 ErrorCode = Literal[
-    "malformed_reply",  # the reply is not what the dialect asks for
-    "truncated_reply",  # the model was cut off; nothing of the reply is run
-    "duplicate_key",  # a JSON object of the reply has a key twice
+    "malformed_reply",  # The reply does not have the dialect's form.
+    "truncated_reply",  # The model was cut off; nothing of the reply runs.
+    "duplicate_key",  # A JSON object of the reply has a key twice.
     "receiver_id_not_allowed",
     "unknown_plugin",
     "unknown_command",
     "invalid_param",
-    "reference_not_found",  # `{{ … }}` names a step or field that is not there
+    "reference_not_found",  # `{{ … }}` names a step or field that does not exist.
     "asset_ref_not_acceptable",
     "asset_not_found",
     "asset_path_not_found",
@@ -33,29 +33,29 @@ ErrorCode = Literal[
     "denied",
     "budget_exhausted",
     "repeated_call",
-    "failed",  # the command ran and failed
+    "failed",  # The command ran and failed.
     "timeout",
     "cancelled",
-    "outcome_unknown",  # it was started and nobody knows how it ended
-    "plugin_contract_error",  # the answer is not what the manifest declares
-    "skipped",  # not run, since a step before it failed
+    "outcome_unknown",  # It was started and its outcome is unknown.
+    "plugin_contract_error",  # The response does not match the manifest.
+    "skipped",  # Not run, since an earlier step failed.
 ]
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One thing that is wrong at one place of a call (rule D7)."""
+    """One error at one place of a call (rule D7)."""
 
     path: Path = ()
     expected: str
     got: str
-    """The type or a short quotation of what stood there, never a secret's value."""
+    """Type or short quotation of the given value, never a secret's."""
     candidates: tuple[str, ...] = ()
     keyword: str = ""
-    """The JSON Schema keyword that failed, or a word of ours."""
+    """The JSON Schema keyword that failed, or a keyword of this package."""
 
 
 class CallError(Struct, frozen=True, kw_only=True):
-    """What the model is told of a call that did not work. Made in `sentences.py`."""
+    """Error of a call, shown to the model. Made in `call_errors.py`."""
 
     code: ErrorCode
     message: str
@@ -66,10 +66,10 @@ class CallError(Struct, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One call as the model wrote it, before anything was checked.
+    """One call as the model wrote it, before any check.
 
-    `plugin` is None in the intent dialect, where one name says both. `id` is also
-    the id of the result's asset: a reference to a step is a reference to `id`.
+    `plugin` is None in the intent dialect, where one name identifies both. `id` is
+    also the id of the result's asset: a reference to a step is a reference to `id`.
     """
 
     id: str
@@ -77,41 +77,41 @@ class Call(Struct, frozen=True, kw_only=True):
     command: str
     arguments: Json = field(default_factory=dict[str, Json])
     name: str | None = None
-    """The step's own name, from the intent's optional `"as"` key."""
+    """Name of the step, from the intent's optional `"as"` key."""
     literal: bool = False
-    """True: nothing between braces in it is a reference (X of rule C21)."""
+    """True: braces in it contain no references (X of rule C21)."""
     for_each: Json = None
-    """A list, or a reference to one: the call is made for each `{{ item }}` of it."""
+    """List, or reference to one: one call for each `{{ item }}`."""
     max_items: int | None = None
-    """How many items `for_each` may have; None: `plan.MOST_ITEMS`."""
+    """Maximum items of `for_each`; None: `plan.MOST_ITEMS`."""
 
     @property
     def target(self) -> str:
-        """`plugin.command`, or the tool name."""
+        """Return `plugin.command`, or the tool name."""
         return f"{self.plugin}.{self.command}" if self.plugin else self.command
 
 
 class Result(Struct, frozen=True, kw_only=True, eq=False):
-    """How one call ended. `value` is the native object, `stored`: it is an asset."""
+    """Result of one call; `value` is native, `stored` marks an asset."""
 
     call: Call
     status: Literal["done", "failed", "skipped"]
     plugin: str | None = None
-    """The resolved names, where the command was found."""
+    """Resolved names, where the command was found."""
     command: str | None = None
     value: Any = None
     stored: bool = False
-    """True: the value is kept as an asset under `call.id` and not said inline."""
+    """True: the value is an asset under `call.id`, not inline."""
     error: CallError | None = None
-    """None where it is done, and only there."""
+    """Error; None exactly if the call is done."""
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
-    """From the start of the command to its end; 0 where it was not run."""
+    """Seconds from the command's start to its end; 0 if not run."""
     exception: BaseException | None = None
-    """What the command raised, for tests and for `on_failure="raise"`."""
+    """Exception that the command raised, for tests and `on_failure="raise"`."""
 
     def __eq__(self, other: object) -> bool:
-        # no two exceptions are equal
+        # Exceptions compare by identity.
         if not isinstance(other, Result):
             return False
         compared = [name for name in self.__struct_fields__ if name != "exception"]
@@ -122,15 +122,15 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a dialect read out of one completion; nothing a model writes raises."""
+    """Decoded completion; no text of a model raises an exception."""
 
     calls: tuple[Call, ...] = ()
     texts: tuple[str, ...] = ()
-    """What was said to the person, in order."""
+    """Texts for the user, in order."""
     thoughts: tuple[str, ...] = ()
     errors: tuple[CallError, ...] = ()
     notes: tuple[str, ...] = ()
-    """Every leniency that was used (decision 12)."""
+    """Leniencies that were used (decision 12)."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancel
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):
-    """A piece of a native tool call; pieces with one `index` belong together."""
+    """Piece of a native tool call; equal `index` joins pieces."""
 
     index: int
     id: str | None = None
@@ -180,7 +180,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
     note: str = ""
-    """What the model adapter wants the journal to know (retries, tiers)."""
+    """Note of the model adapter for the journal (retries, tiers)."""
     carried: str = ""
     """See `Completion.carried`; whole, in one chunk."""
     annotations: tuple[Json, ...] = ()
@@ -190,7 +190,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 
 class NativeCall(Struct, frozen=True, kw_only=True):
-    """A whole native tool call: arguments as the text the model wrote."""
+    """Native tool call: arguments as the text the model wrote."""
 
     id: str
     name: str
@@ -198,7 +198,7 @@ class NativeCall(Struct, frozen=True, kw_only=True):
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """All of one model call, joined from its chunks."""
+    """Complete result of one model call, joined from its chunks."""
 
     text: str = ""
     tool_calls: tuple[NativeCall, ...] = ()
@@ -224,9 +224,9 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of a conversation, already in the dialect's wire form.
+    """One message of a conversation, in the dialect's wire form.
 
-    `calls` and `results` carry the same matter as data, for models that do not read
+    `calls` and `results` hold the same content as data, for models that do not read
     text (the planner of the embedded model) and for the native dialect.
     """
 
@@ -243,11 +243,12 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
-    """What a model is sent.
+    """Prompt sent to a model.
 
     The first `constant` messages are byte-identical from turn to turn (decision 8 of
     the plan issue: they come first). `plugins` and `write` are for models that plan
-    without reading the text: `write(calls)` gives the calls in the session's dialect.
+    without reading the text: `write(calls)` returns the calls in the session's
+    dialect.
     """
 
     messages: tuple[Message, ...]

@@ -24,26 +24,27 @@ FILE_NAME = "neuraxis.toml"
 GUARDS = ("sandbox", "policy", "secrets")
 """What a project's file may not set: it may come from anybody, or be written by a
 script, and these hold back what such a one may do."""
-GUARDED = ("search.key_env", "search.google_url")
-"""Nor these: which variable's value is sent, and where to."""
+GUARDED = ("search.key_env", "search.google_url", "files.versions_bytes")
+"""Nor these: which variable's value is sent, and where to; and how many old versions of
+the user's files are stored."""
 INSIDE = ("workspace", "search.folder")
-"""Folders that a project's file may only set to one of the project's own."""
+"""Folders that a project's file may only set inside the project."""
 
 
 _NO_SETTINGS = {
     f"NEURAXIS_{name}"
     for name in ("HOME", "TRACEBACK", "UPDATE_GOLDEN", "SANDBOX", "SANDBOX_IMAGE")
 }
-"""Variables of ours that are read where they are used."""
+"""Variables of this package that are read where they are used."""
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One value and where it came from: `command line`, a variable, or a file."""
+    """One value and its source: `command line`, a variable, or a file."""
 
     value: Json
     source: str
     of_project: bool = False
-    """Whether it stands in a project's file, which may come from anybody."""
+    """Whether it comes from a project's file, which may be untrusted."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -52,17 +53,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
 
     def get(self, key: str, default: Json = None) -> Json:
-        """The value of a dotted key, or `default`."""
+        """Return the value of a dotted key, or `default`."""
         found = self.values.get(key)
         return default if found is None else found.value
 
     def is_of_project(self, key: str) -> bool:
-        """Whether the value of a dotted key stands in a project's file."""
+        """Check whether a dotted key's value comes from a project's file."""
         found = self.values.get(key)
         return found is not None and found.of_project
 
     def section(self, prefix: str) -> dict[str, Json]:
-        """All values below `prefix.`, with the prefix taken off."""
+        """Return all values below `prefix.`, without the prefix."""
         start = prefix + "."
         return {
             key[len(start) :]: setting.value
@@ -71,7 +72,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         }
 
     def override(self, values: Mapping[str, Json], source: str) -> Settings:
-        """A copy in which `values` (those that are not None) win."""
+        """Return a copy in which `values` (those not None) take precedence."""
         new = {
             key: Setting(value=value, source=source)
             for key, value in values.items()
@@ -81,7 +82,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def user_dir(kind: str, environ: Mapping[str, str] | None = None) -> Path:
-    """The user's folder for `config`, `data` or `cache` (XDG; NEURAXIS_HOME wins)."""
+    """Return the user's `config`, `data` or `cache` folder (XDG or NEURAXIS_HOME)."""
     env = os.environ if environ is None else environ
     if home := env.get("NEURAXIS_HOME"):
         return Path(home) / kind
@@ -98,7 +99,7 @@ def user_dir(kind: str, environ: Mapping[str, str] | None = None) -> Path:
 def load(
     project: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """Settings of the user's file, then the project's, then the environment.
+    """Load settings: user's file, project's file, environment.
 
     `NEURAXIS_SEARCH__PROVIDER` sets `search.provider`: two underscores are a dot.
 
@@ -136,7 +137,8 @@ def load(
         found.update(own)
     for name, text in env.items():
         if name.startswith("NEURAXIS_SECRET_"):
-            continue  # a secret's value is no setting (neuraxis.policy.secrets reads it)
+            # A secret's value is no setting (neuraxis.policy.secrets reads it).
+            continue
         if name.startswith("NEURAXIS_") and name not in _NO_SETTINGS:
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
             found[key] = Setting(value=text, source=f"environment variable {name}")
@@ -149,7 +151,7 @@ def _elsewhere(key: str, users: Path) -> str:
 
 
 def _is_same(file: Path, users: Path) -> bool:
-    """Whether the project's file is the user's own: they stand in its folder."""
+    """Check whether the project's file is the user's own file."""
     try:
         return file.samefile(users)
     except OSError:
@@ -157,7 +159,7 @@ def _is_same(file: Path, users: Path) -> bool:
 
 
 def _is_inside(value: Json, project: Path) -> bool:
-    """Whether a folder, links followed, is the project's or one in it."""
+    """Check whether a folder, links resolved, lies in the project."""
     if not isinstance(value, str) or value.startswith("~"):
         return False
     try:
@@ -176,7 +178,7 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
             getattr(error, "strerror", None) or "it is no UTF-8 text; save it as UTF-8"
         )
         raise ConfigError(f"{file}: cannot be read: {why}") from error
-    import tomllib  # most folders have no such file
+    import tomllib  # Imported on first use: most folders have no such file.
 
     try:
         tree = tomllib.loads(text)
@@ -208,7 +210,7 @@ def _flatten(
 _TEXTS = ("model", "dialect", "workspace", "journal")
 _TOP = (*_TEXTS, "plugins")
 _BY_VARIABLE = "weights"
-"""Read from its environment variable only, where it says which file is run."""
+"""Read only from its environment variable, since it selects an executable."""
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "openai": ("base_url", "key_env"),
     "anthropic": ("base_url", "key_env"),
@@ -227,13 +229,15 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "policy": (),
     "models": (),
 }  # fmt: skip
-"""What stands in each; those of none are checked where they are read. A section that
-is not here is a plugin's own."""
+"""Known keys of each section; unlisted sections belong to plugins.
+
+An empty section is checked where it is read.
+"""
 _VARIABLE = "environment variable"
 
 
 def check_settings(settings: Settings) -> None:
-    """Say what is wrong with the settings that a person wrote into a file.
+    """Validate the settings that the user wrote into a file.
 
     Raises:
         ConfigError: a key is none of ours, or its value of a wrong kind.
@@ -243,10 +247,10 @@ def check_settings(settings: Settings) -> None:
 
 
 def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
-    """What is wrong with them, each in a sentence.
+    """Return the errors of settings, each as a sentence.
 
     With `variables` also the names of environment variables that look like a slip;
-    other programs may have some that begin like ours, so none of these ends a run.
+    other programs may have variables with our prefix, so none of these ends a run.
     """
     found: list[str] = []
     for key, setting in settings.values.items():
@@ -285,17 +289,17 @@ def _unknown(key: str) -> str:
 
 
 def _slip(key: str) -> str:
-    """A variable is told only where one of ours has nearly its name."""
+    """Report a variable only if a known one has nearly its name."""
     message = _unknown(key)
     return message if "Did you mean" in message else ""
 
 
 def section_meant(key: str) -> str:
-    """The section of ours that a plugin's own (`serch.provider`) nearly is, or ""."""
+    """Return the section that a plugin's own name probably misspells, or ""."""
     head, dot, _ = key.partition(".")
     is_ours = not dot or head in _SECTIONS or head in _TOP
     close = () if is_ours else nearest(head, _SECTIONS)
-    # `my_search` is a name of its own
+    # `my_search` is a separate name, not a misspelling.
     return close[0] if close and abs(len(close[0]) - len(head)) < 2 else ""
 
 

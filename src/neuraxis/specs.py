@@ -1,7 +1,7 @@
-"""Specifications: what plugins and their commands declare.
+"""Specifications that plugins and their commands declare.
 
-Manifests and Python functions are read into these by `neuraxis.plugins`. A schema here
-is a JSON Schema 2020-12 dict made by `neuraxis.schema`: the same dict is shown to the
+`neuraxis.plugins` reads manifests and Python functions into these. A schema here is a
+JSON Schema 2020-12 dict made by `neuraxis.schema`: the same dict is shown to the
 model and enforced.
 """
 
@@ -13,31 +13,35 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 Json = Any
-"""A JSON value: None, bool, int, float, str, list or dict with str keys."""
+"""JSON value: None, bool, int, float, str, list or dict."""
 
 STREAM_ITEMS = 100_000
-"""Items of a command's generator that are taken; a longer one is refused."""
+"""Maximum items of a command's generator; a longer one is refused."""
 
 EffectKind = Literal["none", "read", "idempotent", "once"]
 
 
 class Effects(Struct, frozen=True, kw_only=True, eq=False):
-    """What running a command may change.
+    """Effects of a command: what running it may change.
 
-    `none`: a pure function of its arguments. `read`: looks at the world, changes
-    nothing. `idempotent`: doing it twice is like doing it once. `once`: anything
-    else, the default. The flags mean what MCP's hints of the same names mean.
+    `none`: a pure function of its arguments. `read`: reads external state, changes
+    nothing. `idempotent`: running it twice has the effect of running it once. `once`:
+    anything else, the default. The flags mean what MCP's hints of the same names
+    mean.
     """
 
     kind: EffectKind = "once"
     destructive: bool = True
     open_world: bool = True
     declared: bool = False
-    """Whether the author said `destructive` or `open_world`: where nothing is said,
-    an answer is not taken for strangers' words (see `neuraxis.policy.provenance.tracker`)."""
+    """Whether the author wrote `destructive` or `open_world`.
+
+    Without it a result does not count as untrusted content (see
+    `neuraxis.policy.provenance.tracker`).
+    """
 
     def __eq__(self, other: object) -> bool:
-        # who says the default says nothing else than who says nothing
+        # Writing the default equals writing nothing.
         return isinstance(other, Effects) and self._said == other._said
 
     def __hash__(self) -> int:
@@ -49,19 +53,19 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def readonly(self) -> bool:
-        """Whether steps with this effect may overlap with each other."""
+        """Whether steps with this effect may run concurrently."""
         return self.kind in ("none", "read")
 
 
 class ExampleCall(Struct, frozen=True, kw_only=True):
-    """One call of an example: the tool as the intent dialect names it."""
+    """One call of an example, with the intent dialect's tool name."""
 
     tool: str
     arguments: Mapping[str, Json]
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """A request in a person's words and the calls that answer it (rule C6)."""
+    """Example: a user's request and the calls that answer it (C6)."""
 
     question: str
     calls: tuple[ExampleCall, ...]
@@ -92,32 +96,32 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     examples: tuple[Example, ...] = ()
     example_output: Json = None
     tool_name: str | None = None
-    """The name in the intent dialect; None: the command's name if it is unique."""
+    """Tool name in the intent dialect; None: the unique command name."""
     time_limit: float | None = None
-    """Seconds; None: the session's default."""
+    """Time limit in seconds; None: the session's default."""
     blocking: bool = True
     """False: a `def` command that returns at once and needs no thread."""
     concurrency: int | None = None
-    """How many calls of it may run at once; None: as many as the plan allows."""
+    """Maximum concurrent calls; None: as many as the plan allows."""
     failure_field: str | None = None
-    """A boolean response field whose False means that the step failed (rule C12)."""
+    """Boolean response field whose False marks a failed step (rule C12)."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The command as the manifest wrote it, for rendering (rules A2, B2)."""
+    """Command as the manifest wrote it, for rendering (rules A2, B2)."""
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Names of the parameters, in the order the manifest gives them."""
+        """Return the names of the parameters, in manifest order."""
         properties: Mapping[str, Json] = self.parameters.get("properties", {})
         return tuple(properties)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Names of the parameters that a call must give."""
+        """Return the names of the required parameters."""
         return tuple(self.parameters.get("required", ()))
 
 
 class PluginSpec(Struct, frozen=True, kw_only=True):
-    """One plugin. `name` is the resolved one (A11): the only name used anywhere."""
+    """One plugin; `name` is resolved (A11) and used everywhere."""
 
     name: str
     commands: tuple[CommandSpec, ...] = ()
@@ -128,7 +132,7 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     description_for_model: str | None = None
     summary: str | None = None
     prompt: str | None = None
-    """The author's instruction text, already read from its file (A9, B16)."""
+    """Instruction of the author, already read from its file (A9, B16)."""
     generation: Literal["v1", "v2", "python"] = "v2"
     listed: bool = True
     """False where the manifest says `as_plugin: false` (B14)."""
@@ -136,11 +140,11 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     """Examples that span several commands (chains)."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     source: str = ""
-    """Where it came from, for messages: a file path or `module:function`."""
+    """Source for messages: a file path or `module:function`."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The manifest as written (names as resolved strings), for rendering."""
+    """Manifest as written (names as resolved strings), for rendering."""
 
     @property
     def description_model(self) -> str:
-        """The text a model is shown (rule B15)."""
+        """Return the text that a model is shown (rule B15)."""
         return self.description_for_model or self.description

@@ -1,11 +1,11 @@
-"""Test doubles and checks for people who write plugins: no model, no network.
+"""Test helpers for plugin authors: no model, no network.
 
     def test_it_says_hello():
         assert check_plugin("plugins/hello") == []
         assert call("plugins/hello", "greet", {"person": "Ada"}).status == "done"
 
 `call` runs one command, `check_plugin` reads a plugin as the runtime does,
-`prompt_of` and `golden` keep what a model is shown, `round_trip` is for dialects.
+`prompt_of` and `golden` record what a model is shown, `round_trip` is for dialects.
 """
 
 from __future__ import annotations
@@ -57,17 +57,16 @@ def call(
     settings: Settings | None = None,
     strict: bool = False,
 ) -> Result:
-    """Run one command of a plugin as a model's call would: checked, decided, kept.
+    """Run one command as a model's call: checked, authorised, stored.
 
     Args:
-        plugin: what a `Session` takes: a function, an object, a folder, a name.
+        plugin: what a `Session` accepts: a function, an object, a folder, a name.
         command: the command's name, or a tool name.
         arguments: as a model writes them; default: none.
-        workspace: the folder that commands may write to; default: one that is
-            gone afterwards.
+        workspace: the folder that commands may write to; default: a temporary one.
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
-        strict: an answer that the plugin did not declare is an error.
+        strict: an undeclared response is an error.
     """
     if not isinstance(cast("Any", command), str):
         raise ConfigError(
@@ -111,9 +110,9 @@ def _refuse_running_loop() -> None:
 
 
 def check_plugin(source: Any) -> list[str]:
-    """Everything that is wrong or doubtful about a plugin, in sentences; none is good.
+    """Return every error and warning of a plugin; empty if none.
 
-    Read are its description, its code's agreement with it, its examples (as calls
+    Checked are its description, its code's agreement with it, its examples (as calls
     that would be checked before they run) and how each dialect shows it. Nothing of
     it is called.
     """
@@ -147,7 +146,7 @@ def check_plugin(source: Any) -> list[str]:
 
 
 def _undescribed(plugin: Plugin) -> Iterator[str]:
-    """What a manifest's loader warns of, for plugins that have no manifest."""
+    """Return the loader's warnings for plugins without a manifest."""
     if plugin.spec.generation != "python":
         return
     if not plugin.spec.description_model:
@@ -168,10 +167,10 @@ def _examples(plugin: Plugin) -> Iterator[Example]:
 
 
 def _wrong_example(example: Example, registry: Registry) -> Iterator[str]:
-    """What would be told to a model that made the calls of an example."""
+    """Return the error that an example's calls would cause."""
     names = registry.tool_names
     if any(item.tool not in names for item in example.calls):
-        return  # a chain with another plugin's tools
+        return  # A chain with another plugin's tools.
     calls: list[Call] = []
     for number, item in enumerate(example.calls, 1):
         arguments = dict(item.arguments)
@@ -179,7 +178,7 @@ def _wrong_example(example: Example, registry: Registry) -> Iterator[str]:
         step = None if takes_as else arguments.pop("as", None)
         calls.append(
             Call(
-                id=f"example {number}",  # an example may speak of the asset a1
+                id=f"example {number}",  # An example may mention the asset a1.
                 plugin=None,
                 command=item.tool,
                 arguments=arguments,
@@ -197,7 +196,7 @@ def _parameters(registry: Registry, tool: str) -> Sequence[str]:
 
 
 def prompt_of(source: Any, dialect: str = "intents", *, strict: bool = False) -> str:
-    """What a model is shown of a plugin, in that dialect."""
+    """Return the prompt text of a plugin in that dialect."""
     registry = Registry([load_plugin(source)])
     return find_dialect(dialect, strict=strict).prompt(
         registry.specs, registry.tool_names
@@ -205,7 +204,7 @@ def prompt_of(source: Any, dialect: str = "intents", *, strict: bool = False) ->
 
 
 def golden(file: Path | str, text: str) -> None:
-    """Compare a text with what a file of the tests holds.
+    """Compare a text with the content of a golden file.
 
     With the environment variable `NEURAXIS_UPDATE_GOLDEN=1` the file is written.
 
@@ -229,7 +228,7 @@ def golden(file: Path | str, text: str) -> None:
 
 
 def round_trip(dialect: str | Dialect, calls: Sequence[Call]) -> None:
-    """Check that calls, written in a dialect and read again, are the same calls.
+    """Check that encoding and decoding calls in a dialect preserves them.
 
     Raises:
         AssertionError: they are others, or cannot be read.
@@ -252,7 +251,7 @@ def round_trip(dialect: str | Dialect, calls: Sequence[Call]) -> None:
 
 
 def _teach(native: Native, calls: Sequence[Call]) -> None:
-    """Let the dialect know the tools: servers may get other names for them."""
+    """Prepare the dialect for the tools: servers may require other names."""
     tools = {item.target: (item.plugin or "", item.command) for item in calls}
     specs = [
         PluginSpec(name=plugin, commands=(CommandSpec(name=name),))

@@ -204,7 +204,7 @@ def test_B61_the_model_is_told_and_can_use_it(tmp_path: Path) -> None:
     assert "t.csv" in model.prompts[0].messages[-1].content
     assert answer.calls[0].value["rows"] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
     session.close()
-    later = Session(**options, session=session.id)
+    later = Session.open(session.id, **options)
     assert later.assets.resolve(AssetRef(asset_id="a1", field_path=("content",))).height
     assert later.attach("more") == "a3"
     later.close()

@@ -73,6 +73,14 @@ def test_effects(registry: Registry) -> None:
         "FILEWRITER": ("idempotent", True, False),
         "file_reader": ("read", False, False),
         "list_files": ("read", False, False),
+        "append_file": ("once", False, False),
+        "replace_in_file": ("once", False, False),
+        "copy_file": ("idempotent", True, False),
+        "move_file": ("once", True, False),
+        "delete_file": ("once", True, False),
+        "make_folder": ("idempotent", False, False),
+        "save_result": ("idempotent", True, False),
+        "find_in_files": ("read", False, False),
         "EXECUTE_PYTHON_FILE": ("once", True, False),
     } == found
 

@@ -238,13 +238,13 @@ def test_defect_10_a_foreign_session_file_runs_no_code(tmp_path: Path) -> None:
     (tmp_path / "assets" / name).mkdir(parents=True, exist_ok=True)
     (tmp_path / "assets" / name / "a1.nxb").write_bytes(bomb)
     call = call_text("take", "take", {"what": "asset://a1"})
-    with Session(
+    with Session.open(
+        name,
         model=ScriptedModel([call, "ok"]),
         plugins=[take],
         dialect="envelope_v2",
         journal=journal,
         asset_folder=tmp_path / "assets",
-        session=name,
         settings=Settings(),
     ) as session:
         answer = session.run_sync("go")

@@ -509,7 +509,7 @@ def test_B60_lost_objects_are_told_when_a_session_goes_on(tmp_path: Path) -> Non
         session.run_sync("go")
         name = session.id
     again = ScriptedModel([call_text("Lamps", "look", {"bulb": REFERENCES[1]}), "ok"])
-    with Session(model=again, session=name, **options) as session:
+    with Session.open(name, model=again, **options) as session:
         answer = session.run_sync("go on")
     assert "content/response/bulb" in again.prompts[0].messages[-1].content
     assert answer.calls[0].error is not None

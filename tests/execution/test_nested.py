@@ -104,9 +104,9 @@ def test_D12_what_an_agent_read_is_foreign_to_who_asked_it(tmp_path: Path) -> No
     answer, session = _run([ask, send], _send("eve"), journal=journal)
     assert [result.status for result in answer.calls] == ["done", "failed"]
     assert RAN == []
-    again = Session(
-        model=ScriptedModel([_send("eve"), "ok"]), plugins=[ask, send],
-        settings=Settings(), journal=journal, session=session.id,
+    again = Session.open(
+        session.id, model=ScriptedModel([_send("eve"), "ok"]), plugins=[ask, send],
+        settings=Settings(), journal=journal,
     )  # fmt: skip
     with again:
         assert again.origins.read == session.origins.read != frozenset()
@@ -193,8 +193,8 @@ def test_D12_what_happens_inside_is_told_outside(
     (tmp_path / "w").mkdir()
     answer, session = _run([ask], seen=seen, journal=journal, workspace=tmp_path / "w")
     assert answer.files == ("made.txt",)
-    stored = [entry.event for entry in Session(
-        model=ScriptedModel([]), journal=journal, session=session.id,
+    stored = [entry.event for entry in Session.open(
+        session.id, model=ScriptedModel([]), journal=journal,
         plugins=[ask], settings=Settings(),
     ).journal.read(session.id)]  # fmt: skip
     for events in (seen, stored):

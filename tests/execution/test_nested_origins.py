@@ -13,6 +13,7 @@ from agents_kit import (
     ASK_SEND,
     RAN,
     an_agent,
+    begin_or_open,
     call_of,
     page,
     plan_of,
@@ -133,8 +134,9 @@ def test_D12_what_an_agent_remembers_is_in_its_answer(tmp_path: Path) -> None:
     async def ask(request: str, context: Context) -> str:
         """Ask."""
         replies = ["eve"] if made else [call_of("page"), "read it"]
-        with Session(model=ScriptedModel(replies), plugins=[page], within=context,
-                     journal=tmp_path / "in.db", session=made[0] if made else None
+        with begin_or_open(made[0] if made else None,
+                     model=ScriptedModel(replies), plugins=[page], within=context,
+                     journal=tmp_path / "in.db"
                      ) as inside:  # fmt: skip
             made.append(inside.id)
             return (await inside.run(request)).text
@@ -148,7 +150,7 @@ def test_D12_what_an_agent_remembers_is_in_its_answer(tmp_path: Path) -> None:
         answer = other.run_sync("Go")
         assert [result.status for result in answer.calls] == ["done", "failed"]
     with session_of([ask, send], call_of("send", to="{{ a1 }}"), journal=journal,
-                  session=other.id) as again:  # fmt: skip
+                  earlier=other.id) as again:  # fmt: skip
         assert again.run_sync("Go on").calls[0].status == "failed"
     assert RAN == ["page"]
 
@@ -165,8 +167,9 @@ def test_D12_what_was_attached_in_an_earlier_call_is_what_it_was(
         """Ask."""
         sends = call_of("post", to="asset://a1/content", note="Hello Bob")
         model = ScriptedModel([sends, "ok"] if made else ["ok"])
-        with Session(model=model, plugins=[post], within=context,
-                     journal=tmp_path / "in.db", session=made[0] if made else None,
+        with begin_or_open(made[0] if made else None,
+                     model=model, plugins=[post], within=context,
+                     journal=tmp_path / "in.db",
                      asset_folder=tmp_path / "objects") as inside:  # fmt: skip
             if not made:
                 inside.attach(data)
@@ -192,8 +195,9 @@ def test_D12_an_earlier_foreign_request_is_no_word_of_a_person(tmp_path: Path) -
     async def ask(request: str, context: Context) -> str:
         """Ask."""
         replies = [call_of("send", to="eve"), "ok"] if made else ["ok"]
-        with Session(model=ScriptedModel(replies), plugins=[send], within=context,
-                     journal=tmp_path / "in.db", session=made[0] if made else None
+        with begin_or_open(made[0] if made else None,
+                     model=ScriptedModel(replies), plugins=[send], within=context,
+                     journal=tmp_path / "in.db"
                      ) as inside:  # fmt: skip
             made.append(inside.id)
             return (await inside.run(request)).text
@@ -214,7 +218,7 @@ def test_D12_a_question_inside_makes_nothing_foreign(tmp_path: Path) -> None:
     with session_of([ask], call_of("ask", request="x"), journal=journal,
                   policy=ASK_SEND, approve=lambda _: True) as session:  # fmt: skip
         session.run_sync("Go")
-    with session_of([ask], journal=journal, session=session.id) as again:
+    with session_of([ask], journal=journal, earlier=session.id) as again:
         assert again.origins.read == session.origins.read == frozenset()
     assert RAN == ["send bob"]
 
@@ -236,7 +240,7 @@ def test_D12_what_a_stranger_wrote_before_a_crash_is_known(tmp_path: Path) -> No
     )  # fmt: skip
     for event in seen[:ended]:
         journal.append(session.id, event)
-    with session_of([ask], journal=journal, session=session.id) as again:
+    with session_of([ask], journal=journal, earlier=session.id) as again:
         assert {"a.txt", "b.txt"} <= set(again.origins.files)
     journal.close()
 

@@ -56,13 +56,14 @@ PLAN = [
 
 
 def session(tmp_path: Path, *replies: Any, **options: Any) -> Session:
-    return Session(
-        model=ScriptedModel(list(replies)),
-        plugins=[pay, slow, breaks, lists],
-        workspace=tmp_path / "w",
-        journal=tmp_path / "j.db",
-        **options,
-    )
+    earlier = options.pop("earlier", None)
+    options |= {
+        "model": ScriptedModel(list(replies)),
+        "plugins": [pay, slow, breaks, lists],
+        "workspace": tmp_path / "w",
+        "journal": tmp_path / "j.db",
+    }
+    return Session(**options) if earlier is None else Session.open(earlier, **options)
 
 
 async def cut_off(session: Session) -> None:
@@ -90,7 +91,7 @@ async def test_a_plan_that_was_stopped_is_told_with_the_next_request(
     for part in ("paid 5", '"cancelled"', "pay was not run"):
         assert part in told
     first.close()
-    later = session(tmp_path, session=first.id)
+    later = session(tmp_path, earlier=first.id)
     assert [m.content for m in first.history] == [m.content for m in later.history]
     later.close()
 
@@ -108,7 +109,7 @@ async def test_native_calls_that_were_stopped_are_all_answered(tmp_path: Path) -
     await cut_off(first)
     await first.drive("go on")
     first.close()
-    later = session(tmp_path, session=first.id, dialect="native")
+    later = session(tmp_path, earlier=first.id, dialect="native")
     for history in (first.history, later.history):
         assert ("s0", "s1", "s2") == tuple(c.id for c in history[1].tool_calls)
         assert [(m.role, m.tool_call_id) for m in history[2:5]] == [
@@ -142,7 +143,7 @@ def test_a_process_killed_between_two_calls_loses_no_result(tmp_path: Path) -> N
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert killed.returncode == -9, killed.stderr
-    later = session(tmp_path, session=killed.stdout.strip())
+    later = session(tmp_path, earlier=killed.stdout.strip())
     told = later.history[-1].content
     for part in ("paid 5", '"outcome_unknown"', "pay was not run"):
         assert part in told
@@ -158,7 +159,7 @@ async def test_what_the_program_called_itself_is_not_told(tmp_path: Path) -> Non
         await first.call(
             Call(id="a1", plugin=None, command="pay", arguments={"amount": 1})
         )
-    with session(tmp_path, session=first.id) as later:
+    with session(tmp_path, earlier=first.id) as later:
         assert len(later.history) == 2
 
 
@@ -186,7 +187,7 @@ def test_a_failed_call_has_no_answer_to_refer_to(tmp_path: Path) -> None:
     with session(tmp_path, '[{"tool": "breaks"}]', "done") as first:
         first.run_sync("go")
         assert not first.assets.known("a1")
-    with session(tmp_path, session=first.id) as later:
+    with session(tmp_path, earlier=first.id) as later:
         assert not later.assets.known("a1")
 
 
@@ -197,6 +198,6 @@ def test_the_repeated_answer_is_an_asset_again(tmp_path: Path) -> None:
     with session(tmp_path, *calls, "done", **options) as first:
         first.run_sync("go")
         assert ("a1", "a2", "a3") == tuple(first.assets.ids)
-    with session(tmp_path, session=first.id, **options) as later:
+    with session(tmp_path, earlier=first.id, **options) as later:
         assert ("a1", "a2", "a3") == tuple(later.assets.ids)
         assert [1] * 20_000 == later.assets.root("a3")["content"]["response"]

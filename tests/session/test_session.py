@@ -84,7 +84,9 @@ def _intents(*intents: dict[str, Any]) -> str:
 
 
 def _session(*replies: Any, **options: Any) -> Session:
-    return Session(model=ScriptedModel(list(replies)), plugins=PLUGINS, **options)
+    earlier = options.pop("earlier", None)
+    options |= {"model": ScriptedModel(list(replies)), "plugins": PLUGINS}
+    return Session(**options) if earlier is None else Session.open(earlier, **options)
 
 
 def _run(session: Session, text: str = "go") -> tuple[Answer, list[Event]]:
@@ -435,7 +437,7 @@ def test_D14_a_session_is_continued_from_the_journal(tmp_path: Path) -> None:
     later = _session(
         {"text": "and Turin too", "expect": ["Lyon: 4000", "Lyon?"]},
         journal=path,
-        session=first.id,
+        earlier=first.id,
     )
     assert [message.role for message in later.history] == [
         "user",
@@ -472,9 +474,9 @@ def test_decision_8_a_started_call_is_told_as_unknown(tmp_path: Path) -> None:
     session.journal.append = until_started  # type: ignore[method-assign]
     with pytest.raises(Crash):
         session.run_sync("go", watch)
-    session.journal.close()
+    session.close()
     assert RAN == ["note x"]
-    later = _session("I will look first", journal=path, session=session.id)
+    later = _session("I will look first", journal=path, earlier=session.id)
     assert "not known how it ended" in later.history[-1].content
     assert later.history[-1].role == "user"
     answer, _ = _run(later, "and?")
@@ -490,18 +492,19 @@ def test_a_full_journal_stops_the_run_before_the_effect(tmp_path: Path) -> None:
         "never",
         journal=tmp_path / "journal.db",
     )
-    session.journal._file.open().execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    database = session.journal._writer.database  # type: ignore[attr-defined]
+    database.open().execute("PRAGMA max_page_count=8")
     with pytest.raises(StorageError):
         session.run_sync("go")
     assert RAN == []
-    session.journal._held.clear()  # type: ignore[attr-defined]
+    session.journal._writer._rows.clear()  # type: ignore[attr-defined]
     session.close()
 
 
 def test_an_unknown_session_is_a_config_error(tmp_path: Path) -> None:
     """A wrong id is told, not a new session begun."""
     with pytest.raises(ConfigError, match="not in the journal"):
-        _session("x", journal=open_journal(None), session="nope")
+        _session("x", journal=open_journal(None), earlier="nope")
 
 
 def test_the_history_does_not_slow_a_run_down() -> None:
@@ -608,7 +611,8 @@ def test_a_journal_that_is_full_at_the_end_takes_no_answer_away(tmp_path: Path) 
     session = _session("x" * 200_000, journal=tmp_path / "journal.db")
     session.journal.append(session.id, MessageSent(
         sender="user", receiver="model", content="before"), durable=True)  # fmt: skip
-    session.journal._file.open().execute("PRAGMA max_page_count=8")  # type: ignore[attr-defined]
+    database = session.journal._writer.database  # type: ignore[attr-defined]
+    database.open().execute("PRAGMA max_page_count=8")
     answer = session.run_sync("go")
     assert answer.text == "x" * 200_000
     assert "cannot be written" in answer.error

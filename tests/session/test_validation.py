@@ -44,7 +44,7 @@ def one() -> int:
         ("dialect", 2, "expected a dialect's name, such as 'intents'"),
         ("workspace", 3, "expected a path, got 3"),
         ("journal", 3, 'a path, "memory", None or a Journal'),
-        ("session", 3, "expected the id of a session"),
+        ("id", 3, "expected the id of a session"),
         ("settings", {"model": "local:"}, "expected a Settings"),
         ("budget", 5, "expected a Budget"),
         ("policy", "allow", r"expected a neuraxis\.Policy"),
@@ -53,7 +53,6 @@ def one() -> int:
         ("allow_hosts", "localhost:80", "expected a list of texts"),
         ("on_error", "skip", "expected one of fail_fast, continue, retry"),
         ("on_failure", "rais", "expected one of tell, raise, got 'rais'"),
-        ("session", "ab12", r"name the journal that holds it: journal=PATH"),
         ("lock", "none.json", "none.json: there is no such file"),
     ],
 )
@@ -62,6 +61,12 @@ def test_a_wrong_kind_of_argument_is_told(name: str, value: Any, words: str) -> 
     given: dict[str, Any] = {"model": ScriptedModel([]), name: value}
     with pytest.raises(ConfigError, match=f"{name}: .*{words}"):
         Session(**given)
+
+
+def test_going_on_needs_a_journal() -> None:
+    """One in memory holds no earlier session."""
+    with pytest.raises(ConfigError, match="name the journal that holds it"):
+        Session.open("ab12", model=ScriptedModel([]))
 
 
 @pytest.mark.parametrize("text", [None, b"hi", ["hi"], 3])

@@ -46,7 +46,9 @@ def _session(replies: list[Any], dialect: str = "intents", **more: Any) -> Sessi
         "dialect": dialect,
         "settings": Settings(),
     }
-    return Session(**(given | more))
+    given |= more
+    earlier = given.pop("earlier", None)
+    return Session(**given) if earlier is None else Session.open(earlier, **given)
 
 
 def _read(session: Session) -> str:
@@ -80,7 +82,7 @@ def test_C25_what_was_not_shown_can_be_used_later(dialect: str, tmp_path: Path) 
         it.run_sync("How long?")
         assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
         told = _read(it)
-    with _session(again, dialect, tell="ends", journal=journal, session=it.id) as it:
+    with _session(again, dialect, tell="ends", journal=journal, earlier=it.id) as it:
         assert _read(it) == told
         assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
 

@@ -1,1 +1,1 @@
-"""Objects that travel by reference: kept, described, saved."""
+"""Asset store: objects that travel by reference."""

@@ -1,8 +1,8 @@
-"""A file that a person attaches flows in; the object a command works with flows out.
+"""Read a file that the user attaches (rule B61).
 
-Rule B61: what a person gives enters the same store as what commands answer. A picture,
-a table or a text by the file's ending; where the library for it is not installed, and
-for any other file, its text or its bytes.
+Attachments enter the same store as command results. The file's ending selects a
+picture, a table or a text; where the library for it is not installed, and for any
+other file, the object is the file's text or bytes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 
 
 def read_attachment(path: Path) -> Any:
-    """The object that a file is.
+    """Return the object that a file contains.
 
     Raises:
         ConfigError: it is not there, too large, or broken.
     """
     try:
-        with path.open("rb") as file:  # a pipe or a device says no size
+        with path.open("rb") as file:  # A pipe or a device reports no size.
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError(
@@ -45,7 +45,7 @@ def read_attachment(path: Path) -> Any:
         if ending in (".csv", ".tsv", ".parquet"):
             return _table(data, ending)
     except ImportError:
-        pass  # the text, or the bytes, are still of use
+        pass  # The text or the bytes are still useful.
     except (OSError, ValueError, ArithmeticError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
@@ -60,7 +60,7 @@ def _picture(data: bytes) -> Any:
         width, height = picture.size
         if width * height > MOST_PIXELS:
             raise ValueError(f"{width}x{height} pixels, at most {MOST_PIXELS}")
-        # upright, as a camera was held and as `open_image` gives it
+        # Turned upright, as the camera was held and as `open_image` does.
         return importlib.import_module("PIL.ImageOps").exif_transpose(picture)
     except (
         image.DecompressionBombError,
@@ -71,7 +71,7 @@ def _picture(data: bytes) -> Any:
 
 
 def _table(data: bytes, ending: str) -> Any:
-    """The same table as `read_table` gives of this file."""
+    """Return the same table as `read_table` does for this file."""
     polars: Any = importlib.import_module("polars")
     try:
         return read_frame(polars, data, ending)

@@ -1,9 +1,9 @@
-"""A value flows in; the same flows out, so that changing one changes not the other.
+"""Deep-copy a value so that changes to one spare the other.
 
-Answers are kept and handed on by reference, and a command may change what it gets, or
-go on changing what it gave. Each has lists, sets and objects of its own; whatever else
-stands in them is shared. A table is copied without its data, as polars and pandas do
-it: with columns of its own (and, from pandas 3 on, data of its own once it is changed).
+Results are stored and passed on by reference, and a command may change an argument,
+or a result after returning it. Lists, sets and objects are copied; everything else in
+them is shared. A table is copied without its data, as polars and pandas do it: with
+columns of its own (and, from pandas 3 on, data of its own once it is changed).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any, cast
 
 _SHARED = frozenset({str, int, float, bool, type(None), bytes})
-"""What cannot be changed, and is most of a value."""
+"""Immutable types, which make up most of a value."""
 _COLLECTIONS = frozenset({OrderedDict, defaultdict, Counter, deque})
-"""Of the standard library: a list or an object with more methods."""
+"""Mutable collections of the standard library, beyond list, dict and set."""
 DEPTH = 200
-"""Levels; what lies deeper is shared."""
+"""Maximum depth of a copy; deeper values are shared."""
 
 
 def copy_value(value: Any) -> Any:
-    """A copy of its lists, sets, objects and tables; anything else as it is."""
+    """Return a copy of lists, sets, objects and tables; share the rest."""
     kind = value.__class__
     if kind in _SHARED:
         return value
@@ -35,7 +35,7 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
         return value
     if kind is list or kind is dict:
         here = id(value)
-        if here in known:  # it stands in several places, or in itself
+        if here in known:  # The value occurs in several places, or contains itself.
             return known[here]
         if kind is list:
             items: list[Any] = value
@@ -57,7 +57,7 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
         return made
     if kind is tuple:
         here = id(value)
-        if here not in known:  # pairs of pairs: what stands in them is looked at once
+        if here not in known:  # Lists of pairs: their items are checked directly.
             parts = cast("tuple[Any, ...]", value)
             known[here] = tuple([_apart(item, known, depth + 1) for item in parts])
         return known[here]
@@ -75,12 +75,12 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
 
 
 def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:
-    """A copy of one of `_COLLECTIONS`."""
+    """Return a copy of one of `_COLLECTIONS`."""
     here = id(value)
     if here not in known:
         made = known[here] = value.copy()
         if value.__class__ is deque:
-            made.clear()  # not place by place: far from its ends each takes long
+            made.clear()  # Assignment by index takes long in the middle of a deque.
             made.extend([_apart(item, known, depth + 1) for item in value])
             return made
         for key in made:

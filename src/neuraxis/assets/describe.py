@@ -1,8 +1,8 @@
-"""What the model sees of an asset: its AssetMeta, within a budget (rules B55, B56).
+"""Describe an asset for the model: AssetMeta within a budget (B55, B56).
 
-A value flows in, a flat mapping of paths to short descriptions flows out: containers
-by their type, scalars as they are, and what JSON cannot hold by what matters of it
-(shape, columns, size). A path of the meta, put behind `asset://`, is a reference.
+The meta maps paths to short descriptions: a container's type, a scalar itself, and
+for objects without a JSON form what matters of them (shape, columns, size). A path of
+the meta, put behind `asset://`, is a reference.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from neuraxis.references.asset_ref import url_part
 from neuraxis.specs import Json
 
 BUDGET = 360
-"""Characters of one asset's meta as JSON."""
+"""Maximum characters of one asset's meta as JSON."""
 TOTAL_BUDGET = 4000
-"""Characters of all metas together; the oldest are told in one line first."""
+"""Maximum characters of all metas together; the oldest are shortened first."""
 FIRST_ITEMS = 3
-"""Items of a long list that are shown."""
+"""Maximum items shown of a long list."""
 TEXT = 80
-"""Characters of a long text that are shown."""
+"""Maximum characters shown of a long text."""
 _MORE = "…"
 _UNKNOWN = 100
-"""Bytes of an object that tells no size."""
+"""Assumed bytes of an object that reports no size."""
 _LARGE = 1e300
 T = TypeVar("T")
 
 
 def said_size(said: Json) -> int:
-    """Bytes of a JSON value's text, roughly: characters of it as ASCII."""
+    """Return the approximate bytes of a JSON value's text."""
     if isinstance(said, str):
         return len(said)
     small = isinstance(said, bool | int | float) and -_LARGE < said < _LARGE
@@ -41,10 +41,11 @@ def said_size(said: Json) -> int:
 
 
 def size_of(value: Any, most: float = math.inf) -> int:
-    """Bytes the value holds, roughly: what it says of itself, else of its parts.
+    """Return the approximate bytes of a value.
 
-    Each container is counted once, so that one which holds itself has a size. What is
-    above `most` is not counted to its end.
+    An object's own report is used, else its parts are counted. Each container is
+    counted once, so that one which contains itself has a size. Counting stops above
+    `most`.
     """
     total = 0
     seen: set[int] = set()
@@ -62,7 +63,7 @@ def size_of(value: Any, most: float = math.inf) -> int:
                     seen.add(id(container))
                     waiting += _parts(container)
             case _:
-                total += _told(_own_size, item, _UNKNOWN)
+                total += _attribute_or(_own_size, item, _UNKNOWN)
     return total
 
 
@@ -73,11 +74,11 @@ def _parts(container: Any) -> list[Any]:
     return list(container)
 
 
-def _told(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
-    """What a native object tells of itself, where it can.
+def _attribute_or(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
+    """Return a native object's attribute, or None if reading it fails.
 
-    A closed file or connection raises what it likes when it is asked, and is none the
-    less the answer of a command that worked.
+    A closed file or connection may raise anything, and is still the result of a
+    command that worked.
     """
     try:
         return tell(value)
@@ -102,21 +103,21 @@ def _own_size(value: Any) -> int:
 
 
 def size_text(count: int) -> str:
-    """`512 bytes`, `1.5 kB`, `50 MB`."""
+    """Return a size such as `512 bytes`, `1.5 kB`, `50 MB`."""
     if count < 1000:
         return f"{count} bytes"
     for unit, one in (("kB", 1e3), ("MB", 1e6)):
-        if count < 999.5 * one:  # what is rounded to 1000 is 1 of the next
+        if count < 999.5 * one:  # A value that rounds to 1000 is 1 of the next unit.
             return f"{count / one:.3g} {unit}"
     large = count / 1e9
     return f"{large:.3g} GB" if large < 999.5 else f"{large:.0f} GB"
 
 
 def describe(value: Any) -> Json:
-    """One value in a few words: itself if it is a short scalar, else what it is."""
+    """Describe one value: a short scalar itself, else its type and size."""
     match value:
         case None | bool() | int() | float():
-            # NaN and infinity have no JSON; so large a number has no use here
+            # NaN and infinity have no JSON; such large numbers are useless here.
             plain = value is None or isinstance(value, bool) or abs(value) < _LARGE
             if plain or isinstance(value, float):
                 return value if plain else repr(value)[:TEXT]
@@ -129,7 +130,7 @@ def describe(value: Any) -> Json:
             held = memoryview(cast("bytes", value)).nbytes
             return f"{_class(value)} {size_text(held)}"
         case _:
-            detail = _told(_detail, value, "")
+            detail = _attribute_or(_detail, value, "")
             return f"{_class(value)} {detail}" if detail else _class(value)
 
 
@@ -140,7 +141,7 @@ def _class(value: Any) -> str:
 
 
 def _detail(value: Any) -> str:
-    """What matters of a native object; read by duck type, so nothing is imported."""
+    """Describe a native object by duck type, without importing its library."""
     columns = getattr(value, "columns", None)
     shape = getattr(value, "shape", None)
     if columns is not None and _is_pair(shape):
@@ -183,7 +184,7 @@ def _names(names: Sequence[object]) -> str:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """Name and value of each place below a container that a path can walk."""
+    """Yield name and value of each place below a container."""
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             if isinstance(key, str):
@@ -200,10 +201,10 @@ def _is_container(value: Any) -> bool:
 def meta_of(
     asset_id: str, root: Mapping[str, Any], *, budget: int = BUDGET
 ) -> dict[str, Json]:
-    """The asset's meta: at most `budget` characters as JSON, breadth first.
+    """Return the asset's meta, breadth first, in at most `budget` characters.
 
-    A container that is not shown whole says so under `path/…`. The id and the type of
-    the content are always there, so a budget below about 120 cannot be kept.
+    A container that is cut says so under `path/…`. The id and the type of the content
+    are always present, so a budget below about 120 cannot be met.
     """
     content = root["content"]
     meta: dict[str, Json] = {
@@ -213,7 +214,7 @@ def meta_of(
     }
     used = len(_written(meta))
     waiting: deque[tuple[str, Any]] = deque()
-    if _is_container(content):  # what a person attached may be any object
+    if _is_container(content):  # An attachment may be any object.
         waiting.append(("content", content))
     while waiting:
         path, container = waiting.popleft()
@@ -223,12 +224,12 @@ def meta_of(
         for name, item in _children(container):
             here = f"{path}/{name}"
             told = describe(item)
-            # one slash at the end says nothing, so two say that the key is ""
+            # A single trailing slash is ignored, so two stand for the key "".
             told_as = here if name else f"{here}/"
-            # 40 characters are kept for the line that says what is left out
+            # 40 characters are reserved for the line that counts omitted places.
             room = budget - 40 - len(path) - used
             if container is content and told is not item:
-                # better the beginning of what matters of an answer than nothing of it
+                # The beginning of the most useful description is better than nothing.
                 told = _shortened(told_as, item, told, room)
             cost = _cost(told_as, told)
             if shown >= most or cost > room:
@@ -256,7 +257,7 @@ def _cost(name: str, told: Json) -> int:
 
 
 def _shortened(name: str, item: Any, told: Json, room: int) -> Json:
-    """The beginning of a description that fits, up to the end of a column's name."""
+    """Shorten a description to fit, at the end of a column's name."""
     over = _cost(name, told) - room
     if over <= 0 or not isinstance(told, str):
         return told
@@ -270,7 +271,7 @@ def _shortened(name: str, item: Any, told: Json, room: int) -> Json:
 
 
 def line_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:
-    """The shortest meta: the id and one line on the answer."""
+    """Return the shortest meta: the id and one line on the content."""
     response = root["content"].get("response")
     told = describe(response)
     text = told if isinstance(told, str) else json.dumps(told)

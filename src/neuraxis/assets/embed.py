@@ -1,8 +1,9 @@
-"""A text for a person with `<|asset://…|>` in it flows in; one they can read flows out.
+"""Replace asset references in a text for the user (rule B62).
 
-Rule B62: a picture is saved into the workspace and shown as a Markdown picture, a table
-becomes a Markdown table of its first rows, a text is put in as it is. What is put in is
-never read for references again. A reference that leads nowhere stays as it was written.
+A picture is saved into the workspace and shown as a Markdown picture, a table becomes
+a Markdown table of its first rows, a text is inserted unchanged. Inserted text is
+never scanned for references again. A reference that leads nowhere stays as it was
+written.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ ROWS = 20
 COLUMNS = 12
 CELL = 80
 TEXT = 20_000
-"""Characters of a text that are put in; a longer one is saved as a file."""
+"""Maximum characters of an inserted text; a longer one becomes a file."""
 MOST = 50
-"""Objects in one text; more are left as references."""
+"""Maximum objects in one text; the rest stay references."""
 
 Save = Callable[[str, bytes], str]
-"""Writes a file of that name into the workspace; gives its path there."""
+"""Write a file of that name into the workspace; return its path."""
 
 
 class CannotBeShown(Exception):
-    """The object has no form in a text, or its file could not be written."""
+    """Error: the object has no form in a text, or writing failed."""
 
 
 def embed(text: str, store: AssetStore, save: Save) -> str:
-    """The text with each reference replaced by the object in a readable form.
+    """Replace each reference by a readable form of its object.
 
-    `save` may raise `CannotBeShown`; the object is then told in words.
+    `save` may raise `CannotBeShown`; the object is then described in words.
     """
     parts: list[str] = []
     at = 0
@@ -54,7 +55,7 @@ def embed(text: str, store: AssetStore, save: Save) -> str:
 
 
 def _of_root(value: Any, ref: AssetRef) -> Any:
-    """What a whole asset is about: what was answered, or what a person gave."""
+    """Return the content of a whole asset: the response or attachment."""
     if ref.field_path and ref.field_path != ("content",):
         return value
     inside: Any = value if ref.field_path else value["content"]
@@ -86,13 +87,13 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
 
 
 def _name(ref: AssetRef, ending: str) -> str:
-    """A file's name from the reference: the same object has the same file."""
+    """Return a file name from the reference; stable for each object."""
     path = ref.field_path
     parts = [ref.asset_id, *(path[2:] if path[:2] == ("content", "response") else path)]
     exact = "-".join(map(str, parts))
     plain = re.sub(r"[^0-9A-Za-z-]", "_", exact)[:80]
     if plain != exact or any("-" in str(part) for part in parts):
-        # another object must not have the same file
+        # Another object must not get the same file.
         digest = hashlib.sha256(format_url(ref).encode("utf-8", "surrogatepass"))
         plain += f"-{digest.hexdigest()[:8]}"
     return f"shown/{plain}.{ending}"
@@ -127,9 +128,9 @@ def _picture(value: Any, ref: AssetRef, save: Save) -> str:
 
 
 def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
-    """Names, first rows and number of rows of a table; None: it is none.
+    """Return names, first rows and row count of a table, or None.
 
-    Read by duck type: nothing is imported for it.
+    Duck-typed: no library is imported for it.
     """
     package = type(value).__module__.partition(".")[0]
     if package == "polars" and hasattr(value, "iter_rows"):
@@ -146,7 +147,7 @@ def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
 
 
 def _json_rows(given: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
-    """A list of objects that all have the same fields is a table too."""
+    """Return a list of objects with equal fields as a table."""
     items = cast("list[Any]", given)
     if not items or not all(isinstance(item, dict) for item in items):
         return None

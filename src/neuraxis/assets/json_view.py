@@ -1,9 +1,9 @@
-"""Whether a value can be said as JSON, and the JSON that says it (rule B57).
+"""Convert a value to JSON for the model, if possible (rule B57).
 
-JSON types with text keys and finite numbers are said as they are; dates, UUIDs, paths,
-decimals, enums, dataclasses, pydantic models, sets and numpy scalars by a fixed rule.
-Anything else (arrays, tables, pictures, bytes, NaN, cycles) is not said: the answer
-becomes an asset.
+JSON types with text keys and finite numbers stay unchanged; dates, UUIDs, paths,
+decimals, enums, dataclasses, pydantic models, sets and numpy scalars are converted by
+a fixed rule. Anything else (arrays, tables, pictures, bytes, NaN, cycles) has no JSON
+form: the result becomes an asset.
 """
 
 from __future__ import annotations
@@ -25,25 +25,27 @@ from neuraxis.schema.builders import uses_names
 from neuraxis.specs import STREAM_ITEMS, Json
 
 DEPTH = 100
-"""A value nested deeper than this is an asset."""
+"""Maximum nesting depth; a deeper value becomes an asset."""
 ITEMS = 1_000_000
-"""As is one of more items; what stands in itself many times over has as many as are
-written, not as are there."""
+"""Maximum items; a larger value becomes an asset.
+
+A value that occurs many times counts each time it is written.
+"""
 
 _PLAIN = frozenset({str, bool, int, type(None)})
 _NO_OBJECTS = _PLAIN | {float}
 _VALUES = (
     str, int, float, date, time, timedelta, UUID, Decimal, PurePath, Enum, Set,
 )  # fmt: skip
-"""Their JSON says all there is of them; numpy's scalars are as good as these."""
+"""Types whose JSON form is complete; numpy's scalars count as these."""
 
 
 class NoJsonForm(Exception):
-    """The value, or one leaf of it, is not JSON (rule B58: one bad leaf is enough)."""
+    """Error: the value, or one leaf, has no JSON form (B58)."""
 
 
 def to_json_value(value: Any) -> tuple[bool, Json]:
-    """Whether the value can be said as JSON, and the JSON that says it."""
+    """Return the JSON form of a value, if it has one."""
     if type(value) in _PLAIN:
         return True, value
     try:
@@ -53,7 +55,7 @@ def to_json_value(value: Any) -> tuple[bool, Json]:
 
 
 def holds_objects(value: Any) -> bool:
-    """Whether objects of classes stand in a value that can be said."""
+    """Check whether a convertible value contains objects of classes."""
     waiting: list[Any] = [] if type(value) in _NO_OBJECTS else [value]
     while waiting:
         item = waiting.pop()
@@ -68,7 +70,7 @@ def holds_objects(value: Any) -> bool:
 
 
 def drain(value: Any) -> Any:
-    """A generator or other iterator as the list of its items; anything else as it is.
+    """Return the items of an iterator as a list; other values unchanged.
 
     Raises:
         ValueError: it gave more than `STREAM_ITEMS` items.
@@ -104,7 +106,7 @@ def _said(value: Any, depth: int, left: list[int]) -> Json:
             raise NoJsonForm
         return value
     if isinstance(value, type):
-        raise NoJsonForm  # what its objects can do, it cannot
+        raise NoJsonForm  # Its JSON would lose the object's methods.
     return _said_object(value, depth, left)
 
 
@@ -139,7 +141,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case Mapping():
             return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
         case Set():
-            return _said_set(cast("Set[Any]", value), depth, left)
+            return _set_to_list(cast("Set[Any]", value), depth, left)
         case tuple() | list():
             return _said_items(cast("Any", value), depth, left)
         case _ if is_dataclass(value):
@@ -156,7 +158,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
                 name: _said(getattr(value, name), depth + 1, left) for name in names
             }
         case _ if hasattr(value, "model_dump"):
-            # by the names that a call gives its fields, not those of the code
+            # Uses the aliases that a call uses, not the attribute names.
             return _said(
                 value.model_dump(mode="python", by_alias=True), depth + 1, left
             )
@@ -179,21 +181,21 @@ def _text(value: UUID | Decimal | PurePath) -> str:
 
 
 def _said_items(value: Any, depth: int, left: list[int]) -> Json:
-    if hasattr(value, "_asdict"):  # a named tuple, as its class is declared
+    if hasattr(value, "_asdict"):  # A named tuple, as its class is declared.
         return _said_mapping(value._asdict(), depth, left)
     _count(len(value), left)
     return [_said(item, depth + 1, left) for item in value]
 
 
 def _member(value: Enum) -> Any:
-    """What says a member in a call, too."""
+    """Return the text that names an enum member in a call."""
     return value.name if uses_names(type(value)) else value.value
 
 
 def _plain_scalar(value: Any) -> Any:
-    """As Python has it; of nanoseconds it has no date, and gives their number."""
+    """Return a Python scalar; nanosecond dates become a text or number."""
     if value.dtype.kind == "M":
-        return str(value) if value == value else None  # NaT is not itself
+        return str(value) if value == value else None  # NaT is not equal to itself.
     if value.dtype.kind == "m":
         return value.astype("timedelta64[us]").item()
     return value.item()
@@ -203,8 +205,8 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
 
 
-def _said_set(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
-    """A set as a list: in order where its members have one, so that it is the same."""
+def _set_to_list(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
+    """Return a set as a list, sorted where possible for stable output."""
     _count(len(value), left)
     said = [_said(item, depth + 1, left) for item in value]
     try:

@@ -1,4 +1,4 @@
-"""An asset as an immutable file: arrays raw, tables as Arrow, no pickle.
+"""Save assets as immutable files: arrays raw, tables as Arrow, no pickle.
 
 Layout: 8 bytes magic, 8 bytes length of the header (little endian), the header as JSON
 (a tree and a table of parts), then the parts, each at a multiple of 64 bytes so that
@@ -37,7 +37,7 @@ HEADER_BYTES = 64 * 1024 * 1024
 _HEAD = struct.Struct("<8sQ")
 _LONG_TEXT = 1024
 _ARRAY_KINDS = "biufcSUmM"
-"""numpy kinds without Python objects in them."""
+"""NumPy kinds without Python objects in them."""
 
 _SCALARS = (type(None), bool, int, float, str)
 
@@ -52,12 +52,12 @@ _EXACT: Mapping[str, Callable[[str], Any]] = {
 
 
 def _library(name: str) -> Any:
-    """An optional package, untyped: it is imported where a value of it comes by."""
+    """Import an optional package, untyped, when one of its values occurs."""
     return importlib.import_module(name)
 
 
 class CannotBeSaved(Exception):
-    """The value holds an object that has no safe form in a file."""
+    """Error: the value contains an object without a safe file form."""
 
 
 class _Writer(Struct):
@@ -75,8 +75,11 @@ class _Writer(Struct):
         return ["p", len(self.parts) - 1]
 
 
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
 def save(value: Any, path: Path) -> int:
-    """Write the value; the number of bytes.
+    """Write the value; return the number of bytes.
 
     Raises:
         CannotBeSaved: it holds what no file can hold safely.
@@ -91,7 +94,8 @@ def save(value: Any, path: Path) -> int:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         beside.unlink(missing_ok=True)  # of a process that was killed
-        with beside.open("xb") as file:
+        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        with os.fdopen(made, "wb") as file:
             file.write(_HEAD.pack(MAGIC, len(header)))
             file.write(header)
             file.write(b"\0" * (start - _HEAD.size - len(header)))
@@ -121,7 +125,8 @@ def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
             return ["j", value]
         case dict():
             return _dict_tree(cast("dict[Any, Any]", value), writer, depth)
-        case _ if value.__class__ in (list, tuple):  # not what is derived of them
+        # Exact types only: subclasses have more than their items.
+        case _ if value.__class__ in (list, tuple):
             items = cast("Sequence[Any]", value)
             tag = "l" if isinstance(value, list) else "t"
             return [tag, [_tree(item, writer, depth + 1) for item in items]]
@@ -151,7 +156,7 @@ def _dict_tree(value: dict[Any, Any], writer: _Writer, depth: int) -> list[Any]:
 
 
 def _native(value: Any, writer: _Writer) -> list[Any]:
-    """Arrays, tables and pictures, found by the module of their class."""
+    """Serialise arrays, tables and pictures by the module of their class."""
     cls = cast("type[Any]", type(value))
     package = cls.__module__.partition(".")[0]
     if package == "numpy" and hasattr(value, "dtype"):
@@ -173,7 +178,8 @@ def _numpy_tree(value: Any, writer: _Writer) -> list[Any]:
     if isinstance(value, numpy.generic):
         alone = numpy.asarray(value)
         return writer.add("number", alone.tobytes(), dtype=alone.dtype.str)
-    if type(value) is not numpy.ndarray:  # its mask, or its matrix rules, would go
+    # A subclass's mask or matrix rules would be lost.
+    if type(value) is not numpy.ndarray:
         raise CannotBeSaved(f"a {type(value).__qualname__} has no form in a file")
     plain = numpy.ascontiguousarray(value)
     raw = plain.view("u1").reshape(-1) if plain.size else b""
@@ -206,10 +212,10 @@ def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[An
 
 
 def load(path: Path) -> Any:
-    """The value of a file that `save` wrote; its arrays are read-only.
+    """Load a value that `save` wrote; its arrays are read-only.
 
-    Nothing in the file is believed: every offset, type and depth is checked, tables
-    are validated whole.
+    The file is untrusted: every offset, type and depth is checked, tables are
+    validated completely.
 
     Raises:
         StorageError: the file is missing, cut off, or was changed.
@@ -229,7 +235,7 @@ def load(path: Path) -> Any:
         ArithmeticError,
         LookupError,
         MemoryError,
-        OSError,  # pyarrow's word for bytes that are no table
+        OSError,  # PyArrow raises it for bytes that are no table.
         RuntimeError,
         TypeError,
         ValueError,
@@ -291,7 +297,7 @@ def _dtype(part: Mapping[str, Any]) -> Any:
 
 
 def _read_number(part: Mapping[str, Any], data: memoryview) -> Any:
-    """One value of numpy, such as a mean or a count."""
+    """Return one NumPy scalar, such as a mean or a count."""
     dtype = _dtype(part)
     if len(data) != dtype.itemsize:
         raise ValueError("a number does not fit its bytes")
@@ -311,7 +317,7 @@ def _read_array(part: Mapping[str, Any], data: memoryview) -> Any:
 def _read_table(part: Mapping[str, Any], data: memoryview) -> Any:
     arrow, ipc = _library("pyarrow"), _library("pyarrow.ipc")
     table = ipc.open_stream(arrow.py_buffer(data)).read_all()
-    # bytes that no process of ours wrote crash the reader unless checked whole
+    # Bytes from another process crash the reader unless fully validated.
     table.validate(full=True)
     match part["library"]:
         case "pandas":

@@ -1,14 +1,13 @@
-"""The session's objects: results by their call's id, said inline or kept by reference.
+"""Store the session's results by call id, inline or as assets.
 
-A value flows in through `keep`, which tells whether it can be said to the model; a
-reference flows in through `resolve` and the object itself comes out. Every result can
-be referred to, also one that was said; the root of each is
-`{"content": {"command": …, "response": …}}` (rule B53).
+`keep` stores a value and returns whether the model sees it as JSON; `resolve` returns
+the object of a reference. Every result can be referred to, inline ones too; the root
+of each is `{"content": {"command": …, "response": …}}` (rule B53).
 
-With a folder, objects are also saved there, so that a later session finds them, and the
-memory is bounded: what is saved may leave the memory and is mapped back when it is
-asked for. An object that cannot be saved stays in memory and is lost with the process;
-its description stays, and reading it says so (rule B60).
+With a folder, objects are also saved there, so that a later session finds them, and
+memory is bounded: a saved object may leave the memory and is mapped back on demand.
+An object that cannot be saved stays in memory and is lost with the process; its
+description stays, and reading it reports the loss (rule B60).
 """
 
 from __future__ import annotations
@@ -43,16 +42,16 @@ from neuraxis.references.path import WalkError, walk
 from neuraxis.specs import Json
 
 INLINE_BYTES = 16_000
-"""A JSON answer above this size becomes an asset (rule B59)."""
+"""Maximum bytes of an inline JSON result; larger ones become assets (B59)."""
 MEMORY_BYTES = 1 << 30
-"""Objects above this sum leave the memory, where they are saved."""
+"""Maximum bytes of objects in memory, where they are also saved."""
 SAID_KEPT = 1000
-"""Answers that were said inline and can still be referred to."""
+"""Maximum number of inline results that can still be referred to."""
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What became of a value: `value` is its JSON form, or the object `stored`."""
+    """A stored value: its JSON form, or the object if `stored`."""
 
     stored: bool
     value: Any = None
@@ -61,7 +60,7 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class ReferenceLost(Exception):
-    """A reference leads nowhere; `error` is what the model is told."""
+    """Error: a reference leads nowhere; `error` is shown to the model."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -82,8 +81,8 @@ class AssetStore:
 
     Args:
         folder: where objects are saved; None: they live in memory only.
-        inline_bytes: a JSON answer above this size is stored; None: never.
-        memory_bytes: what may be held in memory of that which is saved.
+        inline_bytes: a JSON result above this size is stored; None: never.
+        memory_bytes: maximum bytes of saved objects that stay in memory.
     """
 
     def __init__(
@@ -100,15 +99,15 @@ class AssetStore:
         self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._natives: dict[str, Mapping[str, Any]] = {}
         self._held = 0
-        # what is told of them in each round, until one comes or goes
+        # Cached description for the status message, until an asset changes.
         self._ids: tuple[str, ...] | None = ()
         self._told: str | None = ""
 
     def keep(self, asset_id: str, command: str, value: Any) -> Kept:
-        """Keep a command's answer under its call's id; the command may change its own.
+        """Store a copy of a command's result under its call id.
 
         Raises:
-            ValueError: a generator gave more items than are kept.
+            ValueError: a generator gave more items than are stored.
         """
         value = drain(value)
         if is_short_json(value):
@@ -120,7 +119,8 @@ class AssetStore:
         if can_be_said:
             try:
                 size = said_size(said)
-            except ValueError:  # an integer of thousands of digits has no text
+            # Python refuses to convert an integer of thousands of digits to text.
+            except ValueError:
                 can_be_said = False
             else:
                 most = self._inline_bytes
@@ -128,8 +128,9 @@ class AssetStore:
                 if holds_objects(value) or (can_be_said and value != said):
                     content = {"command": command, "response": copy_value(value)}
                     self._natives[asset_id] = {"content": content}
-                # What the model is told is what it refers to, field by field; only a
-                # command that asks for more gets the object (`native`).
+                # References resolve to the JSON that the model sees; only a command
+                # that declares it gets
+                # the object (`native`).
                 value = said
         if can_be_said:
             self.keep_said(asset_id, command, value)
@@ -137,7 +138,7 @@ class AssetStore:
         if size is None:
             value = copy_value(value)
             size = size_of(value)
-            _freeze(value)  # what is JSON has no arrays in it
+            _freeze(value)  # JSON contains no arrays.
         root: dict[str, Any] = {"content": {"command": command, "response": value}}
         asset = _Asset(
             root=root,
@@ -154,9 +155,9 @@ class AssetStore:
         return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
 
     def keep_said(self, asset_id: str, command: str, value: Any) -> None:
-        """Keep an answer that is said as it is, so that it can be referred to.
+        """Store an inline result, so that it can be referred to.
 
-        Nobody else may change it any more (`apart`).
+        No one else may change it any more (`apart`).
         """
         self._said[asset_id] = {"content": {"command": command, "response": value}}
         if len(self._said) > SAID_KEPT:
@@ -164,7 +165,7 @@ class AssetStore:
             self._natives.pop(oldest, None)
 
     def aside(self) -> AssetStore:
-        """A store that knows what is in memory here and keeps what is new to itself."""
+        """Return a copy-on-write view of the store, for new objects only."""
         aside = AssetStore(inline_bytes=self._inline_bytes)
         aside._assets = self._assets.copy()
         aside._said = self._said.copy()
@@ -173,7 +174,7 @@ class AssetStore:
         return aside
 
     def forget(self, asset_id: str) -> None:
-        """Let go of a result that does not count; its file stays, unreferred to."""
+        """Drop a discarded result; its file stays."""
         self._said.pop(asset_id, None)
         self._natives.pop(asset_id, None)
         asset = self._assets.pop(asset_id, None)
@@ -182,7 +183,7 @@ class AssetStore:
             self._held -= asset.bytes
 
     def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
-        """Keep an object that the person gave (rule B61); it is always an asset."""
+        """Store an object that the user attached (B61), always as an asset."""
         value = copy_value(value)
         root = {"content": value}
         _freeze(value)
@@ -205,9 +206,9 @@ class AssetStore:
         return Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
 
     def restore(self, asset_id: str, meta: dict[str, Json], size: int) -> None:
-        """Take up an asset of an earlier session by its description (rule B60).
+        """Restore an asset of an earlier session from its description (B60).
 
-        Its object is looked for when it is asked for.
+        Its object is loaded on demand.
         """
         self._assets[asset_id] = _Asset(
             root=None, meta=meta, line=meta, bytes=size, saved=True
@@ -215,11 +216,13 @@ class AssetStore:
         self._ids = self._told = None
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
-        # sessions without a folder do not pay for it
+        # Imported on first use: sessions without a folder do not need it.
         from neuraxis.assets.serialize import CannotBeSaved, save
 
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            # what was attached or answered is the person's own, as the journal is
+            for made in (folder.parent, folder):
+                made.mkdir(mode=0o700, parents=True, exist_ok=True)
             save(asset.root, self._file(asset_id))
             asset.saved = True
         except CannotBeSaved:
@@ -232,7 +235,7 @@ class AssetStore:
         return self._folder / f"{asset_id}.nxb"
 
     def _make_room(self) -> None:
-        """Let the oldest saved objects leave the memory."""
+        """Drop the oldest saved objects from memory."""
         for asset_id, asset in self._assets.items():
             if self._held <= self._memory_bytes:
                 return
@@ -242,31 +245,31 @@ class AssetStore:
                 self._held -= asset.bytes
 
     def known(self, asset_id: str) -> bool:
-        """Whether a reference to this id could be resolved."""
+        """Check whether a reference to this id can be resolved."""
         return asset_id in self._assets or asset_id in self._said
 
     def said(self) -> Sequence[tuple[str, Any]]:
-        """The answers that were said inline, each with its call's id."""
+        """Inline results by call id."""
         return tuple(
             (key, root["content"]["response"]) for key, root in self._said.items()
         )
 
     @property
     def ids(self) -> Sequence[str]:
-        """The ids of the kept assets (not of the answers that were said)."""
+        """Return the ids of the stored assets, without inline results."""
         if self._ids is None:
             self._ids = tuple(self._assets)
         return self._ids
 
     @property
     def told(self) -> str:
-        """What the model is told of them in each round; empty: there are none."""
+        """Return the assets' description for each turn; empty if none."""
         if self._told is None:
             self._told = call_errors.asset_list(self.meta()) if self._assets else ""
         return self._told
 
     def listing(self) -> list[dict[str, Json]]:
-        """All kept assets, the oldest first: id, where it is from, what it is, size."""
+        """List stored assets, oldest first: id, origin, kind and size."""
         return [
             {
                 "asset_id": asset_id,
@@ -278,7 +281,7 @@ class AssetStore:
         ]
 
     def root(self, asset_id: str) -> Mapping[str, Any]:
-        """The whole asset: `{"content": …}`.
+        """Return the whole asset: `{"content": …}`.
 
         Raises:
             ReferenceLost: there is no such asset, or its object is lost.
@@ -303,15 +306,15 @@ class AssetStore:
 
     @property
     def holds_objects(self) -> bool:
-        """Whether some answer was said as JSON that was more than that."""
+        """Whether some inline result was converted from richer objects."""
         return bool(self._natives)
 
     def native(self, asset_id: str) -> Mapping[str, Any]:
-        """As `root`, with the objects that the answer was before it was said."""
+        """Return `root`, with the objects before their conversion to JSON."""
         return self._natives.get(asset_id) or self.root(asset_id)
 
     def resolve(self, ref: AssetRef) -> Any:
-        """The object a reference leads to.
+        """Return the object of a reference.
 
         Raises:
             ReferenceLost: there is no such asset, or the path is not in it.
@@ -330,10 +333,10 @@ class AssetStore:
             ) from None
 
     def meta(self, budget: int = TOTAL_BUDGET) -> list[dict[str, Json]]:
-        """The AssetMeta list that the model sees each round, in order (rule B55).
+        """Return the AssetMeta list that the model sees each turn (B55).
 
-        The newest are told whole, the older ones in one line, the oldest by their
-        number, so that the list stays within `budget` characters.
+        The newest are described completely, older ones in one line, the oldest by
+        their number, so that the list stays within `budget` characters.
         """
         told: list[dict[str, Json]] = []
         left = budget
@@ -355,14 +358,15 @@ class AssetStore:
 
 
 def _freeze(value: Any) -> None:
-    """Make arrays read-only: a stored object is the same for all who refer to it."""
+    """Make arrays read-only: all references share a stored object."""
     seen: set[int] = set()
     waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
         flags = getattr(item, "flags", None)
         if hasattr(flags, "writeable"):
-            with contextlib.suppress(ValueError):  # a view that someone else owns
+            # A view of another owner's memory refuses the flag.
+            with contextlib.suppress(ValueError):
                 cast("Any", flags).writeable = False
         elif isinstance(item, dict | list | tuple):
             inside = cast("dict[Any, Any] | list[Any]", item)

@@ -1,1 +1,1 @@
-"""Plugins that come with the package: each a folder with config.yaml and code."""
+"""Built-in plugins: each a folder with config.yaml and code."""

@@ -1,4 +1,4 @@
-"""The name of an optional package flows in; the package, or a plain sentence, out."""
+"""Import an optional package, or say how to install it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INSTALLED_AS = {"PIL": "pillow"}
 
 
 def needed(module: str, extra: str, purpose: str) -> Any:
-    """An optional package, untyped; imported when a command first needs it.
+    """Import an optional package, untyped, when a command first needs it.
 
     Raises:
         MissingExtra: it is not installed; the sentence says how to install it.

@@ -1,7 +1,7 @@
-"""Files of the workspace for the plugins that ship: limits from settings, plain errors.
+"""Workspace file access for the built-in plugins, with configured limits.
 
-A path as a model wrote it flows in, bytes flow out or in; every access goes through
-`sandbox.files`, and what it refuses is told to the model.
+Every access goes through `sandbox.files`; a refusal becomes a `CommandError` for the
+model.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from neuraxis.errors import CommandError
 from neuraxis.parsing.encodings import UTF_8, text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.files.history import CallFiles, FileHistory, Use
+from neuraxis.sandbox.files.versions import VersionStore
 
 NOBODY = Context(workspace=Path())
-"""Where a command is called outside of a session: what it tells, nobody hears."""
+"""Context of a call outside a session; reports nothing."""
 
 
 def read(context: Context, file_path: str, limit: int) -> bytes:
-    """The content of a file of at most `limit` bytes.
+    """Return the content of a file of at most `limit` bytes.
 
     Raises:
         CommandError: it is not there, too large, or outside the workspace.
@@ -30,7 +32,7 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
 
 
 def read_text(context: Context, file_path: str, limit: int) -> str:
-    """The text of a file; that it is in another encoding than UTF-8 is told.
+    """Return a file's text; warn if it is not UTF-8.
 
     Raises:
         CommandError: as `read`, or it is no text.
@@ -52,23 +54,50 @@ def read_text(context: Context, file_path: str, limit: int) -> str:
 
 
 def write(context: Context, file_path: str, data: bytes) -> str:
-    """Write a file whole or not at all; gives its path in the workspace.
+    """Write a file atomically; return its path in the workspace.
 
     Raises:
         CommandError: the path, the place or the amount is not allowed.
     """
     try:
-        written = workspace.write_bytes(
-            context.workspace, file_path, data, quota=quota(context)
-        )
+        return write_guarded(context, file_path, data)
     except workspace.FileRefused as error:
         raise CommandError(str(error)) from None
+
+
+def write_guarded(
+    context: Context,
+    file_path: str,
+    data: bytes,
+    *,
+    use: Use = "write",
+    kind: str = "write",
+) -> str:
+    """As `write`, for parts of files too; the old version is stored.
+
+    Raises:
+        FileRefused: the path, the place or the amount is not allowed, or the file is
+            the user's and nobody approved it.
+    """
+    written = changes(context).write(
+        file_path, data, quota(context), use=use, kind=kind
+    )
     context.wrote(written)
     return written
 
 
+def changes(context: Context) -> CallFiles:
+    """The way to change files; outside of a session nothing is held back."""
+    if isinstance(context.files, CallFiles):
+        return context.files
+    history = FileHistory(context.workspace, VersionStore(budget=1 << 62))
+    return CallFiles(
+        history=history, call_id=context.call_id, warn=lambda text: None, free=True
+    )
+
+
 def quota(context: Context) -> workspace.Quota:
-    """The limits of the settings `files.file_bytes`, `.total_bytes` and `.files`."""
+    """Return the limits of `files.file_bytes`, `.total_bytes` and `.files`."""
     usual = workspace.Quota()
     return workspace.Quota(
         file_bytes=number(context, "files.file_bytes", usual.file_bytes),
@@ -78,7 +107,7 @@ def quota(context: Context) -> workspace.Quota:
 
 
 def number(context: Context, key: str, usual: int) -> int:
-    """A setting that is a whole number.
+    """Return an integer setting.
 
     Raises:
         CommandError: it is none.
@@ -86,13 +115,14 @@ def number(context: Context, key: str, usual: int) -> int:
     given = context.settings.get(key, usual)
     try:
         return int(given)
-    except (TypeError, ValueError, OverflowError):  # the last: TOML has `inf`
+    # TOML has `inf`, which raises OverflowError.
+    except (TypeError, ValueError, OverflowError):
         raise CommandError(
             f"The setting {key} must be a whole number, not {given!r}."
         ) from None
 
 
 def ending(file_path: str) -> str:
-    """`.csv` of `data/Prices.CSV`; empty where the name has none."""
+    """Return the ending: `.csv` of `data/Prices.CSV`; empty if none."""
     name = file_path.rpartition("/")[2]
     return f".{name.rpartition('.')[2].casefold()}" if "." in name else ""

@@ -1,4 +1,4 @@
-"""The command line: `neuraxis …`. Names and files flow in, text and exit codes out.
+"""Command line interface: `neuraxis …`.
 
 Exit codes: 0 done; 1 the run, its last call or a check failed; 2 a wrong option, name
 or file; 3 a limit was reached; 4 the model could not be asked; 5 the journal or a file

@@ -1,8 +1,8 @@
-"""A question flows to the terminal, a person's yes or no flows back.
+"""Ask for approval of a call or plan on the terminal.
 
-Shown is the exact call, or the calls of a plan in their order, each argument with where
-it came from; whatever stands in it is made inert first. The answer is no, unless the
-person types yes.
+The question shows the exact call, or the calls of a plan in their order, each
+argument with its origin; all of it is made inert first. Anything but a typed yes
+refuses.
 """
 
 from __future__ import annotations
@@ -65,24 +65,24 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool:
             click.echo(err=True)  # Ctrl-C was pressed on the line of the question
             raise
     if not answer.endswith("\n"):
-        click.echo(err=True)  # Ctrl-D: what comes next begins a line of its own
+        click.echo(err=True)  # After Ctrl-D the next output must begin on a new line.
     return answer.strip().lower() in ("y", "yes")
 
 
 def question(asked: ApprovalAsked) -> str:
-    """The question as lines of inert text."""
+    """Return the question as lines of inert text."""
     if asked.plan:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
-    lines = [f"? {_inside(asked)}{_name(call)} wants to run"]
+    lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
     lines += _arguments(call, asked.origins)
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
 
 
 def _plan_question(asked: ApprovalAsked) -> str:
-    """All calls of a plan; which of them the answer is for, and which not."""
-    lines = [f"? {_inside(asked)}{_one(asked.reason)}; it goes on with"]
+    """List all calls of a plan, with those the approval covers."""
+    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}; it goes on with"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
@@ -96,8 +96,8 @@ def _plan_question(asked: ApprovalAsked) -> str:
     return "\n".join(lines)
 
 
-def _inside(asked: ApprovalAsked) -> str:
-    """Which agent asks, that a command of the session asked."""
+def _nested_agents(asked: ApprovalAsked) -> str:
+    """Name the agent that asks, for a nested session."""
     return "".join(f"inside of {_one(tool)}: " for tool in asked.inside)
 
 
@@ -120,7 +120,7 @@ def _arguments(call: Mapping[str, Json], origins: Mapping[str, str]) -> list[str
 
 
 def _one(value: Json) -> str:
-    """One line of inert text; a line break in it cannot begin a line of ours."""
+    """Return one inert line, without line breaks that could imitate ours."""
     import json
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -135,7 +135,7 @@ def _forget_typed(source: IO[str]) -> None:
 
         termios.tcflush(source.fileno(), termios.TCIFLUSH)
     except (ImportError, OSError, ValueError):
-        return  # Windows, or no terminal
+        return  # Windows, or no terminal.
 
 
 async def _line(source: IO[str]) -> str:

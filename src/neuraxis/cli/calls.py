@@ -1,4 +1,4 @@
-"""`neuraxis call PLUGIN.COMMAND --param …`: one command, without a model."""
+"""`neuraxis call PLUGIN.COMMAND --param …`: run one command without a model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def call(
             command=found.spec.name,
             arguments=arguments,
         )
-        import asyncio  # slow to import
+        import asyncio  # Imported on first use: slow.
 
         result = asyncio.run(session.call(named))
     _print(result, as_json)
@@ -121,7 +121,7 @@ def _say(text: str) -> None:
 
 
 def _place(raised: BaseException | None) -> str:
-    """Where the command's own code raised it: its author is who calls it here."""
+    """Return the line of the command's own code that raised."""
     import sysconfig
 
     ours = str(Path(__file__).parent.parent)
@@ -187,7 +187,7 @@ def _json(value: Any) -> str:
 
 
 def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
-    """Names as they are typed, or with _ for - where there is no such parameter."""
+    """Return option names as typed, or with _ for - where needed."""
     known = spec.parameter_names
     pairs: list[tuple[str, str]] = []
     rest = list(words)
@@ -197,11 +197,11 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
             written = f"--{known[0]} {word}" if known else "no argument"
             raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {written}")
         name, equals, value = word[2:].partition("=")
-        name = _meant(name, known)
+        name = _suggest_option(name, known)
         if not equals:
             if not rest or _is_name(rest[0], known):
                 if not _is_flag(name, spec):
-                    raise ConfigError(_lonely(name, known))
+                    raise ConfigError(_bare_option_problem(name, known))
                 value = "true"
             else:
                 value = rest.pop(0)
@@ -209,13 +209,13 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     return pairs
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _suggest_option(name: str, known: Sequence[str]) -> str:
     return name if name in known else name.replace("-", "_")
 
 
 def _is_name(word: str, known: Sequence[str]) -> bool:
     name = word.removeprefix("--").partition("=")[0]
-    return word.startswith("--") and _meant(name, known) in known
+    return word.startswith("--") and _suggest_option(name, known) in known
 
 
 def _is_flag(name: str, spec: CommandSpec) -> bool:
@@ -224,8 +224,8 @@ def _is_flag(name: str, spec: CommandSpec) -> bool:
     return "boolean" in _kinds(spec.parameters["properties"][name])
 
 
-def _lonely(name: str, known: Sequence[str]) -> str:
-    """What is wrong with `--NAME` alone; it may be a misspelt option of ours."""
+def _bare_option_problem(name: str, known: Sequence[str]) -> str:
+    """Return the problem of a bare `--NAME`, such as a misspelt option."""
     if name in known:
         return f"--{name}: expected a value behind it"
     listed = ", ".join(f"--{item}" for item in known) or "none"
@@ -236,7 +236,7 @@ def _lonely(name: str, known: Sequence[str]) -> str:
 
 
 def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Texts as they were typed; the lenient reading makes numbers and lists of them."""
+    """Return arguments from typed texts, leniently parsed as numbers and lists."""
     given: dict[str, list[str]] = {}
     for name, value in pairs:
         if value.startswith("@@"):
@@ -251,7 +251,7 @@ def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
-    """What was typed has no type yet: `1` is a number where one is expected."""
+    """Parse a text strictly where the schema expects a number or boolean."""
     from neuraxis.schema import Schema
 
     return Schema(spec.parameters).coerce(typed)[0]

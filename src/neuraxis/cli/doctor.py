@@ -1,4 +1,4 @@
-"""`neuraxis doctor`: what works here, what is missing, and how to get it."""
+"""`neuraxis doctor`: check what works and how to get the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuraxis.settings import FILE_NAME, Settings, load
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One line: `ok`, `missing` or `broken`, and what to do."""
+    """One line of the report: `ok`, `missing` or `broken`, and advice."""
 
     what: str
     state: str
@@ -71,7 +71,7 @@ def _python() -> Finding:
 
 
 def _settings() -> tuple[Settings, list[Finding]]:
-    """What is set, also with mistakes; without a file that cannot be taken at all."""
+    """Return the settings, without any file that cannot be read."""
     told: list[Finding] = []
     for project in (Path.cwd(), None):
         try:
@@ -84,7 +84,7 @@ def _settings() -> tuple[Settings, list[Finding]]:
 
 
 def _slips(settings: Settings) -> list[Finding]:
-    """A misspelt table is silently a plugin's own, where no plugin has its name."""
+    """Warn of misspelt tables, which would silently configure no plugin."""
     from neuraxis.settings import section_meant
 
     sources = plugin_sources(Choices(), settings)
@@ -103,7 +103,7 @@ def _slips(settings: Settings) -> list[Finding]:
 
 
 def _model(settings: Settings) -> Finding:
-    """Whether a run would have a model; it is not asked anything."""
+    """Check whether a run would have a model, without asking it."""
     from neuraxis.errors import ConfigError
     from neuraxis.models import find_model
 

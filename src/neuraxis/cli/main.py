@@ -1,4 +1,4 @@
-"""The command group, and the one place where exceptions become exit codes."""
+"""Command group, and the mapping from exceptions to exit codes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from neuraxis.cli.plugins import plugins
 from neuraxis.cli.prompts import prompt
 from neuraxis.cli.run import run
 from neuraxis.cli.sessions import sessions
+from neuraxis.cli.undo import undo
 from neuraxis.errors import (
     ConfigError,
     MissingExtra,
@@ -52,6 +53,7 @@ for command in (
     models,
     mcp,
     sessions,
+    undo,
     doctor,
     completion,
 ):
@@ -59,7 +61,7 @@ for command in (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code; never a traceback.
+    """Run the command line and exit with its code, without traceback.
 
     With NEURAXIS_TRACEBACK=1 an error that this package did not foresee is shown
     whole, for a bug report.
@@ -80,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
             _say(str(error))
         signals.leave(error.exit_code)
     except BrokenPipeError:
-        # the reader of a pipe went away; nothing is left to say to it
+        # The reader of the pipe has closed it.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
         code = 0
     except NeuraxisError as error:
@@ -99,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say_group(error: click.ClickException) -> None:
-    """`neuraxis new` is `neuraxis plugins new`: which group has such a command."""
+    """Suggest the group of a command: `neuraxis new` is `neuraxis plugins new`."""
     name = re.search(r"No such command '([\w-]+)'", error.message)
     for group in cli.commands.values():
         if name and isinstance(group, click.Group) and name[1] in group.commands:
@@ -107,9 +109,10 @@ def _say_group(error: click.ClickException) -> None:
 
 
 def _take_all_characters() -> None:
-    """What the locale's encoding lacks is written as an escape: no text ends a run.
+    """Write characters outside the locale's encoding as escapes.
 
-    In JSON a half of a character, which no encoding has, is then what JSON writes.
+    In JSON a lone surrogate, which no encoding has, becomes the escape that JSON
+    uses.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -117,7 +120,7 @@ def _take_all_characters() -> None:
 
 
 def exit_code(error: NeuraxisError) -> int:
-    """The documented exit code of an error."""
+    """Return the documented exit code of an error."""
     match error:
         case ModelError():
             return 4

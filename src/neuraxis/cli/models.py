@@ -1,4 +1,4 @@
-"""`neuraxis models ls|test|fetch`, and the fetching that a first run does by itself."""
+"""`neuraxis models ls|test|fetch`, and the download before a first run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test(name: str | None, base_url: str | None) -> int:
 
     Exit codes: 0 it answered, 1 it did not, 4 it cannot be asked (no key, no file).
     """
-    import asyncio  # slow to import
+    import asyncio  # Imported on first use: slow.
 
     from neuraxis.cli.terminal import inert
     from neuraxis.messages import Message, Prompt
@@ -67,7 +67,7 @@ def test(name: str | None, base_url: str | None) -> int:
     started = time.perf_counter()
     try:
         answer = asyncio.run(go())
-    except ModelError as error:  # it was asked, as in a run
+    except ModelError as error:  # A run treats the error the same way.
         click.echo(f"neuraxis: {inert(str(error))}", err=True)
         return 1
     took = time.perf_counter() - started
@@ -88,7 +88,7 @@ def fetch() -> int:
 
 
 def ensure_weights(model: str, *, quiet: bool) -> None:
-    """Fetch the embedded model's file if `model` is the embedded one and lacks it."""
+    """Download the embedded model's file if `model` needs it."""
     kind, _, name = model.partition(":")
     if kind != "local":
         return
@@ -96,7 +96,7 @@ def ensure_weights(model: str, *, quiet: bool) -> None:
     from neuraxis.models.local.llm import weights
 
     if name and name not in KNOWN:
-        return  # of no other name there is a file: that is told next
+        return  # Another name has no file; the caller reports that.
     if weights.find() is not None:
         return
     if quiet:
@@ -106,7 +106,7 @@ def ensure_weights(model: str, *, quiet: bool) -> None:
 
 
 def fetch_shown() -> Any:
-    """Fetch with a sentence that says what, and a progress bar on a terminal."""
+    """Download with an explanation and, on a terminal, a progress bar."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     from neuraxis.cli.terminal import console

@@ -1,4 +1,4 @@
-"""Options that several commands share, and a session made from them."""
+"""Shared command line options, and the session made from them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 BUILTIN = ("web_search", "files", "fetch_url", "python_file", "assets")
-"""The plugins of every run that does not say otherwise."""
+"""Default plugins of a run."""
 
 
 class Choices(Struct, frozen=True, kw_only=True):
-    """What the person chose on the command line; None: not said."""
+    """The user's choices on the command line; None: not given."""
 
     model: str | None = None
     base_url: str | None = None
@@ -123,16 +123,16 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
 CALLS = (
     "plugin", "no_builtin", "strict", "workspace", "journal", "allow_host", "yes_to",
 )  # fmt: skip
-"""Options of whatever runs calls that no model wrote."""
+"""Options of commands that run calls without a model."""
 PLANS = (*CALLS, "max_calls", "max_seconds", "on_error")
-"""And of plans, also where one is only looked at: the same line checks and runs it."""
+"""Options of commands on plans, `check` included: one line fits all."""
 
 
 def session_options(*names: str) -> Callable[[F], F]:
-    """Options that make a session; without names all of them, as `run` and `chat` have.
+    """Add the options that configure a session; by default all.
 
-    A command has those that do something there: one that is taken and does nothing
-    misleads, and it hides a parameter of that name from `call`.
+    A command has only options with an effect there: an ignored option misleads, and
+    it hides a parameter of that name from `call`.
     """
 
     def add(command: F) -> F:
@@ -145,7 +145,7 @@ def session_options(*names: str) -> Callable[[F], F]:
 
 
 def settings_of(choices: Choices) -> Settings:
-    """All settings, those of the command line first.
+    """Return all settings; the command line takes precedence.
 
     Raises:
         ConfigError: a file of settings has mistakes.
@@ -167,7 +167,7 @@ def settings_of(choices: Choices) -> Settings:
 
 
 def journal_path(settings: Settings) -> str:
-    """Where the journal is: the setting, else the user's data folder."""
+    """Return the journal's path: the setting, else the user's data folder."""
     from neuraxis.settings import user_dir
 
     named = settings.get("journal")
@@ -177,13 +177,25 @@ def journal_path(settings: Settings) -> str:
 
 
 def asset_folder(settings: Settings) -> Path | None:
-    """Where objects are saved: beside the journal; nowhere for one in memory."""
+    """Return the asset folder beside the journal; None for one in memory."""
     path = journal_path(settings)
     return None if path == "memory" else Path(path).parent / "assets"
 
 
+def versions_folder(settings: Settings) -> Path | None:
+    """Where old versions of files are stored, where no journal's file has a folder.
+
+    Commands that have no journal (`call`, `plan run`) know by it what they wrote.
+    """
+    from neuraxis.settings import user_dir
+
+    if journal_path(settings) != "memory":
+        return None
+    return user_dir("data") / "versions"
+
+
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
-    """The built-in plugins and those that were named."""
+    """Return the built-in plugins and the named ones."""
     named = list(choices.plugin)
     listed = settings.get("plugins")
     if isinstance(listed, list):
@@ -202,7 +214,7 @@ def make_session(
     model: Any = None,
     plugins: Sequence[str] | None = None,
 ) -> Session:
-    """A session as the command line asks for it.
+    """Create the session that the command line describes.
 
     Raises:
         ConfigError: something named does not exist.
@@ -222,13 +234,15 @@ def make_session(
         raise ConfigError(f"--template {choices.template}: there is no such file")
     standard = Budget()
     return Session(
+        id=resume,
+        _earlier=resume is not None,
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
         asset_folder=asset_folder(settings),
-        session=resume,
+        versions_folder=versions_folder(settings),
         settings=settings,
         template=choices.template,
         budget=Budget(
@@ -247,7 +261,7 @@ def make_session(
 
 
 def resume_options(command: F) -> F:
-    """The options of `run` and `chat` that name an earlier session."""
+    """Add the options of `run` and `chat` that name an earlier session."""
     latest = click.option(
         "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
     )
@@ -263,15 +277,15 @@ def resume_options(command: F) -> F:
 def session_to_continue(
     choices: Choices, *, latest: bool, given: str | None
 ) -> str | None:
-    """The id of the session that is gone on with; None: a new one is made.
+    """Return the id of the session to continue; None if new.
 
     Args:
-        choices: they say where the journal is.
-        latest: the one that was used last.
-        given: its id or the beginning of it; comes first.
+        choices: they name the journal.
+        latest: continue the most recently used session.
+        given: the id or its beginning; takes precedence.
 
     Raises:
-        ConfigError: the journal holds none such.
+        ConfigError: the journal has no such session.
     """
     if given is None and not latest:
         return None
@@ -291,7 +305,7 @@ def session_to_continue(
 
 
 def session_in(known: Sequence[SessionInfo], given: str) -> str:
-    """The id of the session that a person names by it or by its beginning.
+    """Return the id of the session with this id or prefix.
 
     Raises:
         ConfigError: there is none, or several begin so.
@@ -306,11 +320,11 @@ def session_in(known: Sequence[SessionInfo], given: str) -> str:
 
 
 def existing_journal(path: str, *, named: bool = False) -> Journal | None:
-    """The journal in a file, or None: who only looks makes no new one.
+    """Open the journal of a file, or None; never create one.
 
     Args:
         path: the file.
-        named: the person named it, so that it must be there.
+        named: the user named it, so that it must exist.
 
     Raises:
         ConfigError: there is no such file, and it was named.

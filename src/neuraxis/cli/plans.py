@@ -1,4 +1,4 @@
-"""`neuraxis plan check|show|run FILE`: a plan in a file, without a model."""
+"""`neuraxis plan check|show|run FILE`: work with plan files, without a model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     something is wrong.
     """
     _, built = _checked(file, given, options)
-    if not _told(built):
+    if not _report_problems(built):
         return 1
     click.echo(f"{file}: {len(built.steps)} steps, nothing wrong")
     return 0
@@ -66,7 +66,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
-    if not _told(built):
+    if not _report_problems(built):
         return 1
     if saved.description:
         click.echo(inert(saved.description))
@@ -101,7 +101,7 @@ def run(
     Prints what the last step answered. Exit codes: 0 all steps done, 1 a step failed
     or the plan is wrong, 2 wrong option, file or parameter, 3 time limit.
     """
-    import asyncio  # slow to import
+    import asyncio  # Imported on first use: slow.
 
     from neuraxis.cli.progress import Live
     from neuraxis.execution.budget import Budget
@@ -113,7 +113,7 @@ def run(
     results: list[Result] = []
     with _session(options) as session:
         built = session.check(saved.calls, params)
-        if not _told(built):
+        if not _report_problems(built):
             return 1
         own = options.get("on_error") or saved.on_error
         seconds = float(options.get("max_seconds") or Budget().seconds)
@@ -128,7 +128,7 @@ def run(
             if live is not None:
                 live.close()
     _show(results, as_json=as_json)
-    if svg is not None:  # last: what was answered is told even if this fails
+    if svg is not None:  # Last, so that the result is shown even if this fails.
         _draw(built, {item.call.id: item.status for item in results}, svg)
     return 0 if all(item.status == "done" for item in results) else 1
 
@@ -177,7 +177,7 @@ def _read(file: Path) -> SavedPlan:
 def _checked(
     file: Path, given: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[SavedPlan, Plan]:
-    """The plan in the file, checked; a parameter without a value is taken to fit."""
+    """Return the checked plan of a file; missing parameters count as valid."""
     saved = _read(file)
     params = saved.values(_pairs(given), samples=True)
     with _session(options) as session:
@@ -193,8 +193,8 @@ def _session(options: Mapping[str, Any]) -> Session:
     return make_session(choices, model=ScriptedModel([]))
 
 
-def _told(built: Plan) -> bool:
-    """Whether the plan may be run; if not, all that is wrong is printed."""
+def _report_problems(built: Plan) -> bool:
+    """Return whether the plan may run; otherwise print all its errors."""
     from neuraxis.cli.terminal import inert
 
     for problem in built.problems:
@@ -221,7 +221,7 @@ def _draw(built: Plan, states: Mapping[str, str], svg: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Say before a run that a file it is to write has no folder.
+    """Report before a run that an output file's folder is missing.
 
     Raises:
         StorageError: there is none.
@@ -233,7 +233,7 @@ def check_folder(path: Path) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file that the person named.
+    """Write a text file that the user named.
 
     Raises:
         StorageError: it cannot be written.
@@ -255,14 +255,14 @@ def keep_plan(
     path: Path,
     on_error: OnError | None = None,
 ) -> None:
-    """Write the calls of a run that worked as one plan.
+    """Write the calls of a successful run as one plan.
 
     Args:
-        session: that of the run.
-        answer: what came of it.
-        request: the person's words; they become the description.
+        session: the session of the run.
+        answer: the run's answer.
+        request: the user's request; it becomes the description.
         path: the file.
-        on_error: what a failed step did to its plan, if the person chose it.
+        on_error: what a failed step did to its plan, if the user chose it.
 
     Raises:
         StorageError: the file cannot be written.

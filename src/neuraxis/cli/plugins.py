@@ -224,7 +224,7 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
 
 
 def _doubts(given: str, plugin: Any) -> list[Any]:
-    """What the test kit finds beside the manifest's own mistakes."""
+    """Return what the test kit reports beyond the manifest's own errors."""
     from neuraxis.errors import ManifestProblem
     from neuraxis.testing import check_plugin
 
@@ -237,7 +237,7 @@ def _doubts(given: str, plugin: Any) -> list[Any]:
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:
-    """Each path; a folder without a config.yaml stands for the manifests in it."""
+    """Return each path; a folder without config.yaml stands for its manifests."""
     found: list[str] = []
     for text in paths:
         folder = Path(text)

@@ -1,4 +1,4 @@
-"""Events flow in, lines on a terminal flow out, while a run goes on.
+"""Show the progress of a run on the terminal.
 
 Progress goes to standard error, the answer to standard output, so that a pipe gets the
 answer alone. On a terminal the running step has a spinner and its time; elsewhere each
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
 _BESIDE = ("success", "sandbox")
-"""Fields of an answer that are told otherwise: by the mark before it, by `doctor`."""
-# A reference to an object, a marker of calls, a tag of calls or thoughts; or what may
-# become one. What stands behind is said at the end, if it is for the person.
+"""Result fields shown elsewhere: by the step's mark, or by `doctor`."""
+# A reference to an object, a marker of calls, a tag of calls or thoughts, or a prefix
+# of one. The text after it is shown at the end, if it is for the user.
 _NOT_PROSE = re.compile(
     r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)", re.IGNORECASE
 )
 _LINES = 12
-"""Lines of a command's output that are shown; the rest is in the journal."""
+"""Maximum lines shown of a command's output; the journal has all."""
 
 
 class Live:
-    """Call it with each event; `close` it at the end.
+    """Live progress display: a callable for events, with `close` at the end.
 
     Args:
-        aloud: say the model's prose on standard output as it comes.
+        aloud: write the model's prose to standard output as it comes.
     """
 
     def __init__(self, *, aloud: bool = False) -> None:
@@ -113,12 +113,12 @@ class Live:
                 pass
 
     def _speak(self, text: str) -> bool:
-        """Say prose as it comes; a reply that begins like a block is not prose."""
+        """Print prose as it streams, without text that begins a block."""
         self._heard += text
         begun = self._heard.lstrip()
         if not self._aloud or not begun or begun[0] in "<[{`":
             return False
-        # blanks at the end may be no part of the answer
+        # Trailing blanks may not belong to the answer.
         new = inert(_NOT_PROSE.split(begun, 1)[0]).rstrip()[len(self.said) :]
         if new:
             self._stop()
@@ -150,7 +150,7 @@ class Live:
         return f"{self._place(event)} {inert(event.tool)} {told}".rstrip()
 
     def _place(self, event: CallStarted | CallFinished) -> str:
-        """`2.`, or `2.14` for an item of the second step."""
+        """Return `2.`, or `2.14` for an item of the second step."""
         if not event.part_of:
             return f"{self._number.get(event.id, 1)}."
         item = event.id.removeprefix(event.part_of)
@@ -166,7 +166,7 @@ class Live:
         took = "" if event.status == "skipped" else f"  {seconds(event.seconds)}"
         if event.status == "done":
             self._done.add(event.id)
-        elif event.id in self._done:  # it only read, and ran early
+        elif event.id in self._done:  # A read-only step that ran early.
             took = "  given up, since a step before it did not work"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
@@ -179,12 +179,12 @@ class Live:
             self._spin(self._running_text())
 
     def _asks(self, session: str, call: str) -> None:
-        """A question is told next, and nothing after it until it is answered."""
+        """Stop the spinner for a question; nothing follows until it is answered."""
         self._aside()
         self._questions.add((session, call))
 
     def _answered(self, session: str, call: str = "") -> None:
-        """One of them is answered, or none of the session, or at all, stands now."""
+        """Resume the display after the answer to a question."""
         gone = (session, call)[: bool(session or call) + bool(call)]
         self._questions = {one for one in self._questions if one[: len(gone)] != gone}
         if not self._questions:
@@ -193,7 +193,7 @@ class Live:
                 self._print(text, style)
 
     def _inside(self, session: str, event: Mapping[str, Json]) -> None:
-        """A question, or what an agent does that a command asks; `session`: its own."""
+        """Show a nested agent's question or step; `session` is its own."""
         tool, call = inert(str(event.get("tool"))), str(event.get("id"))
         match event.get("type"):
             case "approval_asked":
@@ -203,7 +203,7 @@ class Live:
             case "session_finished":
                 self._answered(session)
                 if not session and event["outcome"] != "answered":
-                    self._aside()  # an error is told next
+                    self._aside()  # The error is shown next.
             case "call_started":
                 self._spin(f"{self._running_text()}  {tool}")
             case "call_finished":
@@ -248,7 +248,7 @@ class Live:
             self._status = None
 
     def _aside(self) -> None:
-        """Go on below what was said: a spinner would erase the line it begins in."""
+        """Move below streamed text: a spinner would erase its line."""
         self._stop()
         if self._mid_line:
             self._mid_line = False
@@ -256,12 +256,12 @@ class Live:
             sys.stdout.flush()
 
     def close(self) -> None:
-        """Take the spinner away."""
+        """Remove the spinner."""
         self._stop()
 
 
 def said(value: Json) -> str:
-    """What a person reads of an answer: its text if it has one, else its JSON."""
+    """Return the readable form of a result: its text, else its JSON."""
     if isinstance(value, dict) and value:
         fields = cast("dict[str, Json]", value)
         rest = {key: item for key, item in fields.items() if key not in _BESIDE}

@@ -1,4 +1,4 @@
-"""`neuraxis prompt`: exactly what a model would be sent."""
+"""`neuraxis prompt`: print exactly what a model would be sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neuraxis sessions ls|show`: what is in the journal."""
+"""`neuraxis sessions ls|show`: list and show sessions of the journal."""
 
 from __future__ import annotations
 

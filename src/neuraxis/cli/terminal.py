@@ -1,8 +1,8 @@
-"""What may be written to a terminal: foreign text is made inert, and colour chosen.
+"""Make untrusted text safe for a terminal, and choose colours.
 
-A page, a model or a script may hold escape codes that move the cursor, set the title
-or copy to the clipboard, and marks that reverse the direction of text. None of them
-reaches the terminal.
+A page, a model or a script may contain escape codes that move the cursor, set the
+title or copy to the clipboard, and marks that reverse the direction of text. None of
+them reaches the terminal.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ESCAPES = re.compile(
-    # whole sequences first, so that no part of one is left as text
+    # Whole sequences first, so that no part of one remains as text.
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links, clipboard
     r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
-    r"|\x1b[ -/]*[0-~]?"  # the rest
+    r"|\x1b[ -/]*[0-~]?"  # All other escape sequences.
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # C0 and C1 without tab and newline
     r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # direction marks
 )
 
 
 def inert(text: str) -> str:
-    """The text without escape codes, control characters and direction marks."""
+    """Return the text without escape codes, control characters and direction marks."""
     return _ESCAPES.sub("", text.replace("\r\n", "\n"))
 
 
 def short(value: Json, most: int = 60) -> str:
-    """A value on one line, for a list of arguments."""
+    """Return a value as one short line, for a list of arguments."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = inert(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def seconds(value: float) -> str:
-    """`12 ms`, `1.4 s`, `2 min 5 s`."""
+    """Format seconds as `12 ms`, `1.4 s`, `2 min 5 s`."""
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 60:
@@ -50,14 +50,14 @@ def seconds(value: float) -> str:
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read or written, without the system's number for it."""
+    """Return why a file is unusable, without the system's error number."""
     if isinstance(error, UnicodeDecodeError):
         return "it is no UTF-8 text"
     return error.strerror or str(error)
 
 
 def console(*, to_stderr: bool = True) -> Console:
-    """A console that honours NO_COLOR and writes plain lines where no terminal is."""
+    """Create a console that honours NO_COLOR; plain without a terminal."""
     from rich.console import Console
 
     return Console(

@@ -1,4 +1,4 @@
-"""Where commands run: the seam between a checked call and foreign code."""
+"""Engine protocol: run a command's untrusted code for a checked call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GivenUp(asyncio.CancelledError):
 
 
 class Engine(Protocol):
-    """Runs one command. What the command raises comes out unchanged."""
+    """Engine that runs one command and passes its exceptions on unchanged."""
 
     async def run(
         self,
@@ -42,16 +42,16 @@ class Engine(Protocol):
         blocking: bool = True,
         seconds: float | None = None,
     ) -> Any:
-        """The command's value.
+        """Run a command and return its value.
 
         Args:
             function: the command's code.
             positional: passed first, by position.
             arguments: passed by name.
-            cancelled: set when the command is to stop (time limit, Ctrl-C); None: it
-                cannot hear it.
-            is_async: `function` gives an awaitable.
-            blocking: False: a `def` that returns at once; no thread is paid for it.
+            cancelled: set when the command must stop (time limit, Ctrl-C); None: the
+                command cannot observe it.
+            is_async: `function` returns an awaitable.
+            blocking: False: a `def` that returns at once and needs no thread.
             seconds: the time limit; None: none.
 
         Raises:
@@ -62,5 +62,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of idle workers."""
+        """Stop idle workers."""
         ...

@@ -15,7 +15,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
-from neuraxis.policy.authorize import Refused
+from neuraxis.policy.decision import Refused
 from neuraxis.specs import Json
 
 MOST = 4_000

@@ -27,7 +27,7 @@ from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
 from neuraxis.planning.for_each import Item, Loop, wrong_items
 from neuraxis.planning.plan import Plan, Step, waits_for
-from neuraxis.policy.authorize import Refused
+from neuraxis.policy.decision import Refused
 from neuraxis.references.render import ReferenceFailure
 
 ITEMS_AT_ONCE = 8

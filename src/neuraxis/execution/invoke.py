@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,9 @@ from neuraxis.planning.build import is_left_out
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
+from neuraxis.policy.authorize import ask_about_files
 from neuraxis.policy.provenance.labels import Label
+from neuraxis.sandbox.files.history import CallFiles
 from neuraxis.specs import Json
 
 
@@ -115,6 +117,8 @@ def _context(
 
     return Context(
         call_id=call.id,
+        session_id=runtime.session,
+        idempotency_key=f"{runtime.session}:{call.id}",
         workspace=runtime.workspace,
         settings=runtime.settings,
         config=runtime.secrets.config(step.command.plugin.config),
@@ -126,6 +130,7 @@ def _context(
         wrote=wrote,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         assets=runtime.assets.listing,
+        files=_files(step, runtime, warned),
         outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
@@ -135,6 +140,35 @@ def _context(
             loop=asyncio.get_running_loop(),
             thread=threading.get_ident(),
         ),
+    )
+
+
+def _files(step: Step, runtime: Runtime, warned: list[str]) -> CallFiles | None:
+    """The command's way to change files of the workspace."""
+    gate, call = runtime.gate, step.call
+    if gate.files is None:
+        return None
+    plugin, spec = step.command.plugin.name, step.command.spec
+    loop = asyncio.get_running_loop()
+
+    def ask(paths: Sequence[str]) -> bool:
+        asked = ask_about_files(step, paths, gate)
+        if threading.get_ident() == here:  # an async command cannot wait here
+            asked.close()
+            return False
+        try:
+            return asyncio.run_coroutine_threadsafe(asked, loop).result()
+        except RuntimeError:  # closed loop: nobody can be asked
+            asked.close()
+            return False
+
+    here = threading.get_ident()
+    return CallFiles(
+        history=gate.files,
+        call_id=call.id,
+        warn=lambda text: warned.append(runtime.secrets.scrub(text)),
+        ask=ask,
+        free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),
     )
 
 

@@ -44,7 +44,7 @@ _LONGEST = 30.0
 """Maximum seconds that a thread waits for the parent's event loop."""
 _OVER = (
     "the command that this session was made in has ended; make a session in each call "
-    "(with journal=… and session=ID it goes on with an earlier conversation)"
+    "(Session.open(ID, journal=…) goes on with an earlier conversation)"
 )
 
 
@@ -128,6 +128,27 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             allowed = await approve(asked) is True
             refusals.count += not allowed
         return allowed
+
+    async def settled(self) -> None:
+        """Wait until the run around it has on disk what it heard.
+
+        Raises:
+            StorageError: that journal cannot be written.
+        """
+        settled = self.runtime.gate.settled
+        if settled is None or self.cancelled.over:
+            return
+        if asyncio.get_running_loop() is self.loop:
+            await settled()
+            return
+        work = settled()
+        try:
+            # behind what was handed to that loop before
+            waits = asyncio.run_coroutine_threadsafe(work, self.loop)
+        except RuntimeError:  # closed loop: nobody waits
+            work.close()
+            return
+        await asyncio.wrap_future(waits)
 
     def hear(self, session: str, workspace: Path, event: Event) -> None:
         """Report a nested session's event to the parent, in its loop's thread.
@@ -244,12 +265,6 @@ def _session_of(told: Inside) -> str:
         session = str(event["session"])
         event = cast("Mapping[str, Json]", event["event"])
     return session
-
-
-def begins_effect(event: Inside) -> bool:
-    """Return whether the call must wait for this event's write (decision 8)."""
-    told = innermost(event.event)
-    return told["type"] == "call_started" and told["effects"] in ("once", "idempotent")
 
 
 WorkspacePaths = tuple[str, str]

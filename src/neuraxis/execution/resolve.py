@@ -17,7 +17,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
-from neuraxis.policy.authorize import Refused
+from neuraxis.policy.decision import Refused
 from neuraxis.references.asset_ref import AssetRef, format_url
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.path import RESPONSE, WalkError, walk

@@ -28,6 +28,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     """Decides whether a step may run."""
     emit: Callable[[Event], None]
     workspace: Path
+    session: str = ""
+    """The id of the session."""
     settings: Settings
     budget: Budget = Budget()
     usage: Usage = field(default_factory=Usage)

@@ -33,7 +33,8 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
-from neuraxis.policy.authorize import Refused, authorize
+from neuraxis.policy.authorize import authorize
+from neuraxis.policy.decision import Refused
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
@@ -79,6 +80,8 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
         return reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
     label = await authorize(step, arguments, runtime.gate)
     report_started(step, arguments, label, runtime)
+    if runtime.gate.settled is not None:
+        await runtime.gate.settled()  # it is on disk before it runs (decision 8)
     if not step.command.spec.effects.readonly:
         # earlier calls may answer differently now, also if this one fails
         runtime.usage.seen.clear()

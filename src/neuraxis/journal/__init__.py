@@ -1,6 +1,6 @@
-"""Where events go and come from: the seam, and the way to open one by name.
+"""Journal protocol: an append-only event store, and `open_journal`.
 
-Events flow in through `append` in the order they happened; `read` gives them again.
+`append` stores events in the order in which they happened; `read` returns them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
     session: str
     started: float
-    """Seconds since 1970, of the first event."""
+    """Seconds since 1970 of the first event."""
     ended: float
-    """Of the last event."""
+    """Seconds since 1970 of the last event."""
     events: int
     title: str
-    """The beginning of the first thing the person said."""
+    """Beginning of the user's first message."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -40,27 +40,39 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Journal(Protocol):
     """Append-only; one journal holds many sessions. Errors are `StorageError`."""
 
+    def claim(self, session: str) -> None:
+        """Open a session; refused while anybody else has it open."""
+        ...
+
+    def release(self, session: str) -> None:
+        """Close a session that was claimed; what it appended is on disk by then."""
+        ...
+
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Keep the event; `durable`: it is on disk when this returns."""
+        """Store the event; `durable`: it is on disk when this returns."""
+        ...
+
+    async def settled(self, session: str) -> None:
+        """Wait until all that was appended to a session is on disk."""
         ...
 
     def read(self, session: str) -> Sequence[Entry]:
-        """All events of a session, oldest first; empty for an unknown one."""
+        """Return all events of a session, oldest first; empty if unknown."""
         ...
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """All sessions, the last used first."""
+        """Return all sessions, the most recently used first."""
         ...
 
     def close(self) -> None:
-        """Write what is still held back and let go of the file."""
+        """Write buffered events and close the file."""
         ...
 
 
 def flush(journal: Journal) -> None:
-    """Let it write what it holds back, if it is one that can be told to.
+    """Write buffered events, if the journal supports it.
 
-    What cannot be written is held back further, and told with the next event.
+    Events that cannot be written stay in the buffer; the next event reports it.
     """
     write = getattr(journal, "flush", None)
     if write is not None:
@@ -68,20 +80,10 @@ def flush(journal: Journal) -> None:
             write()
 
 
-def leave(journal: Journal, *, own: bool) -> None:
-    """Close a session's own journal; one that is shared goes on for the others.
-
-    Raises:
-        StorageError: what was held back cannot be written.
-    """
-    if own:
-        journal.close()
-    else:
-        flush(journal)
-
-
 def open_journal(where: str | Path | Journal | None) -> Journal:
-    """`None` or `"memory"`: in memory; else the SQLite file at that path, or as given.
+    """Open a journal by path, or in memory for `None` and `"memory"`.
+
+    A journal object is returned unchanged.
 
     Raises:
         StorageError: the file cannot be opened, or is no journal.

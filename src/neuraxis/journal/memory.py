@@ -1,36 +1,58 @@
-"""A journal in memory: the default of a `Session` made in Python, and of tests."""
+"""In-memory journal: the default of a Python `Session`, and of tests."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
 
+from neuraxis.errors import StorageError
 from neuraxis.events import Event, MessageSent
 from neuraxis.journal import Entry, SessionInfo
 
 
 class MemoryJournal:
-    """Keeps the events in a list for each session; gone with the process."""
+    """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, list[tuple[float, Event]]] = {}
+        self._open: set[str] = set()
+
+    def claim(self, session: str) -> None:
+        """Open a session.
+
+        Raises:
+            StorageError: it is open already.
+        """
+        if session in self._open:
+            raise StorageError(
+                f"session {session} is open already, in this process; close it "
+                "there, or begin another session"
+            )
+        self._open.add(session)
+
+    def release(self, session: str) -> None:
+        """Close a session, so that somebody else may open it."""
+        self._open.discard(session)
+
+    async def settled(self, session: str) -> None:
+        """Nothing to wait for: it is gone with the process."""
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Keep the event."""
+        """Append an event."""
         events = self._sessions.get(session)
         if events is None:
             events = self._sessions[session] = []
         events.append((time.time(), event))
 
     def read(self, session: str) -> Sequence[Entry]:
-        """All events of a session, oldest first."""
+        """Return all events of a session, oldest first."""
         return [
             Entry(seq=seq, at=at, event=event)
             for seq, (at, event) in enumerate(self._sessions.get(session, ()), 1)
         ]
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """All sessions, the last used first."""
+        """Return all sessions, the most recently used first."""
         found = [
             SessionInfo(
                 session=session,
@@ -44,11 +66,11 @@ class MemoryJournal:
         return sorted(found, key=lambda info: info.ended, reverse=True)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is no file."""
 
 
 def title_of(events: Iterable[object]) -> str:
-    """The beginning of the first thing a person said."""
+    """Return the beginning of the user's first message."""
     for event in events:
         if isinstance(event, MessageSent) and event.sender == "user":
             line = " ".join(event.content.split())

@@ -1,7 +1,10 @@
-"""One process at a time goes on with a session; the system lets go of a killed one's.
+"""A session is open once: in one `Session` of one process, until it is closed.
 
 Two would number their calls alike: results and assets of the one would stand for those
-of the other. A claim is a lock on one byte of a file beside the journal.
+of the other. A process locks one file of its own in a folder beside the journal; each
+session that it has open is a link to that file, named by a digest of the session's id.
+Of a process that was killed the system releases the lock, and the links stand for
+nothing. So one more claim costs the same however many there are.
 """
 
 from __future__ import annotations
@@ -10,110 +13,151 @@ import contextlib
 import errno
 import os
 import threading
-import zlib
+from hashlib import blake2b
 from pathlib import Path
 
 from msgspec import Struct, field
 
 _HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES)
+_LINKS = 30_000
+"""To one file; file systems allow some ten thousands."""
+_TRIES = 10
 
 
-class _File(Struct, eq=False):
-    """An open file; `places` are the locked bytes, each with how many claims it has."""
+class _Folder(Struct, eq=False):
+    """The files that this process has locked in a folder, and who has which session."""
 
-    number: int
     users: int = 0
-    places: dict[int, int] = field(default_factory=dict[int, int])
-
-    def gives_back(self, place: int) -> bool:
-        """Whether nobody here has the place any more."""
-        self.places[place] -= 1
-        if not self.places[place]:
-            del self.places[place]
-        return place not in self.places
+    files: dict[str, int] = field(default_factory=dict[str, int])
+    """By path, their descriptors; the last one gets the next links."""
+    links: int = 0
+    holders: dict[str, Claims] = field(default_factory=dict[str, "Claims"])
+    """By session."""
 
 
-# A process that closes a file loses all its locks on it, also those it took through
-# another opening: so each file is opened once, and closed by its last user.
-_open: dict[str, _File] = {}
+_open: dict[str, _Folder] = {}
 # a journal that is forgotten gives its claims back wherever it is collected: also in
 # the middle of another one's claim
 _lock = threading.RLock()
 
 
 class Claims:
-    """The sessions that this process writes to. Where files have no locks: any.
+    """The sessions that one journal has open. Without file locks: in this process.
 
     Args:
-        path: of the file; made when it is needed, and left: it stays empty.
+        folder: of the lock files; made when it is needed, and left.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._key = ""
-        self._places: set[int] = set()
 
     def take(self, session: str) -> bool:
-        """Whether the session is this process' from now on, until `close`."""
-        try:
-            import fcntl
-        except ImportError:
-            return True  # Windows
-        place = zlib.crc32(session.encode(errors="replace")) >> 1
+        """Claim a session, until `release` or `close`; whether it was free."""
         with _lock:
-            try:
-                file = self._file()
-            except OSError:
-                return True  # what is wrong with the folder the journal tells itself
-            if place in self._places:
-                return True
-            file.places[place] = file.places.get(place, 0) + 1
-            try:
-                fcntl.lockf(file.number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-            except OSError as error:
-                file.gives_back(place)
-                return error.errno not in _HELD  # any other: there are no locks here
-            self._places.add(place)
+            folder = self._join()
+            holder = folder.holders.get(session)
+            if holder is not None:
+                return holder is self
+            if not _link(_name(self._key, session), self._key, folder):
+                return False
+            folder.holders[session] = self
         return True
 
-    def _file(self) -> _File:
-        while not self._key:
-            key = os.path.realpath(self.path)
-            file = _open.get(key)
-            if file is None:
-                file = _open[key] = _File(os.open(key, os.O_RDWR | os.O_CREAT, 0o600))
-            file.users += 1
-            if _open.get(key) is file:  # else its last user was collected just now
-                self._key = key
-        return _open[self._key]
+    def release(self, session: str) -> None:
+        """Release one claim; that of a session which is not claimed does nothing."""
+        with _lock:
+            folder = _open.get(self._key)
+            if folder is None or folder.holders.get(session) is not self:
+                return
+            del folder.holders[session]
+            with contextlib.suppress(OSError):
+                os.unlink(_name(self._key, session))
 
     def close(self) -> None:
-        """Let go of them."""
+        """Release all of them."""
+        with _lock:
+            folder = _open.get(self._key)
+            if not self._key or folder is None:
+                return
+            for session, holder in list(folder.holders.items()):
+                if holder is self:
+                    self.release(session)
+            key, self._key = self._key, ""
+            folder.users -= 1
+            if not folder.users:
+                del _open[key]
+                for path, file in folder.files.items():
+                    with contextlib.suppress(OSError):
+                        os.unlink(path)
+                        os.close(file)
+
+    def _join(self) -> _Folder:
         if not self._key:
-            return
+            key = os.path.realpath(self.folder)
+            _open.setdefault(key, _Folder()).users += 1
+            self._key = key
+        return _open[self._key]
+
+
+def _name(folder: str, session: str) -> str:
+    """The path that stands for a session."""
+    digest = blake2b(session.encode(errors="surrogatepass"), digest_size=16)
+    return os.path.join(folder, digest.hexdigest())
+
+
+def _link(path: str, key: str, folder: _Folder) -> bool:
+    """Make the link of a session; whether no other process has it."""
+    try:
+        import fcntl
+    except ImportError:
+        return True  # Windows
+    try:
+        for _ in range(_TRIES):
+            try:
+                os.link(_own_file(key, folder), path)
+            except FileExistsError:
+                pass
+            else:
+                folder.links += 1
+                return True
+            with contextlib.suppress(FileNotFoundError):  # closed just now
+                file = os.open(path, os.O_RDWR)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    # who has the lock of a dead process may remove its link, if it is
+                    # still that: another one may have been faster
+                    if os.path.samestat(os.stat(path), os.fstat(file)):
+                        os.unlink(path)
+                finally:
+                    os.close(file)
+    except OSError as error:
+        # any other: there are no locks here, or the journal says what is wrong
+        return error.errno not in _HELD
+    return False
+
+
+def _own_file(key: str, folder: _Folder) -> str:
+    """The file of this process that gets the next link, locked."""
+    if not folder.files or folder.links >= _LINKS:
         import fcntl
 
-        with _lock, contextlib.suppress(OSError):
-            key, places = self._key, self._places
-            self._key, self._places = "", set()
-            file = _open[key]
-            file.users -= 1
-            if not file.users:
-                del _open[key]
-                os.close(file.number)
-                return
-            for place in places:
-                if file.gives_back(place):
-                    fcntl.lockf(file.number, fcntl.LOCK_UN, 1, place)
+        os.makedirs(key, mode=0o700, exist_ok=True)
+        path = os.path.join(key, f"process-{os.getpid()}-{os.urandom(8).hex()}")
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        folder.files[path], folder.links = file, 0
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return next(reversed(folder.files))
 
 
 def _in_child() -> None:
-    """A forked process has the files open, and none of the locks."""
+    """A forked process has the files open, and its parent has the sessions."""
     global _lock  # another thread may have had it
     _lock = threading.RLock()
-    for file in _open.values():
-        with contextlib.suppress(OSError):
-            os.close(file.number)
+    for folder in _open.values():
+        for file in folder.files.values():
+            with contextlib.suppress(OSError):
+                os.close(file)
     _open.clear()
 
 

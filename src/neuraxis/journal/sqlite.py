@@ -1,10 +1,9 @@
 """A journal in one SQLite file: WAL, synchronous=FULL, one row for each event.
 
-Events that need not survive a crash by themselves are held back and written in one
-transaction with the next durable one, so that a run costs few disk flushes. What is
-held back is at most what happened since the last effect (decision 8: a call with an
-effect is on disk before it runs). It is written too when the journal is forgotten, and
-at the end of the process.
+Events are appended to a buffer and written by one thread (`writer.py`), many in one
+transaction; whoever promises that one is on disk awaits `settled`. What nobody waited
+for is written with the next, when the journal is forgotten, and at the end of the
+process. A session is open once (`session_lock.py`).
 
 SQLite must not be carried into a forked process: each file is closed before a fork, and
 opened again, on both sides, when it is needed.
@@ -26,10 +25,11 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import StorageError
-from neuraxis.events import Event, from_json, to_json
+from neuraxis.events import CallFinished, CallStarted, Event, from_json, to_json
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.database import Database
 from neuraxis.journal.session_lock import Claims
+from neuraxis.journal.writer import Writer, last_number, went_on, write_failed
 from neuraxis.specs import Json
 
 _ENCODER = json.JSONEncoder(default=str)
@@ -49,12 +49,17 @@ class SqliteJournal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._held: list[tuple[str, int, float, str, str]] = []
         self._next: dict[str, int] = {}
         self._read_to: dict[str, int] = {}
-        self._claims = Claims(path.with_name(f"{path.name}-claims"))
+        self._owned: set[str] = set()
+        """The sessions that somebody opened, and did not close."""
+        self._claims = Claims(path.with_name(f"{path.name}-locks"))
+        self._effects: set[tuple[str, str]] = set()
+        """The calls with an effect that began here and did not end."""
+        # readers do not wait for who writes, so they have a connection of their own
         self._file = Database(path)
         self._file.open()
+        self._writer = Writer(Database(path))
         self._closed = False
         with _knowing:
             _known.add(self)
@@ -62,97 +67,103 @@ class SqliteJournal:
     def _open(self) -> sqlite3.Connection:
         if self._closed:
             raise StorageError(
-                f"the journal {self.path} was closed, as `Session.close` does; make "
-                "another session with session=… to go on with an earlier one"
+                f"the journal {self.path} was closed, as `Session.close` does; "
+                "Session.open(ID, journal=…) goes on with an earlier session"
             )
         return self._file.open()
 
+    def claim(self, session: str) -> None:
+        """Open a session here and nowhere else, until `release`.
+
+        Raises:
+            StorageError: it is open already.
+        """
+        with self._lock:
+            if session in self._owned or not self._claims.take(session):
+                raise _is_open(session)
+            self._owned.add(session)
+
+    def release(self, session: str) -> None:
+        """Close a session, so that somebody else may open it.
+
+        Raises:
+            StorageError: what it appended cannot be written.
+        """
+        try:
+            if self._writer.pending(session):
+                self._writer.write()
+        finally:
+            with self._lock:
+                self._owned.discard(session)
+                self._next.pop(session, None)
+                self._read_to.pop(session, None)
+                self._claims.release(session)
+
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Keep the event; `durable`: it and all before it are on disk on return."""
+        """Store the event; `durable`: it and all before it are on disk on return."""
         written = to_json(event)
         # what a plugin answered may hold lone surrogates; JSON escapes keep them
         body = _ENCODER.encode(written)
         with self._lock:
+            if self._writer.lost:
+                self._forget(session)
             seq = self._next.get(session)
             if seq is None or self._closed:
                 seq = self._begin(session)
             self._next[session] = seq + 1
-            self._held.append((session, seq, time.time(), str(written["type"]), body))
-            if durable or len(self._held) >= 200:
-                self._write()
+            self._writer.add((session, seq, time.time(), str(written["type"]), body))
+        if durable:
+            self._writer.write()
+        elif self._ends_effect(session, event):
+            self._writer.nudge()  # nobody waits for it, and the model is asked next
+
+    def _ends_effect(self, session: str, event: Event) -> bool:
+        if isinstance(event, CallStarted):
+            if event.effects in ("once", "idempotent"):
+                self._effects.add((session, event.id))
+        elif isinstance(event, CallFinished) and self._effects:
+            key = (session, event.id)
+            if key in self._effects:
+                self._effects.discard(key)
+                return True
+        return False
+
+    async def settled(self, session: str) -> None:
+        """Wait until all that was appended to a session is on disk.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        await self._writer.settled(session)
 
     def flush(self) -> None:
         """Write what is still held back."""
-        with self._lock:
-            self._write()
+        self._writer.write()
 
     def _begin(self, session: str) -> int:
         """The number of the first event that is written here."""
         db = self._open()
         if not self._claims.take(session):
-            raise StorageError(
-                f"session {session} is open in another process; end it there, or "
-                "begin another session"
-            )
+            raise _is_open(session)
         try:
-            row = db.execute(
-                "SELECT max(seq) FROM events WHERE session = ?", (session,)
-            ).fetchone()
+            last = last_number(db, session)
         except sqlite3.Error as error:
-            raise self._failed(error) from error
-        last = int(row[0] or 0)
+            raise write_failed(self.path, error) from error
         if self._read_to.get(session, last) != last:
-            raise _went_on(session)
+            raise went_on(session)
         return last + 1
 
-    def _write(self) -> None:
-        if not self._held:
-            return
-        db = self._open()
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", self._held)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-        except sqlite3.IntegrityError as error:
-            self._let_go(db)
-            raise self._failed(error) from error
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
-        self._held.clear()
-
-    def _let_go(self, db: sqlite3.Connection) -> None:
-        """Hold back nothing more of sessions that were written to elsewhere.
-
-        Raises:
-            StorageError: those are named; the others are written with the next event.
-        """
-        taken: list[str] = []
-        for session in dict.fromkeys(row[0] for row in self._held):
-            first = next(row[1] for row in self._held if row[0] == session)
-            row = db.execute(
-                "SELECT max(seq) FROM events WHERE session = ?", (session,)
-            ).fetchone()
-            if int(row[0] or 0) >= first:
-                taken.append(session)
-                # the next event finds that there are more than there were
-                self._read_to[session] = first - 1
-                del self._next[session]
-        self._held = [row for row in self._held if row[0] not in taken]
-        if taken:
-            raise _went_on(taken[0])
-
-    def _failed(self, error: Exception, what: str = "written") -> StorageError:
-        return StorageError(f"the journal {self.path} cannot be {what}: {error}")
+    def _forget(self, session: str) -> None:
+        """Begin anew with a session that was written to elsewhere."""
+        ours = self._writer.lost.pop(session, None)
+        if ours is not None:
+            self._read_to[session] = ours
+            self._next.pop(session, None)
 
     def read(self, session: str) -> Sequence[Entry]:
         """All events of a session, oldest first."""
+        waiting = self._writer.pending(session)
         with self._lock:
-            self._write()
             db = self._open()
             try:
                 rows = db.execute(
@@ -160,7 +171,10 @@ class SqliteJournal:
                     (session,),
                 ).fetchall()
             except (sqlite3.Error, UnicodeError) as error:
-                raise self._failed(error, "read") from error
+                raise write_failed(self.path, error, "read") from error
+            last = rows[-1][0] if rows else 0
+            # what was written meanwhile is in both
+            rows += [(row[1], row[2], row[4]) for row in waiting if row[1] > last]
             if rows:
                 self._read_to[session] = rows[-1][0]
         return [
@@ -181,8 +195,8 @@ class SqliteJournal:
 
     def sessions(self) -> Sequence[SessionInfo]:
         """All sessions, the last used first."""
+        self._writer.write()
         with self._lock:
-            self._write()
             db = self._open()
             try:
                 rows = db.execute(
@@ -192,7 +206,7 @@ class SqliteJournal:
                     "ORDER BY max(at) DESC"
                 ).fetchall()
             except (sqlite3.Error, UnicodeError) as error:
-                raise self._failed(error, "read") from error
+                raise write_failed(self.path, error, "read") from error
         return [
             SessionInfo(
                 session=session,
@@ -209,10 +223,10 @@ class SqliteJournal:
         with self._lock:
             if self._closed:
                 return
+            self._closed = True
             try:
-                self._write()
+                self._writer.close()
             finally:
-                self._closed = True
                 self._file.close()
                 self._claims.close()
 
@@ -225,24 +239,24 @@ class SqliteJournal:
     def before_fork(self) -> None:
         """Leave nothing of SQLite open; `after_fork` is to follow."""
         self._lock.acquire()
-        if not self._closed:
-            with contextlib.suppress(StorageError):  # told with the next event
-                self._write()
-            self._file.close()
+        self._writer.before_fork()
+        self._file.close()
 
     def after_fork(self, *, child: bool) -> None:
         """Go on; in the child the sessions are still the parent's."""
+        self._writer.after_fork(child=child)
         if child:
-            self._held = []
             self._read_to |= {name: seq - 1 for name, seq in self._next.items()}
             self._next = {}
-            self._claims = Claims(self._claims.path)
+            self._owned = set()
+            self._claims = Claims(self._claims.folder)
         self._lock.release()
 
 
-def _went_on(session: str) -> StorageError:
+def _is_open(session: str) -> StorageError:
     return StorageError(
-        f"session {session} went on elsewhere since it was read here; open it again"
+        f"session {session} is open already, here or in another process; close it "
+        "there, or begin another session"
     )
 
 

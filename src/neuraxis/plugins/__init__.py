@@ -1,7 +1,6 @@
-"""Plugins: manifests and Python functions in; specs, and commands that run, out.
+"""Plugins: load manifests and Python functions as commands that run.
 
-The names are looked up when they are first asked for: a session of Python functions
-does not pay for reading YAML.
+Names are imported on first access: a session of Python functions never imports YAML.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a running command may use beside its arguments: one value, handed in."""
+"""Context of a running command: progress, cancellation, files, warnings, assets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from neuraxis.specs import Json
 
 
 def _no_progress(text: str, fraction: float | None = None) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def _no_file(path: str) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def _no_warning(text: str) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def _no_assets() -> Sequence[Mapping[str, Json]]:
@@ -29,18 +29,21 @@ def _no_assets() -> Sequence[Mapping[str, Json]]:
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """Passed to a parameter annotated `Context`; the model does not see it.
+    """Runtime services for a command; passed to a parameter annotated `Context`.
 
-    `progress(text, fraction)` tells the person how far the command is. A command that
-    runs long looks at `cancelled`. `wrote` names a file of the workspace, relative to
-    it. `warn(text)` is told to the model beside the answer: what it lacks, or holds in
-    another form than asked. `config` is the plugin's own section. `assets()` lists
-    what the session keeps.
-    A session that the command makes is held by this one: `Session(within=context)`.
+    The model does not see this parameter. `progress(text, fraction)` reports progress
+    to the user. A long-running command checks `cancelled`. `wrote` names a file of
+    the workspace, relative to it. `warn(text)` adds a warning to the result that the
+    model sees. `config` is the plugin's own section of the configuration. `assets()`
+    lists the session's stored assets. A command that opens a session nests it in this
+    run: `Session(within=context)`.
     """
 
     workspace: Path
     call_id: str = ""
+    session_id: str = ""
+    idempotency_key: str = ""
+    """The same for each try of one call, and for no other call."""
     settings: Settings = field(default_factory=Settings)
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     progress: Callable[[str, float | None], None] = _no_progress
@@ -49,5 +52,7 @@ class Context(Struct, frozen=True, kw_only=True):
     wrote: Callable[[str], None] = _no_file
     warn: Callable[[str], None] = _no_warning
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
+    files: object = None
+    """The guarded way to change files, for the plugins that ship; None: no session."""
     outer: object = None
-    """The run around the command, for `within`."""
+    """The parent run of a nested session, for `within`."""

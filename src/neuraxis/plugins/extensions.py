@@ -1,7 +1,8 @@
-"""What Neuraxis adds to a plugin's description: effects and examples, as specs.
+"""Parse the Neuraxis extensions of a plugin description: effects and examples.
 
-The same words are taken from a manifest and from `@command(...)`; what is wrong is
-told as a text, for whoever knows the place to say it.
+Manifests and `@command(...)` share these parsers. An error is returned as text; the
+caller
+adds the place.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
 
 
 def parse_effects(value: Json) -> Effects | str:
-    """The effects that a word or a mapping names, or what is wrong with it."""
+    """Parse effects from a word or mapping; return an error text otherwise."""
     if isinstance(value, Effects):
         return replace(value, declared=True)
     if isinstance(value, str) and value in _OF_KIND:
@@ -42,7 +43,7 @@ def _parsed(value: Json) -> Effects | str:
     kind = given.get("kind", "once")
     if kind not in KINDS:
         return f"effects: expected one of {_kinds()}, got {call_errors.quote(kind)}"
-    # Who only looks destroys nothing; who does not even look meets nobody.
+    # A read-only command destroys nothing; a pure one reaches no other party.
     destructive = given.get("destructive", kind not in ("none", "read"))
     open_world = given.get("open_world", kind != "none")
     for name, flag in (("destructive", destructive), ("open_world", open_world)):
@@ -59,7 +60,7 @@ def _parsed(value: Json) -> Effects | str:
 
 
 _OF_KIND = {kind: made for kind in KINDS if isinstance(made := _parsed(kind), Effects)}
-"""The effects that one word names."""
+"""Effects named by a single word."""
 
 
 def _kinds() -> str:
@@ -69,7 +70,7 @@ def _kinds() -> str:
 def parse_examples(
     value: Json, own_tool: str
 ) -> tuple[tuple[Example, ...], list[tuple[Path, str]]]:
-    """Examples `[{q, a}]`, and what is wrong with them and where (rule C6).
+    """Parse examples `[{q, a}]` and return their errors (rule C6).
 
     `a` is a mapping of this command's arguments, or a list of intents `{tool, …}`.
     An intent's `as` stays among its arguments: the intents are shown as written.
@@ -121,7 +122,7 @@ def _calls(
 
 
 def reference_places(value: Json, path: Path = ()) -> list[Path]:
-    """Where something stands that is a reference, or may be one after filling."""
+    """Yield places of a value that hold a reference or template."""
     if isinstance(value, str):
         return [path] if "{{" in value or value.startswith("asset://") else []
     if isinstance(value, list):

@@ -1,10 +1,14 @@
-"""A function, class, folder, file or name in; a plugin that can be run out.
+"""Load a plugin from a function, class, folder, file or name.
 
 The code of a folder is its `plugin.py`: functions named like the commands, a class
-`Plugin` with such methods, or an object with `command(name, param)`. A plugin in the
-shape that the protocols came from runs as it is: a class with `command`, made by
-`constructor(config)` or found alone, in `plugin.py` or `__init__.py`, is handed the
-whole manifest. Nothing that a manifest names is ever imported.
+`Plugin`
+with such methods, or an object with `command(name, param)`. A plugin in the shape
+that the
+protocols came from runs unchanged: a class with `command`, created by
+`constructor(config)`
+or found alone, in `plugin.py` or `__init__.py`, receives the whole manifest. Nothing
+that a
+manifest names is ever imported.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
 def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
-    """The plugin that `source` is or names.
+    """Load the plugin that `source` is or names.
 
     Args:
         source: a function, class, instance, module or `Plugin`; a folder with a
@@ -78,7 +82,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         )
     names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
     own = f"neuraxis:{name}"
-    close = (own,) if own in names else nearest(name, (*names, *_beside(name)))
+    close = (own,) if own in names else nearest(name, (*names, *_similar_paths(name)))
     hint = did_you_mean(close)
     listed = ", ".join(names) or "none"
     raise ConfigError(
@@ -88,18 +92,19 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
 
 
 def _place(name: str) -> Path | None:
-    """The folder, manifest or file that a text names; None: it is another name."""
+    """Return the folder, manifest or file of a text; None otherwise."""
     try:
         path = Path(name).expanduser()
         is_file = path.suffix in (".py", ".yaml", ".yml") and path.is_file()
         is_ours = path.name == FILE_NAME or (path / FILE_NAME).is_file()
-    except (OSError, RuntimeError):  # too long for a path; `~name` of nobody
+    # The path is too long, or the user of `~name` does not exist.
+    except (OSError, RuntimeError):
         return None
     return path if is_file or is_ours else None
 
 
-def _beside(name: str) -> list[str]:
-    """What lies where the name leads to, as it would be written."""
+def _similar_paths(name: str) -> list[str]:
+    """Return similar files near the path, for the error message."""
     path = Path(name)
     try:
         there = sorted(path.expanduser().parent.iterdir())[:1000]
@@ -119,7 +124,7 @@ def _exists(name: str) -> bool:
 def load_plugins(
     sources: Iterable[Any], *, allowed_dirs: Iterable[Path] = ()
 ) -> tuple[list[Plugin], list[ManifestError]]:
-    """All plugins that load, and the mistakes of those that do not."""
+    """Load plugins; return those that load and the errors of others."""
     plugins: list[Plugin] = []
     errors: list[ManifestError] = []
     folders = tuple(allowed_dirs)
@@ -134,13 +139,14 @@ def load_plugins(
 
 
 def builtin_names() -> tuple[str, ...]:
-    """Names of the plugins that come with the package."""
+    """Return the names of the plugins that come with the package."""
     return tuple(sorted(file.parent.name for file in _BUILTIN.glob(f"*/{FILE_NAME}")))
 
 
 def installed() -> tuple[EntryPoint, ...]:
-    """The plugins that installed packages offer; nothing of them is imported."""
-    from importlib.metadata import entry_points  # slow to import, seldom needed
+    """Return the plugins of installed packages, without importing them."""
+    # Imported on first use: slow and seldom needed.
+    from importlib.metadata import entry_points
 
     return tuple(entry_points(group=GROUP))
 
@@ -175,12 +181,12 @@ def _from_path(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
 
 
 def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
-    # a session of Python functions does not pay for reading YAML
+    # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.load import load_manifest
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
     folder = path if path.is_dir() else path.parent
-    # beside a manifest of another name there may be others: no code is theirs
+    # Beside a manifest of another name there may be others: the code is ambiguous.
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()
     code = next((file for name in names if (file := folder / name).is_file()), None)
     module = None if code is None else import_file(code)
@@ -192,7 +198,7 @@ def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
     try:
         commands = _commands(spec, module, code)
     except ManifestError as error:
-        # a key that was not used may be why code and description do not agree
+        # An unused key may explain why code and description disagree.
         raise ManifestError((*problems, *error.problems)) from error
     return Plugin(spec=spec, commands=commands, problems=problems)
 
@@ -204,6 +210,7 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
         message = making_raised(error, spec.config)
         raise error_of(str(code), message, line_of(error, code)) from error
     names = {item.name for item in spec.commands}
+    reconcile = None if "reconcile" in names else getattr(holder, "reconcile", None)
     general = getattr(holder, "command", None) if "command" not in names else None
     commands: dict[str, Command] = {}
     problems: list[ManifestProblem] = []
@@ -213,23 +220,26 @@ def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Com
             command, wrong = _named(spec, item, function, code)
             problems += wrong
         elif callable(general) and getattr(general, "__module__", "") != (
-            plugin_from.__module__  # `from neuraxis import command` is no dispatcher
+            # `from neuraxis import command` also has an attribute `command`.
+            plugin_from.__module__
         ):
             command = _dispatched(spec, item, general)
         else:
             what = "method of Plugin" if holder is not module else "function"
             message = f"there is no {what} for the command {item.name!r}"
-            message += _meant(re.sub(r"\W", "_", item.name), holder, module)
+            message += _suggest_function(re.sub(r"\W", "_", item.name), holder, module)
             problems.append(_problem(code, message))
             continue
+        if callable(reconcile):
+            command.reconcile = reconcile
         commands[item.name] = command
     if problems:
         raise ManifestError(tuple(problems))
     return commands
 
 
-def _meant(name: str, holder: Any, module: ModuleType) -> str:
-    """What the author may have meant by the function that is not there."""
+def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
+    """Suggest the function that the author may have meant."""
     for key, value in vars(module).items():
         if isinstance(value, type) and callable(getattr(value, name, None)):
             return f"; the class {key} has it: a plugin's class must be named Plugin"
@@ -243,7 +253,7 @@ def _meant(name: str, holder: Any, module: ModuleType) -> str:
 
 
 def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
-    """What has the commands: the module, or the object its class or function makes."""
+    """Return the commands' holder: the module or its plugin object."""
     if isinstance(cls := getattr(module, "Plugin", None), type):
         return make_instance(cls, spec.config)
     if all(
@@ -259,7 +269,7 @@ def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
 
 
 def _maker(module: ModuleType) -> Callable[..., Any] | None:
-    """Makes the object of a plugin in the older shape, from the whole manifest."""
+    """Return the factory of an older plugin, which takes the manifest."""
     constructor: Any = getattr(module, "constructor", None)
     if callable(constructor):
         return constructor
@@ -274,14 +284,14 @@ def _maker(module: ModuleType) -> Callable[..., Any] | None:
 
 
 def _is_bare(code: Path, module: ModuleType) -> bool:
-    """Whether an `__init__.py` only makes a package of the folder."""
+    """Return whether an `__init__.py` only makes the folder a package."""
     return code.name != CODE_NAMES[0] and _maker(module) is None
 
 
 def _dispatched(
     spec: PluginSpec, item: CommandSpec, general: Callable[..., Any]
 ) -> Command:
-    """A command of an object with `command(command_name, param)`."""
+    """Return a command of an object with `command(command_name, param)`."""
     caller = caller_of(general)
     takes_value = item.parameters.get("type") != "object"
     return Command(
@@ -302,7 +312,7 @@ def _collecting(general: Callable[..., Any], item: CommandSpec) -> Callable[...,
 def _named(
     spec: PluginSpec, item: CommandSpec, function: Callable[..., Any], code: Path
 ) -> tuple[Command, list[ManifestProblem]]:
-    """A command whose function has its name; the two must agree on parameters."""
+    """Return the command's function; its parameters must match the manifest."""
     caller = caller_of(function)
     _check_hints(function, caller)
     if item.parameters.get("type") != "object":
@@ -332,7 +342,7 @@ def _named(
 
 
 def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
-    """Refuse `dict[str]`; what else means nothing does no harm beside a manifest."""
+    """Refuse `dict[str]`; other invalid hints are harmless beside a manifest."""
     for name, hint in caller.hints.items():
         if not get_args(hint):
             continue
@@ -341,12 +351,12 @@ def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
         except NoType as error:
             if get_args(error.hint):
                 from neuraxis.plugins.functions.hint_errors import (
-                    fault,  # for mistakes only
+                    fault,  # Imported for error messages only.
                 )
 
                 raise fault(where_of(function), name, hint, error) from error
         except UNREADABLE:
-            continue  # the manifest says what there is
+            continue  # The manifest describes the parameters.
 
 
 def _command(
@@ -362,7 +372,7 @@ def _command(
 
 
 def _renamed(item: CommandSpec, caller: Caller) -> dict[str, str]:
-    """`user-id` -> `user_id`, where that is the function's parameter."""
+    """Map `user-id` to `user_id` where the function has that parameter."""
     changes = {
         name: re.sub(r"\W", "_", name)
         for name in item.parameter_names

@@ -1,9 +1,10 @@
-"""What plugins said of themselves when they were accepted: specs and a file in.
+"""Lock file: the accepted description of each plugin.
 
-All that a model is shown of a plugin, and all that is enforced, is written down. A
-plugin whose words or schemas are other than they were is refused until a person has
-looked at the change: a description is an instruction to the model, and may come over
-the network.
+It records everything that a model is shown of a plugin and that is enforced. A plugin
+whose
+texts or schemas have changed is refused until a user has reviewed the change: a
+description
+is an instruction to the model, and may come over the network.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FILE_NAME = "neuraxis.lock.json"
 VERSION = 2
 _SHOWN = ("parameter", "parameters", "response")
 Locked = Mapping[str, Mapping[str, Json]]
-"""The plugins of a lock file by name: each {digest, said}."""
+"""Plugins of a lock file by name: each {digest, said}."""
 
 
 def facts(spec: PluginSpec) -> dict[str, Json]:
-    """All that a model is shown of a plugin, and what its calls are checked by."""
+    """Return all that a model sees and its calls are checked by."""
     return _plain(
         {
             "name": spec.name,
@@ -55,7 +56,7 @@ def _command(spec: CommandSpec) -> dict[str, Json]:
         "effects": msgspec.to_builtins(spec.effects),
         "examples": [msgspec.to_builtins(example) for example in spec.examples],
         "example_output": spec.example_output,
-        # some dialects show a manifest's own words, those we do not know among them
+        # Some dialects, also third-party ones, show the manifest's own text.
         "raw": {key: spec.raw[key] for key in _SHOWN if key in spec.raw},
     }
 
@@ -65,17 +66,17 @@ def _plain(value: Json) -> Json:
 
 
 def digest(said: Json) -> str:
-    """The sha256 of what a plugin says, whatever the order of its keys."""
-    import hashlib  # slow to import, and needed where there is a lock file only
+    """Return the sha256 of a plugin's description, independent of key order."""
+    import hashlib  # Imported on first use: only lock files need it.
 
     text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
-    """The plugins of a lock file; None: there is no file.
+    """Return the plugins of a lock file; None if missing.
 
-    `anew` are accepted anew, so that their entries need not be right.
+    Entries named in `anew` will be replaced, so they need not be valid.
 
     Raises:
         ConfigError: the file is no lock file, or one of a later version.
@@ -110,7 +111,7 @@ def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
 
 
 def write_lock(file: Path, plugins: Locked) -> None:
-    """Write the lock file, whole or not at all."""
+    """Write the lock file atomically."""
     tree = {"version": VERSION, "plugins": {name: plugins[name] for name in plugins}}
     beside = file.with_name(file.name + ".new")
     text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
@@ -119,19 +120,19 @@ def write_lock(file: Path, plugins: Locked) -> None:
 
 
 def entry(spec: PluginSpec) -> dict[str, Json]:
-    """What a lock file holds of one plugin."""
+    """Return the lock file entry of a plugin."""
     said = facts(spec)
     return {"digest": digest(said), "said": said}
 
 
 def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
-    """What a plugin says otherwise than when it was accepted, one line for each."""
+    """Describe each change of a plugin since it was accepted."""
     now = entry(spec)
     if locked.get("digest") == now["digest"]:
         return []
     lines: list[str] = []
     _compare(locked.get("said"), now["said"], "", lines)
-    # a change of both is told once, by what is understood of it
+    # A change of text and schema is reported once, by the schema.
     plain = [line for line in lines if ".raw" not in line.partition(":")[0]]
     return plain or lines or ["something in its description"]
 
@@ -154,7 +155,7 @@ def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:
 
 
 def _differing(before: Json, after: Json) -> str:
-    """Both values, from where they begin to differ."""
+    """Return both values from their first difference."""
     if not (isinstance(before, str) and isinstance(after, str)):
         return f"{quote(before)}, is {quote(after)}"
     pairs = enumerate(zip(before, after, strict=False))
@@ -166,7 +167,7 @@ def _differing(before: Json, after: Json) -> str:
 
 
 def check(file: Path, specs: Iterable[PluginSpec]) -> None:
-    """Refuse plugins that are not as they were accepted; without a file all are.
+    """Refuse plugins that differ from the lock file, if there is one.
 
     Raises:
         ManifestError: a plugin has changed or was never accepted; says what changed.
@@ -185,12 +186,12 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
 
 
 def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
-    import shlex  # no first run should wait for it
+    import shlex  # Imported on first use, for the error message only.
 
     message = (
         f"the plugin {spec.name!r} is not as it was accepted in {file.name}: {line}. "
         "If that is right, run: neuraxis plugins lock "
-        # by its place: it need not be one of the built-in ones and of the settings
+        # Named by its path: the name alone may not be a configured plugin.
         f"{shlex.quote(spec.source or spec.name)} --accept {shlex.quote(spec.name)}"
     )
     return ManifestProblem(file=spec.source or spec.name, line=0, message=message)
@@ -199,7 +200,7 @@ def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
 def accept(
     locked: Locked | None, specs: Sequence[PluginSpec], names: Sequence[str]
 ) -> tuple[dict[str, Mapping[str, Json]], dict[str, list[str]]]:
-    """The lock with new plugins and those of `names`; and what else has changed."""
+    """Return the lock file with new plugins and `names`; list other changes."""
     kept: dict[str, Mapping[str, Json]] = dict(locked or {})
     refused: dict[str, list[str]] = {}
     for spec in specs:

@@ -1,7 +1,6 @@
-"""Plugins in; the command that a name means out, or what the model is told instead.
+"""Registry: look up the command for a name in a call.
 
-`find` is on the way of every call: one look-up for a hit, whatever the number of
-plugins. Schemas are compiled when a command is first called.
+Schemas are compiled when a command is first called.
 """
 
 from __future__ import annotations
@@ -21,18 +20,19 @@ from neuraxis.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
 FILE_NAME = "config.yaml"
-"""A manifest's name in its folder."""
+"""File name of a manifest in its folder."""
 
 
 class Command:
-    """One command that can be run: its spec, its checked schemas, its code.
+    """A command that can run: its spec, compiled schemas and code.
 
     Args:
-        plugin: the spec of the plugin it belongs to.
-        spec: its own.
+        plugin: the spec of its plugin.
+        spec: its own spec.
         run: its code; None: there is a description only.
         is_async: whether `run` gives a coroutine.
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
+        reconcile: says of an earlier call, by its id, whether it had its effect.
     """
 
     def __init__(
@@ -43,21 +43,23 @@ class Command:
         run: Callable[..., Any] | None = None,
         is_async: bool = False,
         context_name: str = "",
+        reconcile: Callable[..., Any] | None = None,
     ) -> None:
         self.plugin = plugin
         self.spec = spec
         self.run = run
         self.is_async = is_async
         self.context_name = context_name
+        self.reconcile = reconcile
 
     @cached_property
     def parameters(self) -> Schema:
-        """The schema of the arguments, compiled at first use."""
+        """Schema of the arguments, compiled on first use."""
         return Schema(self.spec.parameters)
 
     @cached_property
     def response(self) -> Schema | None:
-        """The schema of the answer, if one is declared; compiled at first use."""
+        """Schema of the response, if declared; compiled on first use."""
         declared = self.spec.response
         return None if declared is None else Schema(declared)
 
@@ -68,7 +70,7 @@ class Command:
 
 
 class Plugin(Struct, frozen=True, kw_only=True):
-    """A plugin that was loaded. `problems` are warnings only."""
+    """A loaded plugin; its `problems` are warnings only."""
 
     spec: PluginSpec
     commands: Mapping[str, Command]
@@ -82,7 +84,7 @@ class _Closed(Protocol):
 
 
 class Registry:
-    """The plugins of one session. Only listed ones can be found (rule B4)."""
+    """Registry of a session's plugins; only listed ones are found (rule B4)."""
 
     def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
         self._plugins: dict[str, Plugin] = {}
@@ -107,7 +109,7 @@ class Registry:
             source.close_plugins()
 
     def add(self, plugin: Plugin) -> None:
-        """Take one plugin in.
+        """Add a plugin.
 
         Raises:
             ManifestError: its name, or a tool name it asks for, is taken (rule A14).
@@ -164,12 +166,12 @@ class Registry:
 
     @property
     def listed(self) -> tuple[Plugin, ...]:
-        """The plugins that a model is shown and may call (rules B4, B14)."""
+        """The plugins that a model is shown and may call (B4, B14)."""
         return tuple(item for item in self._plugins.values() if item.spec.listed)
 
     @property
     def specs(self) -> tuple[PluginSpec, ...]:
-        """The specs of the listed plugins; the same tuple until one is added."""
+        """Specs of the listed plugins; same tuple until one is added."""
         self._refresh()
         return self._specs
 
@@ -180,13 +182,13 @@ class Registry:
         return MappingProxyType(self._tools)
 
     def tool_name(self, command: Command) -> str:
-        """The one name that says both plugin and command."""
+        """Return the tool name that identifies plugin and command."""
         self._refresh()
         key = (command.plugin.name, command.spec.name)
         return self._tool_of.get(key) or f"{key[0]}.{key[1]}"
 
     def find(self, plugin: str | None, command: str) -> Command | CallError:
-        """The command of these names, or what the model is told.
+        """Find the command of these names, or return the model's error.
 
         Names match exactly, but for spaces around them (rule A16). Without a plugin,
         `command` is a tool name or `plugin.command`.
@@ -237,7 +239,7 @@ class Registry:
             own = command.spec.tool_name
             free = times.get(plain) == 1 and plain not in self._explicit
             tool = own or (plain if free else full)
-            # `a` and `b.c`, `a.b` and `c`: two ways to one full name.
+            # `a` + `b.c` and `a.b` + `c` have the same full name.
             while own is None and (tool in tools or tool in self._explicit):
                 tool += "_"
             tools[tool] = key

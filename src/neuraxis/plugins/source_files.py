@@ -1,4 +1,4 @@
-"""A plugin's file of code flows in; its module, or why it cannot be had, flows out."""
+"""Import a plugin's source file and explain failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _OWN = re.compile(FILE_MODULE + r"\w+")
 
 
 def import_file(code: Path) -> ModuleType:
-    """The module of one file, under a name that no other module has."""
-    import hashlib  # slow to import, and needed for files only
+    """Import one file under a unique module name."""
+    import hashlib  # Imported on first use: slow, and only files need it.
 
     digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
     folder = re.sub(r"\W", "_", code.parent.name)
@@ -29,14 +29,15 @@ def import_file(code: Path) -> ModuleType:
     if found is None or found.loader is None:
         raise error_of(str(code), "cannot be read as Python")
     module = importlib.util.module_from_spec(found)
-    # Dataclasses and pickle look a class's module up by its name.
+    # Dataclasses and pickle look up a class's module by its name.
     sys.modules[name] = module
     try:
         found.loader.exec_module(module)
     except NeuraxisError as error:
         del sys.modules[name]
         raise error_of(str(code), str(error), line_of(error, code)) from error
-    except (Exception, SystemExit) as error:  # a script that ends itself
+    # A script may call sys.exit while it is imported.
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise error_of(str(code), raised(error, code), line_of(error, code)) from error
     except BaseException:
@@ -46,12 +47,12 @@ def import_file(code: Path) -> ModuleType:
 
 
 def raised(error: BaseException, code: Path | None = None) -> str:
-    """What importing a file raised, and what to do about it."""
+    """Return the error of a failed import, with advice."""
     return f"importing it raised {_said(error)}{_advice(error, code)}"
 
 
 def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
-    """What making a plugin's object raised, and what to do about it."""
+    """Return the error of a failed plugin constructor, with advice."""
     if isinstance(error, NeuraxisError):
         return str(error)
     hint = ""
@@ -63,7 +64,8 @@ def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
 
 def _said(error: BaseException) -> str:
     first = next(iter(str(error).splitlines()), "")
-    first = _OWN.sub("", first)  # the name that is ours says nothing to its author
+    # The generated module name means nothing to the author.
+    first = _OWN.sub("", first)
     return f"{type(error).__name__}: {first}".removesuffix(": ")
 
 
@@ -92,8 +94,8 @@ def _advice(error: BaseException, code: Path | None) -> str:
 
 
 def line_of(error: BaseException, code: Path) -> int:
-    """The last line of the plugin's own file that the error passed through."""
-    file = str(code.absolute())  # as the import system calls it
+    """Return the last line of the plugin's file in the traceback."""
+    file = str(code.absolute())  # The import system uses this form of the path.
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 0
     line, trace = 0, error.__traceback__
@@ -105,5 +107,5 @@ def line_of(error: BaseException, code: Path) -> int:
 
 
 def error_of(where: str, message: str, line: int = 0) -> ManifestError:
-    """The one mistake of a file."""
+    """Return the manifest error of a file with one problem."""
     return ManifestError((ManifestProblem(file=where, line=line, message=message),))

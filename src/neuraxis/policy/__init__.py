@@ -1,4 +1,4 @@
-"""May a call run: rules, approvals, secrets, and where every value came from."""
+"""Policy: rules, approvals, secrets and provenance of values."""
 
 from neuraxis.policy.rules import Policy, Rule
 

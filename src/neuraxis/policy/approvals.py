@@ -1,10 +1,10 @@
-"""A person's yes to one exact call or plan: bound to its digest, used once, soon old.
+"""Approvals of one exact call or plan, bound to its digest.
 
-A call flows in, its digest flows out; a yes is kept under the digest until the call is
-made. Whatever changes in the call (an argument, the command's description or schema)
-changes the digest, so that the yes is no longer for it. A yes to a plan is for each of
-its calls once, and only for what the person could see of it: a value that was not known
-then has not been allowed.
+An approval is stored under the call's digest until the call runs, for a limited time.
+Any change of the call (an argument, the command's description or schema) changes the
+digest, so that the approval no longer applies. An approval of a plan covers each of
+its calls once, and only what the user could see of it: a value that was unknown then
+is not approved.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ yes in the end."""
 
 
 def spec_digest(spec: CommandSpec) -> str:
-    """What a command is: its name, what it says of itself, its schemas and effects."""
+    """Return the digest of a command's name, description, schemas and effects."""
     effects = spec.effects
     return _digest(
         {
@@ -57,7 +57,7 @@ def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
 
 
 def plan_digest(calls: Sequence[tuple[str, CommandSpec, Json]]) -> str:
-    """The digest of a whole plan: its calls as they are written, in their order."""
+    """Return the digest of a plan: its calls in order, as written."""
     return _digest([call_digest(*call) for call in calls])
 
 
@@ -81,7 +81,7 @@ def _written(value: Any) -> str:
 
 
 def _plain(value: Any) -> Json:
-    """A value of objects that JSON has no form for, in a form that is its own."""
+    """Return a unique JSON form for a value that contains objects."""
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
         return {
@@ -102,7 +102,7 @@ def _sha256(data: bytes | bytearray) -> str:
 
 
 def _object(value: Any) -> Json:
-    """What stands for an object that JSON cannot say: nothing else is like it."""
+    """Return a unique stand-in for an object without a JSON form."""
     if isinstance(value, bytes | bytearray):
         return {"bytes": _sha256(value)}
     return {
@@ -115,7 +115,7 @@ Place = tuple[Path, str, Label]
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What a person saw of one call of a plan, and said yes to.
+    """One call of an approved plan, as the user saw it.
 
     Args:
         reason: why it was asked about.
@@ -127,7 +127,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class _StepYes(Struct, frozen=True, kw_only=True):
-    """A yes to one call of a plan; `now` gives what digest the plan has by now."""
+    """Approval of one call of a plan; `now` returns the current digest."""
 
     digest: str
     until: float
@@ -165,7 +165,7 @@ class Approvals(Struct, kw_only=True):
         self._granted[digest] = self.clock() + self.expires
 
     def take(self, digest: str) -> bool:
-        """Whether there is a yes for it that is still good; it is used up by this."""
+        """Consume a valid approval of the call, if there is one."""
         until = self._granted.pop(digest, None)
         return until is not None and self.clock() < until
 
@@ -174,7 +174,7 @@ class Approvals(Struct, kw_only=True):
         return self.clock() < self._granted.get(digest, 0.0)
 
     def begin(self, steps: Sequence[Step]) -> None:
-        """A plan is about to run; a yes to an earlier one is for nothing."""
+        """Start a plan; approvals of an earlier plan expire."""
         self.steps = steps
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
         self._by_step.clear()
@@ -201,7 +201,7 @@ class Approvals(Struct, kw_only=True):
         return call_id in self._by_step or call_id in self._refused
 
     def take_step(self, call_id: str, reason: str, places: Iterable[Place]) -> str:
-        """The digest of the plan whose yes is good for this call; it is used up.
+        """Consume a plan approval that covers this call; return the digest.
 
         Empty: there is none, or the call is asked about for what was not shown.
         """
@@ -223,7 +223,7 @@ class Approvals(Struct, kw_only=True):
         self._refused.update(dict.fromkeys(call_ids, why))
 
     def refused(self, call_id: str) -> str:
-        """Why the plan of this call was not allowed; empty if that was not said."""
+        """Return why the plan of this call was refused, or empty."""
         return self._refused.get(call_id, "")
 
     def close(self) -> None:

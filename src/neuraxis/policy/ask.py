@@ -1,7 +1,7 @@
-"""A question for a person flows in; their yes flows out, or why it is a no.
+"""Ask the user for approval of a call or plan.
 
-Who is asked sees the exact call, or plan, and where each value came from. A yes is for
-what was shown only: if it changes while the question stands, the yes is void.
+The user sees the exact call, or plan, and the origin of each value. An approval
+covers only what was shown: if it changes meanwhile, the approval is void.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OWN_WORDS = "written by the model before it read anything foreign, or the user's
 
 
 def as_async(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
-    """What is awaited for an answer; a plain function has a thread to wait in."""
+    """Return an awaitable answer; a plain function runs in a thread."""
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 
@@ -50,6 +50,8 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
         return f"{asked.reason}; the user said no {MOST_REFUSALS} times already"
     before = now()
     gate.emit(asked)
+    if gate.settled is not None:
+        await gate.settled()
     by = "user"
     try:
         async with asyncio.timeout(gate.approvals.expires):
@@ -69,6 +71,8 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
     gate.emit(
         ApprovalAnswered(id=asked.id, allowed=allowed, by=by, digest=asked.digest)
     )
+    if gate.settled is not None:
+        await gate.settled()
     if allowed:
         return ""
     gate.refusals.count += by == "user"
@@ -89,7 +93,7 @@ def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, s
 def preview(
     arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
 ) -> Json:
-    """A short form of resolved arguments for people: no object, no long text.
+    """Return a short form of resolved arguments, for people.
 
     Args:
         arguments: or any part of them.

@@ -1,13 +1,14 @@
-"""A step about to run flows in; it may, or `Refused` says why not.
+"""Authorise a step before it runs, or raise `Refused`.
 
-What its values came from is traced, the policy decides, and where it says so a person
-is asked: about this call (`questions.py`), or about all of the plan that need a yes
-(`plan_asking.py`).
+The origins of its values are traced, the policy decides, and where it requires
+approval the user is asked: about this call (`ask`), or about all calls of the plan
+that need approval (`plan_approval`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
@@ -16,34 +17,35 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
 from neuraxis.policy.by_origin import weighed
-from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.evaluate import evaluate_policy, places_of
+from neuraxis.policy.file_risk import allow_files, file_risk
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.plan_approval import ask_together
 from neuraxis.policy.provenance.file_changes import snapshot
 from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_foreign
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT
+from neuraxis.policy.settle import settle_earlier
 from neuraxis.specs import Json
 
 
-class Refused(Exception):
-    """A step is not run; `error` is what the model is told."""
-
-    def __init__(self, error: CallError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
 async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
-    """Let a step run with these resolved arguments; gives the label of its answer.
+    """Authorise a step with these arguments; return its result's label.
 
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
     command, origins = step.command, gate.origins
     target = f"{command.plugin.name}.{command.spec.name}"
-    if gate.policy is DEFAULT and origins.quiet:
+    if command.spec.effects.kind == "once" and gate.unknown.all:
+        await settle_earlier(step, arguments, gate)
+    marks = origins.marks(target, command.spec)
+    if (
+        gate.policy is DEFAULT
+        and origins.quiet
+        and file_risk(arguments, marks, gate) is None
+    ):
         # The default stops only what strangers had a part in, and the model read
         # none of them: a look at the references says it all.
         inputs = _inputs(step, origins)
@@ -57,6 +59,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
+    allow_files(step.call.id, arguments, marks, gate)
     label = origins.answers(target, step, facts.traced)
     if is_foreign(label) and any(use == "run" for _, use in facts.marks.files):
         # what the script writes is made of what it may read
@@ -95,12 +98,13 @@ async def _ask(
             if not approvals.is_settled(step.call.id):
                 await ask_together(step, gate)
             if said := approvals.refused(step.call.id):
-                raise Refused(call_errors.denied(target, said))
+                raise Refused(_denied(target, said, decision))
             if plan := approvals.take_step(step.call.id, decision.reason, places):
                 by = "user, with the plan"
                 gate.emit(
                     ApprovalAnswered(id=step.call.id, allowed=True, by=by, digest=plan)
                 )
+                # with the call's own start, which is waited for
                 return
         asked = ApprovalAsked(
             id=step.call.id,
@@ -115,4 +119,28 @@ async def _ask(
         )
         no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
     if no:
-        raise Refused(call_errors.denied(target, no))
+        raise Refused(_denied(target, no, decision))
+
+
+async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:
+    """Ask a person whether what a call did to these files shall be brought back."""
+    command, approvals = step.command, gate.approvals
+    plugin, spec = command.plugin.name, command.spec
+    if approvals.always(f"{plugin}.{spec.name}") or approvals.always(step.call.target):
+        return True
+    if gate.approve is None:
+        return False
+    changed = {"changed_files": list[Json](paths)}
+    asked = ApprovalAsked(
+        id=step.call.id,
+        call={"plugin": plugin, "command": spec.name, "arguments": changed},
+        reason="it changed or deleted files that this runtime did not write",
+        digest=call_digest(plugin, spec, changed),
+    )
+    async with approvals.one_by_one:
+        return not await ask_person(asked, lambda: asked.digest, gate)
+
+
+def _denied(target: str, why: str, decision: Decision) -> CallError:
+    way_out = decision.way_out
+    return call_errors.denied(target, f"{why}. {way_out}" if way_out else why)

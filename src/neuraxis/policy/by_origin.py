@@ -17,7 +17,7 @@ from neuraxis.specs import CommandSpec
 
 
 def by_origin(spec: CommandSpec, facts: Facts) -> Decision:
-    """The default: what foreign words may do, and what they need a person's yes for."""
+    """Decide by origin (the default): untrusted values may require approval."""
     if spec.effects.kind == "none":
         return ALLOWED
     for item in facts.traced:
@@ -65,7 +65,7 @@ def _with_effect(spec: CommandSpec, facts: Facts) -> Decision:
 
 
 def weighed(spec: CommandSpec, facts: Facts) -> list[Traced]:
-    """The values of strangers' that a verdict may rest on; the others are contents."""
+    """Return the untrusted values that the decision depends on."""
     marks = facts.marks
     silent = not marks.trusted_only and spec.effects.destructive
     return [

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from neuraxis.messages import CallError
 from neuraxis.policy.provenance.labels import (
     Traced,
 )
@@ -17,18 +18,28 @@ from neuraxis.schema.annotations import NO_MARKS, Annotations
 Verdict = Literal["allow", "ask", "deny"]
 
 
+class Refused(Exception):
+    """A step is not run; `error` is what the model is told."""
+
+    def __init__(self, error: CallError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
     verdict: Verdict
     reason: str = ""
+    way_out: str = ""
+    """What the model can do instead where nobody approves."""
 
 
 ALLOWED = Decision(verdict="allow")
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What is known of a call beside its arguments; without it only rules decide."""
+    """Facts about a call beside its arguments; without them only rules decide."""
 
     traced: Sequence[Traced] = ()
     marks: Annotations = NO_MARKS

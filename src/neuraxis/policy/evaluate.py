@@ -1,4 +1,4 @@
-"""A step with its arguments in; what the policy says of it, and on what that rests."""
+"""Evaluate the policy for one step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Place, value_digest
 from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.file_risk import file_risk
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.trace import trace
@@ -27,11 +28,15 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         wished=not origins.read or spec.effects.readonly or known.is_wished(arguments),
     )
-    return gate.policy.decide(plugin, spec, arguments, facts), facts
+    decision = gate.policy.decide(plugin, spec, arguments, facts)
+    # a rule that allows the call, or a default that allows all, has a reason
+    if decision.verdict == "allow" and not decision.reason:
+        decision = file_risk(arguments, marks, gate) or decision
+    return decision, facts
 
 
 def places_of(values: Iterable[Traced]) -> frozenset[Place]:
-    """What a yes is for: each value by its place, its digest and what it is made of."""
+    """Return the approved values: place, digest and origins of each."""
     return frozenset(
         (item.path, value_digest(item.value), item.label) for item in values
     )

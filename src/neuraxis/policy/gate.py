@@ -1,12 +1,14 @@
-"""What a decision needs of a run: the policy, the provenance, and a person to ask.
+"""Gate: policy, provenance and approval for the steps of a run.
 
-Not the run itself: whoever executes steps holds a `Gate` and hands it over.
+It replaces the run itself here: the caller that executes steps holds a `Gate` and
+passes it on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -16,6 +18,8 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
+from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.sandbox.files.history import FileHistory
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool]]
 """Asks a person; awaited for their yes."""
@@ -46,8 +50,13 @@ class Gate(Struct, frozen=True, kw_only=True):
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
     refusals: Refusals = field(default_factory=Refusals)
+    unknown: UnknownCalls = field(default_factory=UnknownCalls)
+    settled: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Waits until what was emitted is on disk; None: there is no disk."""
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
 
     def may_ask(self, step: Step) -> bool:
-        """Whether a rule may ask a person; then only about a step that is sure to run."""
+        """Check whether approval may be asked: the step is sure to run."""
         plugin, spec = step.command.plugin.name, step.command.spec
         return self.policy.may_ask(plugin, spec)

@@ -1,10 +1,10 @@
-"""A step that needs a yes flows in; one question is put for all of its plan that do.
+"""Ask once for approval of all calls of a plan.
 
-From this step on, each call of the plan is judged with what is known by now: values
-that are written or were answered stand as they are, those that are still to come stand
-as references. The person sees these calls in their order and says yes or no once. The
-yes is for each call that was asked about, once, and for what was shown of it: where a
-stranger's value arrives that could not be shown, that call is asked about by itself.
+From this step on, each call of the plan is evaluated with what is known by now:
+written values and earlier results appear as they are, later ones as references. The
+user sees these calls in order and answers once. The approval covers each listed call,
+once, and only what was shown of it: where an untrusted value arrives that could not
+be shown, that call needs its own approval.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Foreseen(Struct, frozen=True, kw_only=True):
 
 
 async def ask_together(step: Step, gate: Gate) -> None:
-    """Ask once for the calls of the running plan that need a yes, if several do."""
+    """Ask once for the plan's calls that need approval, if several."""
     steps = gate.approvals.steps
     ids = [each.call.id for each in steps]
     written = step.part_of or step.call.id
@@ -185,7 +185,7 @@ def _items(loop: Loop, gate: Gate) -> Sequence[Json] | None:
 
 
 def _known_arguments(step: Step, gate: Gate) -> tuple[Json, frozenset[Path]]:
-    """The arguments with what was answered by now, and the places that are open."""
+    """Return the arguments with known results, and the open places."""
     found: dict[Path, Any] = {}
     unknown: set[Path] = set()
     schema = step.command.parameters

@@ -1,13 +1,12 @@
-"""Allow, ask or deny a checked call.
+"""Policy rules: allow, ask or deny a checked call.
 
-A call, its command's effects and where its values came from flow in; a decision with
-its reason flows out. The strictest rule that matches decides; where none does, the
-policy's `default` does, which is to judge by origin:
+The strictest matching rule decides; where none matches, the policy's `default` does,
+which is to judge by origin:
 
-- what only looks is allowed, but for an address that the model made up after it read
-  foreign text, where it could carry away what is private;
-- what has an effect is allowed as long as no value that strangers had a part in stands
-  where the command takes trusted ones only (all places, if it says nothing of it).
+- a read-only call is allowed, except to an address that the model made up after it
+read untrusted text, where it could leak private data;
+- a call with an effect is allowed as long as no untrusted value is at a place where
+the command takes trusted ones only (all places, if it declares none).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """One line of a policy; it matches where all that it says does.
+    """One rule of a policy; it matches where all its conditions do.
 
     Args:
         verdict: what it decides.

@@ -1,8 +1,8 @@
-"""Secrets by name: `secret://NAME` flows in, the value flows out, only into a command.
+"""Secrets by name: `secret://NAME` is resolved only for a command.
 
 A value comes from the environment variable `NEURAXIS_SECRET_NAME` or from the file
-`secrets/NAME` in the user's configuration folder, which nobody else may read. What a
-command answers is scrubbed of every value that was given out, in the forms in which
+`secrets/NAME` in the user's configuration folder, which nobody else may read. Results
+are scrubbed of every value that was passed to a command, in the forms in which
 programs write it.
 """
 
@@ -36,7 +36,7 @@ _NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
 class NoSecret(CommandError):
-    """There is no such secret, or it may not be used; never says a value."""
+    """Error: no such secret, or not allowed; never contains the value."""
 
 
 class Secrets(Struct):
@@ -96,7 +96,7 @@ class Secrets(Struct):
         return filled
 
     def value(self, name: str) -> str:
-        """The value of a secret; from now on it is scrubbed from what is answered.
+        """Return a secret's value; from now on results are scrubbed.
 
         Raises:
             NoSecret: there is none of that name.
@@ -138,7 +138,7 @@ class Secrets(Struct):
                 raise NoSecret(f"the secret {name} is no UTF-8 text") from None
 
     def scrub(self, value: Any) -> Any:
-        """The value with names in the places of secrets; the same if there is none.
+        """Replace secrets by their names; unchanged if there are none.
 
         Texts, lists and mappings are looked into; other objects are left as they are.
         """

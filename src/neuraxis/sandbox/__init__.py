@@ -1,1 +1,1 @@
-"""What foreign code, pages and paths may do: guarded files, requests, processes."""
+"""Sandbox for untrusted code, file paths and URLs."""

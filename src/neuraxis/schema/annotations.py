@@ -1,9 +1,9 @@
 """Trust annotations of a parameter schema.
 
 A manifest says on a parameter `trusted_only: true` (who, where, what code: it must come
-from the user or a trusted command), `sends_out: true` (a third party sees the value, as
-in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`, `write` or
-`run` (its text is the path of a file in the workspace).
+from the user or a trusted command), `sends_out: true` (a third party sees the
+value, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`,
+`write`, `change`, `remove` or `run` (its text is the path of a file in the workspace).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from msgspec import Struct
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
-FileUse = Literal["read", "write", "run"]
-FILE_USES: tuple[FileUse, ...] = ("read", "write", "run")
+FileUse = Literal["read", "write", "change", "remove", "run"]
+"""`write`: replaced as a whole; `change`: a part; `remove`: moved or deleted."""
+FILE_USES: tuple[FileUse, ...] = ("read", "write", "change", "remove", "run")
 
 FLAGS: Mapping[str, str] = {
     "trusted_only": "x-trusted-only",

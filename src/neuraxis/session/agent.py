@@ -19,7 +19,7 @@ from neuraxis.session.session import Session
 from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 
-_OWN = frozenset({"within", "session"})
+_OWN = frozenset({"within", "id", "_earlier"})
 """Options that each conversation sets itself."""
 _LONGEST = 1e6
 """Time limit, in seconds, of calls to an agent without its own."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -27,6 +28,8 @@ from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
+from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
@@ -57,6 +60,12 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     """Whether read-only calls may start while the reply is streaming (decision 7)."""
     tell: Tell = "all"
     depth: int = 0
+    session: str = ""
+    """Its id."""
+    unknown: UnknownCalls = field(default_factory=UnknownCalls)
+    settled: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Waits until what was emitted is on disk; None: there is no disk."""
+    files: FileHistory | None = None
 
 
 class RunState(Struct):
@@ -86,6 +95,9 @@ def runtime_of(
         approve=parts.approve,
         origins=parts.origins,
         approvals=parts.approvals,
+        unknown=parts.unknown,
+        settled=parts.settled,
+        files=parts.files,
     )
     return Runtime(
         assets=parts.assets,
@@ -93,6 +105,7 @@ def runtime_of(
         gate=gate,
         emit=emit,
         workspace=parts.workspace,
+        session=parts.session,
         settings=parts.settings,
         budget=parts.budget,
         cancelled=cancelled,

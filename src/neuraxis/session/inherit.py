@@ -24,6 +24,7 @@ from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT, Policy
 from neuraxis.policy.secrets import Secrets
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -43,6 +44,11 @@ class Inherited(Struct, frozen=True, kw_only=True):
     secrets: Secrets = field(default_factory=Secrets)
     outer: ParentRun | None = None
     depth: int = 0
+
+    def files(self, workspace: Path) -> FileHistory | None:
+        """The file history of the run around it, where the workspace is the same."""
+        known = None if self.outer is None else self.outer.runtime.gate.files
+        return known if known is not None and known.workspace == workspace else None
 
     def origins(self, workspace: Path) -> Origins:
         """Return the initial origins: of the workspace's files and of the request.

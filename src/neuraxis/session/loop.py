@@ -7,6 +7,7 @@ writes no call, when a limit is reached, or after too many unreadable replies.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.errors import ModelError
+from neuraxis.errors import ModelError, StorageError
 from neuraxis.events import (
     BudgetReached,
     Event,
@@ -65,7 +66,7 @@ class _Stop(Exception):
 
 
 async def converse(
-    text: str,
+    text: str | None,
     parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
@@ -75,7 +76,7 @@ async def converse(
     """Answer one request. `history` grows by its messages, also on failure.
 
     Args:
-        text: the user's request.
+        text: the user's request; None: a run that was cut off is resumed.
         parts: the session's configuration.
         history: the messages so far.
         emit: sees every event as it happens.
@@ -89,9 +90,10 @@ async def converse(
     state = RunState()
     cancelled = threading.Event()
     outcome, error = "answered", ""
-    emit(MessageSent(sender="user", receiver="model", content=text))
-    parts.origins.said(text)
-    history.append(Message(role="user", content=parts.dialect.request(text)))
+    if text is not None:
+        emit(MessageSent(sender="user", receiver="model", content=text))
+        parts.origins.said(text)
+        history.append(Message(role="user", content=parts.dialect.request(text)))
     runtime = runtime_of(parts, state, emit, cancelled)
     early = EarlyStarts(
         on=parts.early_start,
@@ -120,6 +122,8 @@ async def converse(
     except asyncio.CancelledError:
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
+        if parts.settled is not None:
+            await parts.settled()
         raise
     answer = _answer(state, outcome, error, runtime)
     emit(_end(outcome, state, answer.text, error, started))
@@ -210,6 +214,9 @@ async def _turns(
     live: bool,
 ) -> None:
     limit = parts.budget.model_calls
+    if parts.settled is not None:
+        await parts.settled()  # the request is not lost while the model is asked
+    pending = _pending(history)
     for turn in range(1, limit + 1):
         if early.busy:
             await early.throw_away()
@@ -219,7 +226,10 @@ async def _turns(
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_status(history, parts.assets, left))
-        completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
+        if pending is None:
+            completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
+        else:
+            completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
@@ -266,6 +276,19 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
         calls=reply.calls,
         tool_calls=completion.tool_calls,
         carried=completion.carried,
+    )
+
+
+def _pending(history: list[Message]) -> Completion | None:
+    """The reply that nobody looked at, of a run that was cut off; taken out."""
+    if not history or history[-1].role != "assistant":
+        return None
+    last = history.pop()
+    return Completion(
+        text=last.content,
+        finish_reason="tool_calls" if last.tool_calls else "stop",
+        tool_calls=last.tool_calls,
+        carried=last.carried,
     )
 
 
@@ -317,6 +340,9 @@ async def _ask(
             usd=usd,
         )
     )
+    if parts.settled is not None:
+        with contextlib.suppress(StorageError):  # the answer is not lost for that
+            await parts.settled()
     if completion.finish_reason == "content_filter" and not completion.text:
         said = f": {'; '.join(notes)}" if notes else ""
         raise _Stop("failed", f"the model's server held back the reply{said}")
@@ -364,12 +390,18 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.sandbox.files.history import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
-    from neuraxis.sandbox.files.workspace import write_bytes
+    from neuraxis.sandbox.files.workspace import Quota, write_bytes
 
     def save(name: str, data: bytes) -> str:
+        history = parts.files
         try:
-            written = write_bytes(parts.workspace, name, data)
+            if history is None:
+                written = write_bytes(parts.workspace, name, data)
+            else:
+                way = CallFiles(history=history, call_id="", warn=lambda text: None)
+                written = way.write(name, data, Quota())
         except FileRefused as error:
             raise CannotBeShown(str(error)) from error
         state.files.append(written)

@@ -43,6 +43,10 @@ class Past(Struct, frozen=True, kw_only=True):
     values: tuple[tuple[str, str, Json], ...] = ()
     """Call id, command and value of inline answers, for references."""
     assets: tuple[AssetStored, ...] = ()
+    cut_off: bool = False
+    """Whether the last request has no end."""
+    pending: bool = False
+    """Whether its last reply was not looked at; it stands before `untold`."""
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
@@ -79,6 +83,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         calls=highest,
         values=tuple(values.values()),
         assets=tuple(assets),
+        cut_off=said.cut_off,
+        pending=said.cut_off and said.is_reply_open,
     )
 
 
@@ -92,6 +98,10 @@ class _Said(Struct, kw_only=True):
 
     dialect: Dialect
     messages: list[Message] = field(default_factory=list[Message])
+    cut_off: bool = False
+    """Whether a request began and did not end."""
+    is_reply_open: bool = False
+    """Whether the last reply was not looked at."""
     _by_model: bool = False
     """Whether the next plan is the model's, and not the program's."""
     _steps: dict[str, str] = field(default_factory=dict[str, str])
@@ -106,14 +116,16 @@ class _Said(Struct, kw_only=True):
         match event:
             case MessageSent(sender="user"):
                 self.tell_the_rest()
+                self.cut_off, self.is_reply_open = True, False
                 text = self.dialect.request(event.content)
                 self.messages.append(Message(role="user", content=text))
             case MessageSent(sender="system", receiver="model"):
+                self.is_reply_open = False
                 self._steps.clear()
                 self._ended.clear()
                 self._answer(event.content)
             case ModelFinished():
-                self._by_model = True
+                self._by_model = self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
                 self.messages.append(
@@ -125,7 +137,7 @@ class _Said(Struct, kw_only=True):
                     )
                 )
             case PlanChecked() if self._by_model:
-                self._by_model = False
+                self._by_model = self.is_reply_open = False
                 steps = () if event.problems else event.steps
                 self._steps = dict(_tool(step) for step in steps)
             case CallStarted() if not event.part_of:
@@ -134,8 +146,11 @@ class _Said(Struct, kw_only=True):
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
-            case SessionStarted() | SessionFinished():
+            case SessionStarted():
                 self._by_model = False
+            case SessionFinished():
+                self._by_model = False
+                self.cut_off = event.outcome == "cancelled"
             case _:
                 pass
 

@@ -6,7 +6,10 @@ The agent loop itself is in `loop.py`.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,23 +17,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
+from neuraxis.call_errors import had_no_effect, to_json
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import limit_threads
+from neuraxis.engines.threads import THREADS, limit_threads
 from neuraxis.errors import ConfigError, StorageError
-from neuraxis.events import (
-    NOT_STORED,
-    ApprovalAsked,
-    CallStarted,
-    Event,
-    Inside,
-    SessionFinished,
-    SessionStarted,
-)
+from neuraxis.events import ApprovalAsked, CallStarted, SessionStarted
 from neuraxis.execution.budget import Budget
-from neuraxis.execution.nested import begins_effect
 from neuraxis.execution.report import report_stored
-from neuraxis.journal import Journal, flush, leave, open_journal
+from neuraxis.journal import Journal, flush, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model, find_model, find_models
 from neuraxis.planning.plan import OnError, Plan
@@ -39,15 +34,26 @@ from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
+from neuraxis.policy.unknown_calls import UnknownCalls, settlement
+from neuraxis.sandbox.files.history import FileHistory, Undone
+from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.event_sink import EventSink
+from neuraxis.session.files import (
+    budget_of,
+    is_on_disk,
+    make_workspace,
+    undo_last,
+    versions_root,
+)
 from neuraxis.session.inherit import inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of
-from neuraxis.session.run import Run, RunLock
+from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
@@ -55,9 +61,15 @@ from neuraxis.session.validation import (
     check_request,
 )
 from neuraxis.session.visible_results import Tell
-from neuraxis.session.watch import Watch, reraise_watch_errors, tee
+from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
+
+
+def _release(journal: Journal, session: str) -> None:
+    """Close a session in its journal; what cannot be written is held back further."""
+    with suppress(StorageError):
+        journal.release(session)
 
 
 class Session:
@@ -72,7 +84,10 @@ class Session:
             `workspace`, else `neuraxis-workspace` in the current folder.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         asset_folder: where objects are saved for later; None: in memory only.
-        session: the id of an earlier session in the journal, to resume it.
+        id: of this session, a text of one's own; default: one that nobody can guess.
+            `Session.open` goes on with an earlier one.
+        versions_folder: where old versions of files are stored for `undo`; default:
+            `versions` beside the journal's file, else in memory.
         settings: default: the files and the environment (`settings.load`).
         template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
@@ -101,7 +116,7 @@ class Session:
     Raises:
         ConfigError: a name or file does not exist, an argument or setting is invalid,
             or a plugin has mistakes.
-        StorageError: the journal cannot be opened.
+        StorageError: the journal cannot be opened, or the session is open already.
     """
 
     def __init__(
@@ -113,7 +128,8 @@ class Session:
         workspace: str | Path | None = None,
         journal: str | Path | Journal | None = None,
         asset_folder: str | Path | None = None,
-        session: str | None = None,
+        id: str | None = None,
+        versions_folder: str | Path | None = None,
         settings: Settings | None = None,
         template: str | Path | None = None,
         budget: Budget | None = None,
@@ -130,6 +146,7 @@ class Session:
         always_on: Sequence[str] = (),
         within: Context | None = None,
         on_failure: str = "tell",
+        _earlier: bool = False,
     ) -> None:
         check_arguments(locals())
         over = inherit(within)
@@ -170,14 +187,29 @@ class Session:
         self.journal = open_journal(journal)
         self._journal_is_own = self.journal is not journal
         self._engine = InProcess(nested=self._outer is not None)
-        self.id = session or os.urandom(16).hex()  # it cannot be guessed
+        self.id = id or os.urandom(16).hex()  # it cannot be guessed
+        self.journal.claim(self.id)
+        self._claim = weakref.finalize(self, _release, self.journal, self.id)
         self.assets = AssetStore(
             folder=None if asset_folder is None else Path(asset_folder) / self.id,
             inline_bytes=None if strict else INLINE_BYTES,  # rule B59
         )
         self.history: list[Message] = []
+        self._pending = -1
+        """How many messages stand behind a reply that nobody looked at; -1: none is."""
         self.origins = over.origins(self.workspace)
         self.origins.wary = policy.undeclared == "foreign"
+        self.files = over.files(self.workspace) or FileHistory(
+            self.workspace,
+            VersionStore(
+                versions_root(journal, asset_folder, versions_folder),
+                self.id,
+                budget_of(self.settings),
+                journaled=is_on_disk(journal),
+            ),
+            lambda event: self._sink.emit(event),
+            self.origins.words,
+        )
         self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
@@ -186,6 +218,12 @@ class Session:
         self._constant: Prompt | None = None
         self._loop = SyncLoop()
         self._turn = RunLock()
+        self._unknown = UnknownCalls()
+        self._is_cut_off = False
+        self._sink = EventSink(
+            self.id, self.journal, self._turn, self._outer, self.workspace,
+            self._unknown,
+        )  # fmt: skip
         self._parts = RunConfig(
             model=self.model,
             dialect=self.dialect,
@@ -209,25 +247,57 @@ class Session:
             early_start=early_start,
             tell=tell,
             depth=over.depth,
+            session=self.id,
+            unknown=self._unknown,
+            settled=self._sink.settled if self._sink.is_durable else None,
+            files=self.files,
         )
-        if session is not None:
-            self._resume()
+        if id is not None:
+            self._begin(_earlier)
 
     def _parameter_names(self, tool: str) -> Sequence[str]:
         found = self.registry.find(None, tool)
         return () if isinstance(found, CallError) else found.spec.parameter_names
 
-    def _resume(self) -> None:
+    @classmethod
+    def open(cls, id: str, **options: Any) -> Session:
+        """Go on with an earlier session.
+
+        Args:
+            id: the session's.
+            **options: those of `Session`; `journal` names the one that holds it.
+
+        Raises:
+            ConfigError: the journal holds no such session, or an option is wrong.
+            StorageError: the session is open already, or the journal cannot be read.
+        """
+        return cls(id=id, _earlier=True, **options)
+
+    def _begin(self, earlier: bool) -> None:
+        """Take up what the journal holds of the session; a new one has nothing."""
         entries = self.journal.read(self.id)
-        if not entries:
+        if earlier != bool(entries):
+            self._claim()
+            self._leave_journal()
             raise ConfigError(
-                f"session {self.id!r} is not in the journal; "
-                "`neuraxis sessions ls` lists those that are"
+                f"session {self.id!r} is in the journal already; "
+                f"Session.open({self.id!r}, journal=…) goes on with it"
+                if entries
+                else f"session {self.id!r} is not in the journal; "
+                "`neuraxis sessions ls` lists those that are, and Session(id=…) "
+                "begins one"
             )
         events = [entry.event for entry in entries]
         past = history_of(events, self.dialect)
         self.origins.replay(events)
+        for event in events:
+            self._unknown.hear(event)
+        self._unknown.cut_off()
+        self._is_cut_off = past.cut_off
+        self.files.replay(events)
         self.history = list(past.messages)
+        if past.pending:
+            self._pending = len(past.untold)
         for _ in range(past.calls):
             next(self._numbers)
         for call_id, command, value in past.values:
@@ -235,19 +305,54 @@ class Session:
         for asset in past.assets:
             self.assets.restore(asset.id, asset.meta, asset.bytes)
 
+    @property
+    def unknown_calls(self) -> tuple[CallStarted, ...]:
+        """The calls of `once` commands of which nobody knows how they ended."""
+        return self._unknown.all
+
+    def settle(self, call_id: str, happened: bool) -> None:
+        """Say of a call with an unknown outcome whether it had its effect.
+
+        Raises:
+            ConfigError: there is no such call.
+        """
+        call = self._unknown.get(call_id)
+        if call is None:
+            listed = ", ".join(item.id for item in self._unknown.all) or "none"
+            raise ConfigError(
+                f"settle: expected a call whose outcome is unknown ({listed}), got "
+                f"{call_id!r}"
+            )
+        error = to_json(had_no_effect(call.tool))
+        self._sink.emit(settlement(call, happened, "the user", error))
+        flush(self.journal)
+
     def run(self, text: str) -> Run:
         """Answer one request: `await` it, or `async for` its events."""
         return Run(self.drive, text, self._turn.left)
 
-    def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request synchronously; `watch` sees each event."""
-        return self._loop.run(self._run_and_close(text, watch))
+    def resume(self) -> Run:
+        """End the request that was cut off: `await` it, or `async for` its events.
 
-    async def _run_and_close(self, text: str, watch: Watch | None) -> Answer:
+        The model is told what became of its calls; none of them is run again.
+        """
+        return Run(self._drive_resumed, "what was cut off", self._turn.left)
+
+    def resume_sync(self, watch: Watch | None = None) -> Answer:
+        """As `resume`, from code that is not async."""
+        return self._loop.run(self._run_and_close(self._drive_resumed, "", watch))
+
+    def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
+        """Answer one request from code that is not async; `watch` sees each event."""
+        return self._loop.run(self._run_and_close(self.drive, text, watch))
+
+    async def _run_and_close(
+        self, drive: Drive, text: str, watch: Watch | None
+    ) -> Answer:
         if self._turn.busy:  # in another thread, whose connections are in use
-            return await self.drive(text, watch)
+            return await drive(text, watch)
         try:
-            return await self.drive(text, watch)
+            return await drive(text, watch)
         finally:
             await self.model.close()  # its connections belong to this loop
 
@@ -255,27 +360,52 @@ class Session:
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
         """Answer one request; `watch` sees every event as it happens.
 
+        Args:
+            text: the request.
+            watch: sees an event once it is on disk, where that is promised.
+
         Raises:
             StorageError: the journal could not be written.
             ConfigError: the request is no text, or the session is answering another.
         """
         check_request(text, watch)
+        return await self._drive(text, watch)
+
+    @reraise_watch_errors
+    async def _drive_resumed(self, text: str, watch: Watch | None = None) -> Answer:
+        check_request(text, watch)
+        return await self._drive(None, watch)
+
+    async def _drive(self, text: str | None, watch: Watch | None) -> Answer:
         turn = self._turn
         turn.begin(self.id, watch)
         try:
+            if text is None and not self._is_cut_off:
+                raise ConfigError(
+                    f"resume: no request of session {self.id} was cut off; run(…) "
+                    "answers another"
+                )
             if not self._announced:
                 self._announce()
             if self.history and self.history[-1].calls:
-                self._report_the_rest()
+                await self._report_the_rest()
+            elif text is None and self._pending >= 0:
+                del self.history[len(self.history) - self._pending :]
+            self._is_cut_off, self._pending = True, -1
+            self._begin_files()
             if self._shortlist is not None:
-                self._shortlist.choose(text, [item.content for item in self.history])
+                said = [item.content for item in self.history]
+                self._shortlist.choose(text or "", said)
             parts, live = self._limited(), watch is not None
-            work = converse(text, parts, self.history, self._emit, live=live)
+            work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
+            await self._sink.end()
+            self._is_cut_off = False
             if turn.unwritten and not answer.error:
                 answer = replace(answer, error=turn.unwritten)
             return answer
         finally:
+            self._sink.forget()
             turn.end()
 
     def _limited(self) -> RunConfig:
@@ -285,9 +415,10 @@ class Session:
             parts = replace(parts, budget=outer.left(parts.budget))
         return parts
 
-    def _report_the_rest(self) -> None:
-        """Report results of a cut-off plan to the model."""
-        events = [entry.event for entry in self.journal.read(self.id)]
+    async def _report_the_rest(self) -> None:
+        """Report the results of a plan that was cut off to the model."""
+        entries = await THREADS.run(partial(self.journal.read, self.id))
+        events = [entry.event for entry in entries]
         self.history += history_of(events, self.dialect).untold
         self.origins.told(tuple(self.origins.results))
 
@@ -315,7 +446,7 @@ class Session:
         asset_id = self._next_id()
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
-        report_stored(asset_id, kept, self._emit)
+        report_stored(asset_id, kept, self._sink.emit)
         return asset_id
 
     async def call(self, call: Call, watch: Watch | None = None) -> Result:
@@ -351,17 +482,35 @@ class Session:
         parts = self._limited()
         if on_error is not None:
             parts = replace(parts, on_error=on_error)
-        emit = tee(self._emit, watch)  # `_turn` locks requests only
+        # `_turn` is that of a request
+        emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
+        self._begin_files()
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
-        flush(self.journal)
+        with suppress(StorageError):  # it is told with the next event
+            await self._sink.settled()
         return results
+
+    def undo(self, *, changed_since: bool = False) -> Undone:
+        """Bring back the files as they were before the last run that changed any.
+
+        Args:
+            changed_since: restore also what somebody changed after the run; without
+                it the person whom `approve` asks decides, and else it is left.
+        """
+        return undo_last(self.files, self._parts.approve, self._loop, changed_since)
+
+    def _begin_files(self) -> None:
+        """Make the workspace, and begin a run whose changes `undo` takes back."""
+        make_workspace(self.workspace)
+        if self._outer is None:  # a run inside is a part of the one around it
+            self.files.begin()
 
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True
-        (emit or self._emit)(
+        (emit or self._sink.emit)(
             SessionStarted(
                 session=self.id,
                 model=self.model.name,
@@ -373,27 +522,6 @@ class Session:
             )
         )
 
-    def _emit(self, event: Event) -> None:
-        kind = event.__class__
-        if kind not in NOT_STORED:
-            # a finished call's line need not be flushed at once: without it the
-            # outcome is reported as unknown, which is never wrong
-            durable = kind is SessionFinished
-            if isinstance(event, CallStarted):
-                durable = event.effects in ("once", "idempotent")
-            elif isinstance(event, Inside):
-                durable = begins_effect(event)
-            try:
-                self.journal.append(self.id, event, durable=durable)
-            except StorageError as error:
-                if kind is not SessionFinished:
-                    raise
-                self._turn.unwritten = str(error)  # all is done: no answer is lost
-        if self._turn.watch is not None:
-            self._turn.watch(event)
-        if self._outer is not None:
-            self._outer.hear(self.id, self.workspace, event)
-
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
         constant = self._constant
@@ -403,7 +531,7 @@ class Session:
         return with_messages(constant, messages)
 
     def close(self) -> None:
-        """Close the journal's file, idle threads and `run_sync`'s loop.
+        """Close the session: another may go on with it, here or elsewhere.
 
         Postponed while a request is being answered.
         """
@@ -412,7 +540,12 @@ class Session:
         self._loop.close()
         self._engine.close()
         self.registry.close()
-        leave(self.journal, own=self._journal_is_own)
+        self._claim()
+        self._leave_journal()
+
+    def _leave_journal(self) -> None:
+        if self._journal_is_own:
+            self.journal.close()
 
     def __enter__(self) -> Session:
         return self

@@ -25,9 +25,10 @@ _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
     "asset_folder": (_PATH, "a path"),
+    "versions_folder": (_PATH, "a path"),
     "template": (_PATH, "the path of a file"),
     "lock": (_PATH, "the path of a file"),
-    "session": ((str, type(None)), "the id of a session, a text"),
+    "id": ((str, type(None)), "the id of a session, a text"),
     "settings": (
         (Settings, type(None)),
         "a Settings, such as Settings().override({...}, 'program')",
@@ -84,9 +85,11 @@ def check_arguments(given: Mapping[str, Any]) -> None:
             refuse(name, f"one of {', '.join(words)}", given[name])
     _check_policy(given["policy"])
     _check_budget(given["budget"])
-    if given["session"] is not None and given["journal"] in (None, "memory"):
+    if given["id"] == "":
+        refuse("id", "the id of a session, a text", "")
+    if given["_earlier"] and given["journal"] in (None, "memory"):
         raise ConfigError(
-            f"session: to go on with {given['session']!r}, name the journal that holds "
+            f"Session.open: to go on with {given['id']!r}, name the journal that holds "
             "it: journal=PATH (`neuraxis doctor` says where the command line's is)"
         )
     if given["lock"] is not None and not Path(given["lock"]).is_file():

@@ -64,16 +64,3 @@ def reraise_watch_errors(
             raise
 
     return worked
-
-
-def tee(emit: Watch, watch: Watch | None) -> Watch:
-    """Return a function that passes an event to both."""
-    tell = guard_watch(watch)
-    if tell is None:
-        return emit
-
-    def both(event: Event) -> None:
-        emit(event)
-        tell(event)
-
-    return both

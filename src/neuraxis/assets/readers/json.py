@@ -1,9 +1,10 @@
-"""The bytes of a JSON or NDJSON file flow in; a Polars data frame flows out.
+"""Read JSON or NDJSON bytes into a Polars data frame.
 
-Python reads the file and looks at every value: where Polars guesses the types, 1 and
+Python parses the file and checks every value: where Polars infers the types, 1 and
 true become the same number, a long integer beside a fraction is rounded, and a list
-beside a number is refused. A column whose values have no type in common becomes text,
-and that is told through `warn`. Polars flows in too, since it may not be installed.
+beside a number is refused. A column whose values have no common type becomes text,
+with a warning through `warn`. The caller passes Polars, since it may not be
+installed.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ from neuraxis.formatting import quote
 
 MOST_CELLS = 200_000_000
 _FIELDS = 500
-"""Fields of the objects in one column; Polars has a column for each."""
+"""Maximum fields of the objects in one column, each a Polars column."""
 _DEPTH = 50
 _AT_ONCE = 1000
 """Rows that are read and put into columns together."""
 _EXACT = 2**53
-"""Above it a fraction's type does not tell all integers apart."""
+"""Largest integer range that floating point represents exactly."""
 _WORDS = {bool: "true or false", int: "numbers", float: "numbers", str: "texts"}
 _MAY_OVERFLOW = re.compile(rb"[eE]\+?\d{3}|\d{300}")
 _TOLD = 10
-"""Columns that are told by name."""
+"""Maximum columns that a warning names."""
 Warn = Callable[[str], None]
 
 
 class _Uneven(Exception):
-    """The values have no type in common; the text says what they are."""
+    """Error: the values have no common type; the message lists theirs."""
 
 
 def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> Any:
-    """The table of at most one row more than `most`.
+    """Return the table, with at most one row more than `most`.
 
     Args:
         polars: the library.
         data: the whole file, in UTF-8 without a mark.
         ending: of `.json` the whole file may be one list of objects or one object.
-        most: rows.
-        warn: is told which columns became text.
+        most: maximum number of rows.
+        warn: receives the names of columns that became text.
 
     Raises:
         CommandError: it is no JSON, or no table.
@@ -56,13 +57,13 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
     large = _MAY_OVERFLOW.search(data)
     if large and any(_overflowed(values) for values in table.values()):
         exact = _table(data, ending, most, _number_or_text)
-        # `Infinity`, which Python writes, is the same in both
+        # Python also writes `Infinity`; both mean the same number.
         for name in [name for name in table if table[name] != exact[name]]:
             uneven[name] = "numbers too large to compute with"
         table = exact
     made: dict[str, Any] = {}
     for name in list(table):
-        values = table.pop(name)  # its memory is free when the next one is made
+        values = table.pop(name)  # Frees the memory before the next column is made.
         kind = polars.String
         if name not in uneven:
             try:
@@ -72,15 +73,16 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
         if name in uneven:
             values = [None if item is None else _text(item) for item in values]
         column = _series(polars, _whole(name), values, kind)
-        while column.name in made:  # two names that differed by half a character
+        # Two names may become equal when lone surrogates are replaced.
+        while column.name in made:
             column = column.alias(f"{column.name}_")
         made[column.name] = column
     if uneven:
-        warn(_told(uneven))
+        warn(_warning_text(uneven))
     return polars.DataFrame(made)
 
 
-def _told(uneven: dict[str, str]) -> str:
+def _warning_text(uneven: dict[str, str]) -> str:
     shown = list(uneven.items())[:_TOLD]
     named = "; ".join(f"{quote(name)} holds {reason}" for name, reason in shown)
     more = f"; and {len(uneven) - _TOLD} more" if len(uneven) > _TOLD else ""
@@ -96,7 +98,7 @@ def _told(uneven: dict[str, str]) -> str:
 def _table(
     data: bytes, ending: str, most: int, number: Callable[[str], Any] | None
 ) -> dict[str, list[Any]]:
-    """The columns as lists of values, each as long as the table."""
+    """Return the columns as lists of values, all of the same length."""
     columns: dict[str, list[Any]] = {}
     rows = 0
     for where, block in _blocks(data, ending, number):
@@ -127,14 +129,14 @@ def _table(
 def _blocks(
     data: bytes, ending: str, number: Callable[[str], Any] | None
 ) -> Iterator[tuple[Callable[[int], str], list[Any]]]:
-    """Some rows at a time, and what says where each of them stands."""
+    """Yield blocks of rows, each with its place in the file."""
     if ending == ".json" and data.strip():
         try:
             whole = _parsed(data, "The file", number)
         except CommandError:
             first = data.lstrip().partition(b"\n")[0].rstrip()
             if not (first.startswith(b"{") and first.endswith(b"}")):
-                raise  # else it may be one object a line, under another name
+                raise  # The file may be NDJSON under another ending.
         else:
             rows = cast("list[Any]", whole if isinstance(whole, list) else [whole])
             for start in range(0, len(rows), _AT_ONCE):
@@ -157,14 +159,14 @@ def _blocks(
 def _of_lines(
     lines: list[tuple[int, bytes]], number: Callable[[str], Any] | None
 ) -> list[Any]:
-    """The value of each line; with it goes its place in the file."""
+    """Yield the value of each line with its line number."""
     whole = b",".join(line for _, line in lines)
-    try:  # at once is twice as fast
+    try:  # Parsing a block at once takes half the time.
         found = json.loads(f"[{whole.decode()}]", parse_float=number)
         if len(found) == len(lines):
             return found
     except (ValueError, RecursionError):
-        pass  # which line it is, is found below
+        pass  # The loop below finds the line of the error.
     return [_parsed(line, f"Line {place}", number) for place, line in lines]
 
 
@@ -176,18 +178,18 @@ def _parsed(text: bytes, where: str, number: Callable[[str], Any] | None) -> Any
         raise CommandError(f"{where} is no JSON: {error.msg}{at}.") from None
     except RecursionError:
         raise CommandError(f"{where} is nested too deeply.") from None
-    except ValueError as error:  # an integer of more digits than Python reads
+    except ValueError as error:  # Python refuses to parse an integer of so many digits.
         raise CommandError(f"{where} cannot be read: {str(error)[:200]}.") from None
 
 
 def _number_or_text(text: str) -> float | str:
-    """1e400 is no infinite number."""
+    """Return the number as text if it overflows, such as 1e400."""
     found = float(text)
     return found if math.isfinite(found) else text
 
 
 def _overflowed(values: list[Any]) -> bool:
-    """Whether an infinite number is among the values, at any depth."""
+    """Check for an infinite number at any depth."""
     waiting: list[Any] = [values]
     while waiting:
         item = waiting.pop()
@@ -205,7 +207,7 @@ def _overflowed(values: list[Any]) -> bool:
 
 
 def _type(polars: Any, values: list[Any], depth: int = 0) -> Any:
-    """The type that all values have.
+    """Return the common type of all values.
 
     Raises:
         _Uneven: there is none.
@@ -272,7 +274,9 @@ def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
     def made(values: list[Any]) -> Any:
         if not kind.is_nested():
             return polars.Series(name, values, dtype=kind, strict=True)
-        # far quicker, and the only way that takes 1 beside 2.5 within a list; nothing
+        # The only constructor that accepts 1 beside 2.5 within a list; it loses
+        # nothing, since
+        # all values have this type.
         # else can be lost, since all values are of the type
         rows = [{name: item} for item in values]
         return polars.from_dicts(rows, schema={name: kind}, strict=False)[name]
@@ -284,7 +288,7 @@ def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """The value without halves of characters, which no table can hold."""
+    """Replace lone surrogates, which no table can hold."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The bytes of a file flow in; the table that they are flows out, a Polars data frame.
+"""Read a table file into a Polars data frame.
 
-A file that a person attaches and one that `read_table` reads are the same table, so
-both are read here. Polars flows in too, since it may not be installed.
+Attachments and `read_table` share this reader, so both give the same table. The
+caller passes Polars, since it may not be installed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from neuraxis.assets.readers.json import json_frame
 from neuraxis.errors import CommandError
 
 MOST_ROWS = 20_000_000
-"""Rows of a table that is read or joined: a small file may unpack to more."""
+"""Maximum rows read or joined: a small file may unpack to more."""
 MOST_CELLS = 200_000_000
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl")
 _ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
-"""What Polars tells a programmer to try: options that no command has."""
+"""Polars' advice for programmers, about options that no command has."""
 
 
 @contextmanager
 def told(polars: Any) -> Generator[None]:
-    """What Polars refuses is told to the model, without its drawings."""
+    """Return a Polars error message for the model, without its drawings."""
     try:
         yield
     except polars.exceptions.PolarsError as error:
@@ -35,16 +35,16 @@ def told(polars: Any) -> Generator[None]:
         said = _ADVICE.sub("", " ".join(text.split()))
         raise CommandError(said[:400].rstrip()) from None
     except BaseException as error:
-        # a broken file can make the Rust side give up by an exception of its own,
-        # which is no `Exception` and would end the worker
+        # A broken file can make Polars panic with an exception that is no `Exception`
+        # and would end the worker.
         if type(error).__name__ != "PanicException":
             raise
         first = str(error).partition("\n")[0]
         raise CommandError(f"Polars could not do it: {first[:300]}") from None
 
 
-def _untold(text: str) -> None:
-    """Tell nobody."""
+def _ignore(text: str) -> None:
+    """Do nothing."""
 
 
 def read_frame(
@@ -53,9 +53,9 @@ def read_frame(
     ending: str,
     separator: str = "",
     most: int = MOST_ROWS,
-    warn: Callable[[str], None] = _untold,
+    warn: Callable[[str], None] = _ignore,
 ) -> Any:
-    """The table that a file's bytes are; `warn` is told what is not as one may expect.
+    """Return the table in a file's bytes; `warn` receives warnings.
 
     Raises:
         CommandError: they are none, or more than `most` rows.
@@ -83,7 +83,7 @@ def read_frame(
 
 
 def _check_cells(polars: Any, lazy: Any) -> None:
-    """A Parquet file of a few kilobytes can say that it holds billions of cells."""
+    """Refuse a small Parquet file that declares billions of cells."""
     rows: int = lazy.select(polars.len()).collect().item()
     cells = rows * len(lazy.collect_schema())
     if cells > MOST_CELLS:

@@ -1,1 +1,1 @@
-"""The code of the plugin `assets`; config.yaml describes it."""
+"""Plugin `assets`; config.yaml describes it."""

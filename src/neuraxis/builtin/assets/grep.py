@@ -1,10 +1,10 @@
-"""A pattern and lines flow in; the lines that fit flow out, in bounded time.
+"""Search lines with a regular expression in linear time.
 
 A model's pattern must not hang the process: Python's `re` backtracks, holds the
 interpreter while it does, and cannot be stopped. The patterns run on the engine of
 `jsonschema-rs` instead, which the core installs anyway: its regular expressions
 (those of Rust) are automata, linear in the length of the line whatever the pattern,
-and have no look-around and no back references.
+without look-around and back references.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from neuraxis.errors import CommandError
 
 SECONDS = 10.0
 PATTERN = 1000
-"""Characters of a pattern."""
+"""Maximum characters of a pattern."""
 _LOOK = 2000
-"""Lines between two looks at the clock."""
+"""Lines between two checks of the clock."""
 
 
 def matcher(pattern: str, ignore_case: bool) -> Callable[[str], bool]:
-    """Whether a text has a place that fits the pattern.
+    """Return a function that checks whether a text matches the pattern.
 
     Raises:
         CommandError: the pattern cannot be used.
@@ -50,7 +50,7 @@ def matcher(pattern: str, ignore_case: bool) -> Callable[[str], bool]:
     def fits(text: str) -> bool:
         try:
             return validator.is_valid(text)
-        except ValueError:  # half a character: no text for Rust
+        except ValueError:  # Rust refuses text with a lone surrogate.
             return validator.is_valid(text.encode("utf-8", "replace").decode())
 
     return fits
@@ -59,7 +59,7 @@ def matcher(pattern: str, ignore_case: bool) -> Callable[[str], bool]:
 def matching(
     lines: Iterator[Line], fits: Callable[[str], bool], cancelled: Event
 ) -> Iterator[tuple[int, Line]]:
-    """The index of each line that fits, and the line.
+    """Yield index and text of each matching line.
 
     Raises:
         CommandError: it took longer than `SECONDS`.
@@ -76,9 +76,9 @@ def matching(
 
 
 def window(text: str, fits: Callable[[str], bool], width: int) -> tuple[str, int]:
-    """The part of a long line around what fits, and where it begins in the line.
+    """Return the part of a long line around the match, with offset.
 
-    The shortest beginning of the line that fits ends where the first match ends.
+    The shortest matching beginning of the line ends where the first match ends.
     """
     if len(text) <= width:
         return text, 0

@@ -1,4 +1,4 @@
-"""A stored value flows in; its lines flow out, one at a time, never a copy of it all.
+"""Split a stored value into lines, without copying it all.
 
 A text has its own lines; a list or a table has one line of JSON for each item or row.
 """
@@ -21,29 +21,29 @@ from neuraxis.specs import Json
 
 _SLICE = 1000
 DEPTH = 20
-"""Levels that are looked into for what is no JSON."""
+"""Maximum depth of the search for values without a JSON form."""
 PARTS = 10_000
-"""As are so many lists and objects; one that stands in many places counts in each."""
+"""Maximum lists and objects in one item; each occurrence counts."""
 TABLES = ("polars", "pandas", "pyarrow")
 
 
 class Line(Struct, frozen=True):
-    """One line; `position` is where it begins in its text, -1: it is made of JSON."""
+    """One line; `position` is its offset in the text, -1 for JSON."""
 
     text: str
     position: int = -1
 
 
 class Lines(Struct, frozen=True):
-    """The lines of a value."""
+    """Lines of a value."""
 
     total: int
     since: Callable[[int], Iterator[Line]]
-    """The lines from the one of that index on, counted from 0."""
+    """Yield the lines from an index on, counted from 0."""
 
 
 def lines_of(value: Any) -> Lines:
-    """The lines of a text, a list, a mapping, a table or an array.
+    """Return the lines of a text, list, mapping, table or array.
 
     Raises:
         CommandError: the value has none (a picture, a number).
@@ -81,7 +81,7 @@ def lines_of(value: Any) -> Lines:
 
 
 def decoded(value: bytes) -> str:
-    """Bytes, or what holds some, as text.
+    """Return bytes, or an object that contains bytes, as text.
 
     Raises:
         CommandError: they are none.
@@ -95,25 +95,25 @@ def decoded(value: bytes) -> str:
 
 
 def is_table(value: Any) -> bool:
-    """Whether this is a data frame of a library we know; nothing is imported."""
+    """Return whether the value is a known data frame, without imports."""
     cls = cast("type[Any]", type(value))
     package = cls.__module__.partition(".")[0]
     return package in TABLES and cls.__name__ in ("DataFrame", "Table")
 
 
 def said(item: Any) -> str:
-    """An item as JSON on one line; what is no JSON is described in its place."""
+    """Return an item as one line of JSON, with descriptions where needed."""
     value = _plain(item, (), [PARTS])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
-    """The JSON of an item.
+    """Return the JSON form of an item.
 
     Args:
         item: a value.
-        around: the ids of what it stands in, since it may hold itself.
-        left: how many parts may still be looked into.
+        around: the ids of its containers, since it may contain itself.
+        left: the remaining number of parts.
     """
     left[0] -= 1
     if left[0] < 0:

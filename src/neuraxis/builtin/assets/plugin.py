@@ -1,8 +1,8 @@
-"""A kept object back into view, a page at a time: lines, characters, rows, matches.
+"""Page through a stored object: lines, characters, rows, matches.
 
-Each command gets the object itself through an asset reference and gives JSON that is
-small enough to be said. Lines are counted from 1, as in an editor; rows, items and
-characters from 0, as in a reference's path.
+Each command gets the object itself through an asset reference and returns JSON that
+is small enough to be inline. Lines are counted from 1, as in an editor; rows, items
+and characters from 0, as in a reference's path.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from neuraxis.plugins.context import Context
 from neuraxis.specs import Json
 
 LINE = 2_000
-"""Characters of one line; the rest is read with `asset_text`."""
+"""Maximum characters of one line; `asset_text` reads the rest."""
 MATCH = 300
-"""Characters of a line that is shown for a match."""
+"""Maximum characters shown of a line that matches."""
 KEYS = 50
 NAME = 80
-"""Characters of a field's name."""
+"""Maximum characters of a field's name."""
 
 
 def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
-    """Some lines of a text, or items of a list as JSON, one a line."""
+    """Return lines of a text, or items of a list as JSON."""
     lines = lines_of(_opened(asset))
     _check_start(start - 1, lines)
     told: list[Json] = []
@@ -71,7 +71,7 @@ def _check_start(index: int, lines: Lines) -> None:
 
 
 def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]:
-    """Some characters of a text; of another value, of its JSON."""
+    """Return characters of a text, or of another value's JSON."""
     value = _opened(asset)
     if isinstance(value, bytes | bytearray | memoryview):
         value = decoded(cast("bytes", value))
@@ -87,7 +87,7 @@ def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]
 
 
 def _json_of(value: Any) -> str:
-    """The JSON of a value; a description of it is none.
+    """Return the JSON of a value; a description does not count.
 
     Raises:
         CommandError: it has none.
@@ -110,7 +110,7 @@ def asset_grep(
     start: int = 1,
     ignore_case: bool = False,
 ) -> dict[str, Json]:
-    """The lines, items or rows that a regular expression finds."""
+    """Search lines, items or rows with a regular expression."""
     lines = lines_of(_opened(asset))
     _check_start(start - 1, lines)
     fits = grep.matcher(pattern, ignore_case)
@@ -134,7 +134,7 @@ def asset_grep(
 def asset_rows(
     asset: Any, start: int = 0, count: int = 20, columns: list[str] | None = None
 ) -> dict[str, Json]:
-    """Some rows of a table, items of a list, or rows of an array."""
+    """Return rows of a table, items of a list, or array rows."""
     value = _opened(asset)
     if is_table(value):
         return rows_of(frame_of(value), start, count, columns)
@@ -158,7 +158,7 @@ def asset_rows(
 
 
 def _check_fields(items: Sequence[Any], columns: Sequence[str]) -> None:
-    """Each column is a field of some item: a name that none has is told, not null."""
+    """Refuse a field name that no item has."""
     left = set(columns)
     for item in items if left else ():
         if isinstance(item, Mapping):
@@ -179,7 +179,7 @@ def _item(item: Any, columns: list[str] | None) -> Any:
 
 
 def describe_asset(asset: Any) -> dict[str, Json]:
-    """What an object is: its kind, its size, what is in it."""
+    """Describe an object: its kind, its size and its parts."""
     value = _opened(asset)
     told: dict[str, Json] = {"is": describe(value), "size": size_text(size_of(value))}
     if isinstance(value, str):
@@ -205,32 +205,32 @@ def describe_asset(asset: Any) -> dict[str, Json]:
 
 
 def _fields(entries: Sequence[tuple[Any, Any]]) -> dict[str, Json]:
-    """What each field holds; a long name is cut, and says so."""
+    """Return what each field holds; a long name is cut and marked."""
     told: dict[str, Json] = {}
     for number, (key, item) in enumerate(entries):
         name = str(key)
         if len(name) > NAME:
             name = f"{name[:NAME]}… ({len(name)} characters)"
-        while name in told:  # two that begin alike
+        while name in told:  # Two cut names may be equal.
             name = f"{name} #{number + 1}"
         told[name] = describe(item)
     return told
 
 
 def list_assets(context: Context, start: int = 0) -> dict[str, Json]:
-    """All objects that are kept in this session, the oldest first."""
+    """List all objects stored in this session, the oldest first."""
     every = context.assets()
     shown = fitting(every[start:])
     return paged({"assets": shown}, start, len(shown), len(every), "total_assets")
 
 
 def _opened(asset: Any) -> Any:
-    """The object; of a whole asset, what its command answered or the person gave."""
+    """Return the object; for a whole asset, its response or attachment."""
     return _inside(_inside(asset, "content"), "response", "command")
 
 
 def _inside(value: Any, name: str, *others: str) -> Any:
-    """The field of that name, where the value has it and the others, and no more."""
+    """Return the named field of a wrapper with exactly these fields."""
     if type(value) is not dict:
         return value
     fields = cast("dict[str, Any]", value)

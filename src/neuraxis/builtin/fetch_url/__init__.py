@@ -1,1 +1,1 @@
-"""The code of the plugin `fetch_url`; config.yaml describes it."""
+"""Plugin `fetch_url`; config.yaml describes it."""

@@ -1,4 +1,4 @@
-"""Fetching a page of the public web as Markdown, through `sandbox.requests` only."""
+"""Fetch a public web page as Markdown, through `sandbox.http` only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from neuraxis.plugins.context import Context
 from neuraxis.sandbox.http import client
 
 MOST_BYTES = 10 * client.MIB
-"""Bytes of a page; what is handed on is whole, so a longer one is refused."""
+"""Maximum bytes of a page; a longer one is refused, never cut."""
 
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
-"""Beyond them (without scripts) a page is converted whole: the time to find the main
-part grows with the square of the page, that of the conversion does not."""
+"""Maximum tags and characters of a page whose main content is extracted.
+
+A larger page (without scripts) is converted whole: extraction time grows with the
+square of the page, conversion time does not.
+"""
 
 MOST_ENTITIES = 50_000
-"""Beyond them the time to read them would grow with their square; see `_read_html`."""
+"""Maximum entities parsed in place: parsing takes quadratic time; see `_read_html`."""
 
 _TYPES = (*client.TEXT_TYPES, "")
-"""Without a type, the body says itself whether it is HTML, as to a browser."""
+"""Content types; if missing, the body decides, as in a browser."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""",
@@ -33,7 +36,7 @@ _META = re.compile(
 _XML = re.compile(
     rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9_:.-]{1,40})""",
 )
-# A comment first: a tag in it opens nothing. `<svg/>` has no end tag to look for.
+# Comments first: a tag in a comment opens nothing. `<svg/>` has no end tag.
 _DROPPED = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<svg\b[^<>]*/>"
     r"|<(script|style|template|svg)\b.*?(</\1\s*>|\Z)",
@@ -45,15 +48,15 @@ _FRAME = re.compile(
 )
 _MEANINGLESS = range(0xE000, 0xF8FF)
 _HEAD = 200_000
-"""Characters that the title is looked for in."""
+"""Characters in which the title is searched."""
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{1,2000})", re.IGNORECASE)
-# No blank and no comment is tried twice: a page must not hold the reader up.
+# Blanks and comments are matched possessively: linear time on any page.
 _LEADS_ON = re.compile(
     r"""<meta\b[^<>]*?\scontent\s*+=\s*+["']?\s*+\d\s*+[;,]\s*+url\s*+=\s*+["']?"""
     r"""([^"'\s<>]+)[^<>]*>""",
     re.IGNORECASE,
 )
-"""A page that is another one within ten seconds."""
+"""Maximum seconds of a refresh that counts as a redirect."""
 _BEGINS_AS_HTML = re.compile(
     rb"(?:\s++|<!--(?>.*?-->))*+"
     rb"<(?:!doctype html|html|head|body|meta|title|script|div|p|h1|table)\b",
@@ -64,7 +67,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What browsers read under these names (WHATWG Encoding).
+# Encodings that browsers use for these names (WHATWG).
 _ALIASES = {"iso-8859-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252"}
 _NO_CHARSET = frozenset(
     {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape"}
@@ -72,7 +75,7 @@ _NO_CHARSET = frozenset(
 
 
 def fetch(url: str, context: Context) -> dict[str, str]:
-    """Fetch a page, whole: its text is data, which is kept and handed on."""
+    """Fetch a whole page; its text is data, stored and passed on."""
     context.progress(f"fetching {url[:200]}", None)
     try:
         answer = client.fetch(
@@ -109,7 +112,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
 
 
 def _page(html: str, answer: client.Response, context: Context) -> dict[str, str]:
-    """The page as Markdown and, where it has one, its title."""
+    """Return the page as Markdown and its title, if any."""
     try:
         text = _read_html(html, answer.url).strip()
     except MissingExtra as error:
@@ -140,7 +143,7 @@ def _host(answer: client.Response) -> str:
 
 
 def _decode(answer: client.Response, is_html: bool) -> str:
-    """The body as text: byte order mark, header, what it says itself, then UTF-8."""
+    """Decode the body: byte order mark, header, declaration, then UTF-8."""
     body = answer.body
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -148,7 +151,7 @@ def _decode(answer: client.Response, is_html: bool) -> str:
     names = [answer.charset]
     if is_html and (found := _META.search(body[:4096])):
         name = found[1].decode("ascii")
-        # what could be read to find it here, is not in UTF-16 (WHATWG)
+        # A declaration that is readable here cannot mean UTF-16 (WHATWG).
         names.append("utf-8" if name.lower().startswith("utf-16") else name)
     if answer.content_type.endswith("xml") and (found := _XML.match(body[:400])):
         names.append(found[1].decode("ascii"))
@@ -157,25 +160,25 @@ def _decode(answer: client.Response, is_html: bool) -> str:
             return text
     try:
         return body.decode("utf-8")
-    except UnicodeDecodeError:  # an old page
+    except UnicodeDecodeError:  # Old pages declare no encoding.
         return body.decode("cp1252", errors="replace")
 
 
 def _decoded(body: bytes, name: str | None) -> str | None:
-    """The body read as the charset `name`, if that is one of the web's."""
+    """Decode the body with the charset `name` if the web uses it."""
     try:
         found = codecs.lookup(_ALIASES.get((name or "").lower(), name or "")).name
-        # Python knows more codecs: rot13 and hex give no text from bytes.
+        # Python has more codecs: rot13 and hex return no text from bytes.
         return None if found in _NO_CHARSET else body.decode(found, errors="replace")
     except (LookupError, UnicodeError, ValueError):
         return None
 
 
 def _read_html(html: str, url: str) -> str:
-    """A page as Markdown; of very many entities each is read after the conversion."""
+    """Convert HTML to Markdown; replaces entities afterwards if too many."""
     if html.count("&") <= MOST_ENTITIES:
         return _from_html(html, url)
-    # a letter that stands for `&` meanwhile: one of those that mean nothing
+    # A private-use letter stands for `&` during the conversion.
     known = set(html)
     mark = next((sign for sign in map(chr, _MEANINGLESS) if sign not in known), "")
     if not mark:
@@ -183,12 +186,12 @@ def _read_html(html: str, url: str) -> str:
             "The page cannot be read: it has every sign that means none."
         )
     text = _from_html(html.replace("&", mark), url)
-    # in an address it is written in the way of addresses
+    # URLs use percent-encoding.
     return unescape(text.replace(mark, "&").replace(quote(mark), "&"))
 
 
 def _from_html(html: str, url: str) -> str:
-    """The main content where the page has one, else the whole page."""
+    """Return the main content if found, else the whole page."""
     try:
         trafilatura: Any = importlib.import_module("trafilatura")
         converter: Any = importlib.import_module("html_to_markdown")
@@ -197,7 +200,7 @@ def _from_html(html: str, url: str) -> str:
             (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
         ) from None
     html = _DROPPED.sub(" ", html)
-    # the pages of a frameset are links, as that of an iframe is
+    # Frames become links, as iframes do.
     html = _FRAME.sub(r'<p><a href="\1">frame</a></p>', _FRAMESET.sub(" ", html))
     html = _LEADS_ON.sub(r'<p><a href="\1">The page leads on</a></p>', html)
     options = converter.ConversionOptions(
@@ -216,7 +219,7 @@ def _from_html(html: str, url: str) -> str:
         include_comments=False,
         with_metadata=False,
     )
-    # A short page has no "main part": what the extractor keeps of it is too little.
+    # On a short page the extractor drops too much.
     if main and len(main) >= max(400, len(whole) // 20):
         return main
     return whole or main or ""

@@ -1,1 +1,1 @@
-"""The code of the plugin `files`; config.yaml describes it."""
+"""Plugin `files`; config.yaml describes it."""

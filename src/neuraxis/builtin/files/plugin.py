@@ -1,9 +1,17 @@
-"""Writing, reading and listing files of the workspace, through `sandbox.files` only."""
+"""Read, write, change, move, find and list files, through `sandbox.files` only."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin import workspace
+from neuraxis.builtin.files import editing
 from neuraxis.errors import CommandError
+from neuraxis.formatting import type_name
+from neuraxis.parsing.encodings import text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace as files
 from neuraxis.specs import Json
@@ -11,18 +19,166 @@ from neuraxis.specs import Json
 LISTED = 500
 """Names where the call says no other number."""
 READ_BYTES = 100_000_000
+_TABLES = (".csv", ".tsv", ".parquet", ".ndjson", ".jsonl")
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_SHOWN = 300
+"""Characters of a found line that are shown."""
+T = TypeVar("T")
 
 
 def write_file(file_path: str, contents: str, context: Context) -> dict[str, Json]:
     """Write a file; a refusal is `success: false`, as rule C12 wants it."""
     try:
-        written = files.write_text(
-            context.workspace, file_path, contents, quota=workspace.quota(context)
-        )
+        data = contents.encode()
+    except UnicodeEncodeError as error:
+        half = "The contents hold half a character (unpaired surrogate) at position"
+        return {"success": False, "error": f"{half} {error.start}; leave it out."}
+    try:
+        workspace.write_guarded(context, file_path, data)
     except files.FileRefused as error:
         return {"success": False, "error": str(error)}
-    context.wrote(written)
     return {"success": True}
+
+
+def append_file(
+    file_path: str, text: str, context: Context, own_line: bool = True
+) -> dict[str, Json]:
+    """Add a text to the end of a file; a file that is not there is made."""
+    try:
+        old = files.read_bytes(context.workspace, file_path, limit=_limit(context))
+    except files.FileRefused as error:
+        if "there is no such file" not in str(error):
+            raise CommandError(str(error)) from None
+        old = b""
+    data = editing.appended(old, text, file_path, own_line=own_line)
+    return _changed(context, file_path, data, "append")
+
+
+def replace_in_file(
+    file_path: str, old: str, new: str, context: Context, every: bool = False
+) -> dict[str, Json]:
+    """Replace a passage that stands in a file once, or every one."""
+    data = workspace.read(context, file_path, _limit(context))
+    data = editing.replaced(data, old, new, file_path, every=every)
+    return _changed(context, file_path, data, "edit")
+
+
+def copy_file(file_path: str, new_path: str, context: Context) -> dict[str, Json]:
+    """Copy a file, byte for byte."""
+    data = workspace.read(context, file_path, _limit(context))
+    made = _guarded(
+        lambda: workspace.write_guarded(context, new_path, data, kind="copy")
+    )
+    return {"file_path": made, "bytes": len(data)}
+
+
+def move_file(file_path: str, new_path: str, context: Context) -> dict[str, Json]:
+    """Rename a file, or move it into another folder."""
+    made = _guarded(lambda: workspace.changes(context).move(file_path, new_path))
+    context.wrote(made)
+    return {"file_path": made}
+
+
+def delete_file(file_path: str, context: Context) -> dict[str, Json]:
+    """Delete a file, or a folder with nothing in it."""
+    _guarded(lambda: workspace.changes(context).delete(file_path))
+    return {"deleted": file_path}
+
+
+def make_folder(folder: str, context: Context) -> dict[str, Json]:
+    """Make a folder, and those on the way to it."""
+    made = _guarded(lambda: workspace.changes(context).make_folder(folder))
+    return {"folder": made}
+
+
+def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]:
+    """Write the result of a command as what it is; the ending says the format."""
+    data = _as_file(value, workspace.ending(file_path))
+    return {
+        "file_path": workspace.write(context, file_path, data),
+        "bytes": len(data),
+    }
+
+
+def find_in_files(
+    text: str, context: Context, folder: str = "", pattern: str = "", most: int = 100
+) -> dict[str, Json]:
+    """Find the lines that hold a text, upper and lower case alike."""
+    try:
+        listing = files.list_files(context.workspace, folder, pattern, most=20_000)
+    except files.FileRefused as error:
+        raise CommandError(str(error)) from None
+    wanted, found = text.casefold(), list[Json]()
+    for name in listing.files:
+        try:
+            data = files.read_bytes(context.workspace, name, limit=_limit(context))
+        except files.FileRefused:
+            continue
+        read = text_of(data)
+        if read is None or wanted not in read[0].casefold():
+            continue
+        for number, line in enumerate(read[0].split("\n"), 1):
+            if wanted in line.casefold():
+                if len(found) == most:
+                    context.warn(
+                        f"More than {most} lines hold it; these are the first."
+                    )
+                    return {"found": found, "more": True}
+                shown = line.rstrip("\r")
+                found.append({"file": name, "line": number, "text": shown[:_SHOWN]})
+    return {"found": found}
+
+
+def _changed(
+    context: Context, file_path: str, data: bytes, kind: str
+) -> dict[str, Json]:
+    made = _guarded(
+        lambda: workspace.write_guarded(
+            context, file_path, data, use="change", kind=kind
+        )
+    )
+    return {"file_path": made, "bytes": len(data)}
+
+
+def _guarded(change: Callable[[], T]) -> T:
+    try:
+        return change()
+    except files.FileRefused as error:
+        raise CommandError(str(error)) from None
+
+
+def _limit(context: Context) -> int:
+    return workspace.number(context, "files.read_bytes", READ_BYTES)
+
+
+def _as_file(value: Any, ending: str) -> bytes:
+    """The value in the format that an ending names.
+
+    Raises:
+        CommandError: the format cannot hold it.
+    """
+    # each needs its library only where it is used
+    if isinstance(value, bytes):
+        return value
+    package = type(value).__module__.partition(".")[0]
+    is_frame = package in ("polars", "pandas", "pyarrow")
+    if ending in _TABLES or (ending == ".json" and is_frame):
+        from neuraxis.builtin.tables import frames
+
+        return frames.written(frames.frame_of(value), ending)
+    if ending in _PICTURES:
+        from neuraxis.builtin.images import pillow
+
+        return pillow.encoded(pillow.picture_of(value), ending, 90)
+    if isinstance(value, str) and ending != ".json":
+        return value.encode()
+    is_json, plain = to_json_value(value)
+    if not is_json or is_frame:
+        raise CommandError(
+            f"A {ending or 'file without an ending'} cannot hold {type_name(value)}; "
+            "write a table to .csv, .parquet or .json, a picture to .png or .jpg."
+        )
+    return (json.dumps(plain, ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def read_file(

@@ -1,1 +1,1 @@
-"""The code of the plugin `images`; config.yaml describes it."""
+"""Plugin `images`; config.yaml describes it."""

@@ -1,4 +1,4 @@
-"""Pictures and arrays flow in, Pillow pictures flow out; and back to what came in.
+"""Convert between pictures, arrays and picture files with Pillow.
 
 An array is a picture of height x width, or height x width x 1, 3 or 4, of bytes.
 """
@@ -15,13 +15,13 @@ from neuraxis.formatting import type_name
 
 MOST_PIXELS = 64_000_000
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-"""What is read: the common formats, none with a history of exploits in its decoder."""
+"""Formats that are read: common ones with safe decoders."""
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _SAVED = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 
 
 def pillow(part: str = "Image") -> Any:
-    """A module of Pillow.
+    """Import a module of Pillow.
 
     Raises:
         MissingExtra: it is not installed.
@@ -30,7 +30,7 @@ def pillow(part: str = "Image") -> Any:
 
 
 def numpy() -> Any:
-    """NumPy.
+    """Import NumPy.
 
     Raises:
         MissingExtra: it is not installed.
@@ -41,9 +41,9 @@ def numpy() -> Any:
 def opened(
     data: bytes, most_pixels: int, warn: Callable[[str], None] = lambda text: None
 ) -> Any:
-    """The picture that a file's bytes are, upright, its first frame.
+    """Open a picture file: upright, first frame only.
 
-    Its size is looked at before it is unpacked: a small file may hold a huge picture.
+    The size is checked before decoding: a small file may hold a huge picture.
 
     Raises:
         CommandError: it is no picture, or too large.
@@ -70,12 +70,12 @@ def opened(
         ) from None
     if frames > 1:
         warn(f"The file is a film of {frames} pictures; only the first is opened.")
-    # a plain picture, without the file it came from
+    # A copy drops the reference to the file.
     return upright.copy() if upright.mode != "P" else upright.convert("RGBA")
 
 
 def check_size(width: int, height: int, most: int = MOST_PIXELS) -> None:
-    """A picture may be that large.
+    """Check the size of a picture.
 
     Raises:
         CommandError: it may not.
@@ -88,7 +88,7 @@ def check_size(width: int, height: int, most: int = MOST_PIXELS) -> None:
 
 
 def picture_of(value: Any) -> Any:
-    """The picture, or the array as a picture.
+    """Return a picture or array as a picture.
 
     Raises:
         CommandError: it is neither.
@@ -113,14 +113,14 @@ def picture_of(value: Any) -> Any:
 
 
 def as_given(picture: Any, given: Any) -> Any:
-    """The picture as what was given: an array where that was one."""
+    """Return the picture in the input's form: array or picture."""
     if isinstance(given, pillow().Image):
         return picture
     return numpy().asarray(picture).copy()
 
 
 def encoded(picture: Any, ending: str, quality: int) -> bytes:
-    """The picture as the bytes of a file; JPEG gets a white ground.
+    """Encode the picture as file bytes; JPEG gets a white background.
 
     Raises:
         CommandError: the ending names no format we write.
@@ -149,7 +149,7 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
 
 
 def eight_bits(picture: Any) -> Any:
-    """Grey of 16 bits (scans) as 8; Pillow's `convert` would make nearly all white."""
+    """Return 16-bit grey (scans) as 8 bits; `convert` makes it white."""
     if not picture.mode.startswith("I;16"):
         return picture
 
@@ -160,7 +160,7 @@ def eight_bits(picture: Any) -> Any:
 
 
 def on_white(picture: Any) -> Any:
-    """The picture without transparency."""
+    """Return the picture on white, without transparency."""
     if "A" not in picture.getbands():
         return picture.convert("RGB")
     full = picture.convert("RGBA")

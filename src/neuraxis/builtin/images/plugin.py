@@ -1,4 +1,4 @@
-"""Opening, cropping, resizing, converting and saving pictures with Pillow."""
+"""Open, crop, resize, convert and save pictures with Pillow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def crop_image(
     box: list[float] | None = None,
     context: Context = workspace.NOBODY,
 ) -> dict[str, Any]:
-    """Cut areas out of a picture, in the kind that was given: picture or array."""
+    """Crop areas out of a picture; returns the same kind."""
     picture = pillow.picture_of(img_data)
     areas = [] if cut_polygons is None else _areas(cut_polygons)
     if box is not None:
@@ -64,7 +64,7 @@ def crop_image(
 
 
 def _areas(given: Any) -> list[list[Point]]:
-    """Polygons from an array or lists of two or three dimensions (as OCR gives them).
+    """Return polygons from an array or nested lists, as OCR gives them.
 
     A row is `x1 y1 x2 y2 …`, or a list of points `[x, y]`.
     """
@@ -99,7 +99,7 @@ def _flat(row: list[Any]) -> list[float]:
 
 
 def _cut(picture: Any, area: list[Point]) -> Any:
-    """A rectangle as it is, four corners straightened, other shapes on nothing."""
+    """Crop rectangles, straighten quadrilaterals, and mask other shapes."""
     across, down = [x for x, _ in area], [y for _, y in area]
     left, top = max(0, math.floor(min(across))), max(0, math.floor(min(down)))
     right = min(picture.width, math.ceil(max(across)))
@@ -133,7 +133,7 @@ def _is_box(area: list[Point]) -> bool:
 
 
 def _straightened(picture: Any, area: list[Point]) -> Any:
-    """Four corners, from the upper left clockwise, as an upright rectangle."""
+    """Straighten four corners, from the upper left clockwise, into a rectangle."""
     upper_left, upper_right, lower_right, lower_left = area
     width = max(math.dist(upper_left, upper_right), math.dist(lower_left, lower_right))
     height = max(math.dist(upper_left, lower_left), math.dist(upper_right, lower_right))
@@ -153,21 +153,21 @@ def _shown(area: list[Point]) -> str:
 def resize_image(
     img_data: Any, width: int | None = None, height: int | None = None
 ) -> Any:
-    """Make a picture larger or smaller; with one side the other keeps its ratio."""
+    """Resize a picture; one given side preserves the aspect ratio."""
     picture = pillow.picture_of(img_data)
     if width is None and height is None:
         raise CommandError("Expected width, height or both, in pixels.")
     wide = width or max(1, round(picture.width * (height or 1) / picture.height))
     high = height or max(1, round(picture.height * (width or 1) / picture.width))
     pillow.check_size(wide, high)
-    # a picture of one bit has no shades to average
+    # A one-bit picture has no shades to average.
     plain = picture.convert("L") if picture.mode == "1" else picture
     resampling = pillow.pillow().Resampling.LANCZOS
     return pillow.as_given(plain.resize((wide, high), resampling), img_data)
 
 
 def convert_image(img_data: Any, mode: str) -> Any:
-    """Change the colours: RGB, RGBA, grey, black and white."""
+    """Convert the colours: RGB, RGBA, grey, black and white."""
     picture = pillow.eight_bits(pillow.picture_of(img_data))
     if mode == "RGB":
         return pillow.as_given(pillow.on_white(picture), img_data)
@@ -179,7 +179,7 @@ def convert_image(img_data: Any, mode: str) -> Any:
 def save_image(
     img_data: Any, file_path: str, context: Context, quality: int = 90
 ) -> dict[str, Json]:
-    """Save a picture into the workspace; the ending says the format."""
+    """Save a picture into the workspace; the ending selects the format."""
     picture = pillow.picture_of(img_data)
     data = pillow.encoded(picture, workspace.ending(file_path), quality)
     path = workspace.write(context, file_path, data)

@@ -1,1 +1,1 @@
-"""The code of the plugin `plots`; config.yaml describes it."""
+"""Plugin `plots`; config.yaml describes it."""

@@ -1,8 +1,8 @@
-"""The texts of a figure flow in; texts that its fonts can draw flow out.
+"""Choose fonts that can draw the texts of a figure.
 
-The font that comes with matplotlib has no Chinese, Japanese or Korean signs. A font of
-the computer that has them is used beside it; what none has is drawn as a box by us,
-and told, where matplotlib would write a warning to the terminal.
+Matplotlib's own font has no Chinese, Japanese or Korean glyphs. A system font that
+has them is added; a character without any font is drawn as a box and reported, where
+matplotlib would write a warning to the terminal.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _FAMILIES = (
     *("PingFang", "Hiragino", "Malgun", "AppleGothic", "WenQuanYi", "Nirmala"),
     *("Segoe UI", "Arial", "Tahoma", "Symbola", "Unifont", "Droid Sans Fallback"),
 )
-"""Parts of the names of fonts with many signs, on the systems that have them."""
+"""Name parts of system fonts with many glyphs."""
 _MOST_FONTS = 80
 _BOX = "\u25a1"
 
 
 def fit(figure: Any, warn: Callable[[str], None]) -> None:
-    """Give each text of the figure fonts that have its signs."""
+    """Set fonts that can draw each text of the figure."""
     texts: list[Any] = figure.findobj(
         needed("matplotlib.text", "plots", "Drawing").Text
     )
@@ -42,7 +42,7 @@ def fit(figure: Any, warn: Callable[[str], None]) -> None:
             text.set_fontfamily([OWN, *families])
             text.set_text(_boxed(said, left))
     for axes in figure.axes:
-        # texts along an axis, which are set anew when it is drawn
+        # Tick labels are created again when the figure is drawn.
         if type(axes.xaxis.get_major_formatter()).__name__ == "FuncFormatter":
             labels = [text.get_text() for text in axes.get_xticklabels()]
             axes.set_xticks(axes.get_xticks(), [_boxed(said, left) for said in labels])
@@ -63,7 +63,7 @@ def _is_seen(char: str, signs: frozenset[int]) -> bool:
 
 @lru_cache(maxsize=64)
 def _others(lacking: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The fonts that have these signs, and the signs that none has."""
+    """Return fonts with these characters, and the characters without a font."""
     fonts = needed("matplotlib.font_manager", "plots", "Drawing a plot")
     known = dict.fromkeys(str(font.name) for font in fonts.fontManager.ttflist)
     likely = [
@@ -93,5 +93,5 @@ def _signs_of(family: str) -> frozenset[int]:
         OSError,
         RuntimeError,
         ValueError,
-    ):  # a broken font, or one without outlines
+    ):  # A broken font, or one without outlines.
         return frozenset()

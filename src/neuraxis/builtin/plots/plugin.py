@@ -1,4 +1,4 @@
-"""Pictures of a table's columns, drawn by matplotlib.
+"""Plot a table's columns as pictures with matplotlib.
 
 Only its object interface is used (`Figure`, the Agg canvas): `pyplot` keeps figures in
 the process, and two commands at once would draw into each other's.
@@ -22,13 +22,13 @@ MOST_POINTS = 1_000_000
 MOST_BARS = 200
 MOST_BINS = 1000
 FEW = 60
-"""Values of a line that are shown as points, too."""
+"""Maximum values of a line that also shows its points."""
 MOST_IN_LEGEND = 8
 MOST_BAR_LABELS = 50
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$"
 _STROKES = ("-", "--", ":", "-.")
 MOST_LABELS = 30
-"""Texts along the bottom; more could not be read, and each costs milliseconds."""
+"""Maximum tick labels: more are unreadable, and each costs milliseconds."""
 DPI = 100
 _Names = str | list[str]
 
@@ -42,7 +42,7 @@ def plot_line(
     height: int = 500,
     context: Context = NOBODY,
 ) -> Any:
-    """Lines of one or more columns over another."""
+    """Plot lines of one or more columns over another."""
     return _over(table, x, y, (width, height, title), _line, context)
 
 
@@ -55,7 +55,7 @@ def plot_scatter(
     height: int = 500,
     context: Context = NOBODY,
 ) -> Any:
-    """A point for each row."""
+    """Plot a point for each row."""
     return _over(table, x, y, (width, height, title), _points, context)
 
 
@@ -68,7 +68,7 @@ def plot_bar(
     height: int = 500,
     context: Context = NOBODY,
 ) -> Any:
-    """A bar for each row; side by side for several columns."""
+    """Plot a bar for each row, grouped for several columns."""
     frame, names = _columns(table, x, y, MOST_BARS)
     figure, axes = _figure(width, height, title)
     places = range(frame.height)
@@ -98,7 +98,7 @@ def plot_histogram(
     height: int = 500,
     context: Context = NOBODY,
 ) -> Any:
-    """How often the values of a column fall into each of some ranges."""
+    """Plot the distribution of a column's values over bins."""
     frame = frame_of(table)
     check_columns(frame, [column])
     _check_numbers(frame, column)
@@ -110,10 +110,11 @@ def plot_histogram(
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
     with told():
-        values = values.cast(library().Float64)  # truth values have no ranges
+        values = values.cast(library().Float64)  # Booleans have no ranges.
     try:
         axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
-    except ValueError as error:  # numbers so near to each other, or so large
+    # The numbers are too close to each other, or too large.
+    except ValueError as error:
         raise CommandError(f"The column {column!r} cannot be drawn: {error}") from None
     return _picture(figure, axes, column, ["count"], context)
 
@@ -126,12 +127,12 @@ def _over(
     pen: Callable[..., None],
     context: Context,
 ) -> Any:
-    """The columns `y`, each drawn over `x` by `pen`."""
+    """Draw each column of `y` over `x` with `pen`."""
     frame, names = _columns(table, x, y)
     moments = _moments(frame[x])
     frame = frame.with_columns(moments)
     if pen is _line and moments.dtype.is_temporal():
-        frame = frame.sort(x, maintain_order=True)  # time does not run back
+        frame = frame.sort(x, maintain_order=True)  # Time must increase along the axis.
     figure, axes = _figure(*shape)
     across = _across(axes, frame[x])
     for number, name in enumerate(names):
@@ -142,8 +143,8 @@ def _over(
 def _line(
     axes: Any, across: list[Any], values: list[float], label: str, number: int
 ) -> None:
-    stroke = _STROKES[number // 10 % len(_STROKES)]  # there are ten colours
-    # one value between gaps is no line; where there are few, each is a point, too
+    stroke = _STROKES[number // 10 % len(_STROKES)]  # There are ten colours.
+    # A value between two gaps has no line: few values get points, too.
     marker = "." if len(values) <= FEW else ""
     axes.plot(across, values, label=label, linestyle=stroke, marker=marker)
 
@@ -155,7 +156,7 @@ def _points(
 
 
 def _moments(column: Any) -> Any:
-    """A column of texts that are all dates, as dates: JSON has no others."""
+    """Return a text column as dates if all its values are."""
     polars = library()
     if column.dtype != polars.String or column.null_count() == column.len():
         return column
@@ -167,7 +168,7 @@ def _moments(column: Any) -> Any:
 
 
 def _days(column: Any) -> Any:
-    """Moments that are all midnight, as days."""
+    """Return datetimes that are all midnight as dates."""
     polars = library()
     if not isinstance(column.dtype, polars.Datetime):
         return column
@@ -175,7 +176,7 @@ def _days(column: Any) -> Any:
 
 
 def _across(axes: Any, column: Any) -> list[Any]:
-    """Where each row stands along the bottom: its number or date, or a place."""
+    """Return the x value of each row: number, date or position."""
     polars = library()
     if column.dtype == polars.Time:
         dates = needed("matplotlib.dates", "plots", "Drawing a plot")
@@ -190,7 +191,7 @@ def _across(axes: Any, column: Any) -> list[Any]:
             "dates, times or texts."
         )
     if column.dtype.is_numeric() or column.dtype.is_temporal():
-        if column.dtype.is_integer():  # no year is 2019.5
+        if column.dtype.is_integer():  # An axis must not label a year 2019.5.
             ticker = needed("matplotlib.ticker", "plots", "Drawing a plot")
             axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
         return column.to_list()
@@ -203,12 +204,12 @@ def _across(axes: Any, column: Any) -> list[Any]:
 
 
 def _text(item: Any) -> str:
-    """A value as a label."""
+    """Return a value as a label."""
     return "" if item is None else _plain(str(item)[:40])
 
 
 def _label(axes: Any, places: Sequence[int], labels: Sequence[str]) -> None:
-    """Texts along the bottom, turned where they would not fit beside each other."""
+    """Set tick labels, rotated where they would overlap."""
     axes.set_xticks(list(places), labels)
     if len(labels) > 6 or any(len(label) > 12 for label in labels):
         axes.tick_params(axis="x", labelrotation=90 if len(labels) > 12 else 30)
@@ -217,7 +218,7 @@ def _label(axes: Any, places: Sequence[int], labels: Sequence[str]) -> None:
 def _columns(
     table: Any, x: str, y: _Names, most: int = MOST_POINTS
 ) -> tuple[Any, Sequence[str]]:
-    """The frame of the table and the names of the columns that are drawn."""
+    """Return the table's frame and the columns to draw."""
     frame = frame_of(table)
     names = [y] if isinstance(y, str) else y
     if not names:
@@ -248,14 +249,14 @@ def _check_numbers(frame: Any, name: str) -> None:
 
 
 def _numbers(frame: Any, name: str) -> list[float]:
-    """The column's values; an empty cell is a gap."""
+    """Return the column's values; an empty cell is a gap."""
     return [float("nan") if item is None else float(item) for item in frame[name]]
 
 
 def _plain(text: str) -> str:
-    """A text that matplotlib draws as it is: `$` would begin a formula."""
+    """Escape a text for matplotlib: `$` would begin a formula."""
     text = text.replace("$", r"\$")
-    # a label with a leading underscore is left out of the legend
+    # Matplotlib omits a label with a leading underscore from the legend.
     return f"\u200b{text}" if text.startswith("_") else text
 
 
@@ -274,7 +275,7 @@ def _figure(width: int, height: int, title: str) -> tuple[Any, Any]:
 def _picture(
     figure: Any, axes: Any, across: str, names: Sequence[str], context: Context
 ) -> Any:
-    """The figure as a picture that the commands of `images` take."""
+    """Return the figure as a picture for the commands of `images`."""
     agg = needed("matplotlib.backends.backend_agg", "plots", "Drawing a plot")
     image = needed("PIL.Image", "plots", "Drawing a plot")
     axes.set_xlabel(_plain(across))
@@ -282,18 +283,20 @@ def _picture(
         axes.set_ylabel(_plain(names[0]))
     elif len(names) <= MOST_IN_LEGEND:
         axes.legend()
-    else:  # beside the plot, since it would hide the lines
+    else:  # Placed beside the plot, since it would hide the lines.
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
     for axis in (axes.xaxis, axes.yaxis):
         form = axis.get_major_formatter()
-        if hasattr(form, "set_powerlimits"):  # 1000000, and not 1.0 with 1e6 far off
+        # Shows 1000000, not 1.0 with a distant 1e6.
+        if hasattr(form, "set_powerlimits"):
             form.set_powerlimits((-4, 12))
             form.set_useOffset(False)
     canvas = agg.FigureCanvasAgg(figure)
     try:
         fonts.fit(figure, context.warn)
         canvas.draw()
-    except (ValueError, OverflowError) as error:  # no axis holds the year 9999
+    # Matplotlib cannot show the year 9999.
+    except (ValueError, OverflowError) as error:
         raise CommandError(f"The plot cannot be drawn: {error}") from None
     size = canvas.get_width_height()
     drawn = image.frombytes("RGBA", size, bytes(canvas.buffer_rgba()))

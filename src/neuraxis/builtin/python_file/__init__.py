@@ -1,1 +1,1 @@
-"""The code of the plugin `python_file`; config.yaml describes it."""
+"""Plugin `python_file`; config.yaml describes it."""

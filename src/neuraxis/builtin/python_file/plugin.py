@@ -1,4 +1,4 @@
-"""Running a Python file of the workspace, in the sandbox of `sandbox.process` only.
+"""Run a Python file of the workspace, sandboxed by `sandbox.process` only.
 
 Settings: `sandbox.mode` (default `auto`), `sandbox.seconds`, `sandbox.memory` (bytes),
 `sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`.
@@ -8,7 +8,7 @@ A call has no way to change any of them.
 from __future__ import annotations
 
 from neuraxis.builtin.python_file import traceback_hints
-from neuraxis.builtin.workspace import number
+from neuraxis.builtin.workspace import changes, number
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace
 from neuraxis.sandbox.process.job import Limits, Outcome
@@ -17,7 +17,7 @@ from neuraxis.specs import Json
 
 
 def run(file_path: str, context: Context) -> dict[str, Json]:
-    """Run the script; whatever goes wrong is `success: false` (rule C12)."""
+    """Run the script; any failure is `success: false` (rule C12)."""
     try:
         script = workspace.runnable(context.workspace, file_path)
     except workspace.FileRefused as error:
@@ -47,11 +47,12 @@ def _run(script: str, context: Context) -> Outcome:
         cancelled=context.cancelled,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
+        choose=changes(context).bring_back if context.files is not None else None,
     )
 
 
 def _error(outcome: Outcome, script: str, context: Context) -> str:
-    """The line of a traceback that says what happened, and what to do about it."""
+    """Return the traceback's error line and advice."""
     ended = traceback_hints.ended(outcome.exit_code)
     lines = [line.strip() for line in outcome.stderr.splitlines() if line.strip()]
     if not lines:

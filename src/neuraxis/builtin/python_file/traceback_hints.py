@@ -1,7 +1,7 @@
-"""The last line of a script's traceback flows in; what to do about it flows out.
+"""Give advice on the last line of a script's traceback.
 
-A script runs where nobody types, nothing can be installed and no screen is: what
-Python says of that does not say it to a model that knows other computers.
+A script has no keyboard, no screen and no package installation: Python's messages do
+not explain this to a model that knows other computers.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _HIDDEN = re.compile(
 
 
 def hint(said: str, script: str, workspace: Path, network: bool) -> str:
-    """A sentence on an error of a script, or nothing.
+    """Return advice on an error of a script, or nothing.
 
     Args:
         said: the last line of the traceback.
         script: the path of the script.
-        workspace: where it and the modules it may mean lie.
-        network: whether the script had one.
+        workspace: the folder of the script and its modules.
+        network: whether the script had network access.
     """
     if found := _MISSING.match(said):
         return _of_missing(found[1], script, workspace)
@@ -90,7 +90,7 @@ def _of_missing(name: str, script: str, workspace: Path) -> str:
 
 
 def _of_hidden(name: str, script: str, workspace: Path) -> str:
-    """A file `random.py` beside the script is what `import random` finds."""
+    """Return advice where a file such as `random.py` hides a module."""
     folder = script.rpartition("/")[0]
     path = f"{folder}/{name}.py" if folder else f"{name}.py"
     if not (workspace / path).is_file():
@@ -102,7 +102,7 @@ def _of_hidden(name: str, script: str, workspace: Path) -> str:
 
 
 def ended(exit_code: int | None) -> str:
-    """What the exit code says: a signal is told by its name."""
+    """Describe the exit code; a signal is named."""
     number = -(exit_code or 0) if (exit_code or 0) < 0 else (exit_code or 0) - 128
     try:
         by = f" (the signal {signal.Signals(number).name})"

@@ -1,1 +1,1 @@
-"""The code of the plugin `tables`; config.yaml describes it."""
+"""Plugin `tables`; config.yaml describes it."""

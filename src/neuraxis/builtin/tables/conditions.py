@@ -1,7 +1,8 @@
-"""A condition `{column, op, value}` flows in; a Polars expression flows out.
+"""Build a Polars expression from a condition `{column, op, value}`.
 
 There is no expression language: an operation is one word of `OPERATIONS`, a value is
-a value. A value that cannot be compared with its column is told before Polars sees it.
+a value. A value that cannot be compared with its column is refused before Polars sees
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TEXTS = ("contains", "starts_with", "ends_with")
 
 
 def condition(frame: Any, given: Mapping[str, Json]) -> Any:
-    """The expression of one condition.
+    """Return the expression of one condition.
 
     Raises:
         CommandError: there is no such column, or the value does not fit it.
@@ -62,13 +63,13 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
 
 
 def _among(column: Any, kind: Any, values: list[Any]) -> Any:
-    """Whether a cell is one of the values; 3 is 3.0."""
+    """Test whether a cell is one of the values; 3 equals 3.0."""
     polars = frames.library()
-    if kind.is_integer():  # 2.5 is none of them
+    if kind.is_integer():  # 2.5 equals none of the integers.
         values = [item for item in values if isinstance(item, int)]
     elif kind.is_numeric() and any(isinstance(item, float) for item in values):
         column, kind = column.cast(polars.Float64), polars.Float64
-    # strict=False: what the column's type cannot hold is in none of its cells
+    # strict=False: a value outside the column's type occurs in none of its cells.
     listed = polars.Series(values, dtype=kind, strict=False).drop_nulls()
     return column.is_in(listed.implode())
 
@@ -79,7 +80,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _literal(name: str, kind: Any, value: Json) -> Any:
-    """The value as the column's type has it.
+    """Return the value in the column's type.
 
     Raises:
         CommandError: it cannot be compared with the column.
@@ -100,7 +101,7 @@ def _literal(name: str, kind: Any, value: Json) -> Any:
             "cannot be compared with it."
         )
     if kind.is_integer() and isinstance(value, float) and value.is_integer():
-        return int(value)  # a float column would not tell large integers apart
+        return int(value)  # A float would merge different large integers.
     return value
 
 

@@ -1,7 +1,7 @@
-"""Tables of any library flow in, a Polars data frame flows out; and bytes to frames.
+"""Convert tables of any library to Polars, and to file bytes.
 
-A frame is never changed: each command gives a new one, which shares the columns it
-did not change. Polars is untyped here, since it may not be installed.
+A frame is never changed: each command returns a new one, which shares the unchanged
+columns. Polars is untyped here, since it may not be installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_ROWS = tables.MOST_ROWS
 
 
 def library() -> Any:
-    """Polars.
+    """Import Polars.
 
     Raises:
         MissingExtra: it is not installed.
@@ -29,12 +29,12 @@ def library() -> Any:
 
 
 def told() -> AbstractContextManager[None]:
-    """What Polars refuses is told to the model, without its drawings."""
+    """Return a Polars error message for the model, without its drawings."""
     return tables.told(library())
 
 
 def frame_of(value: Any) -> Any:
-    """The table as a Polars data frame; rows of JSON are taken too.
+    """Return the table, or JSON rows, as a Polars data frame.
 
     Raises:
         CommandError: it is no table.
@@ -68,9 +68,9 @@ def frame_of(value: Any) -> Any:
 
 
 def _with_index(frame: Any) -> Any:
-    """A frame of pandas whose index is a column, where it is more than row numbers.
+    """Return a pandas frame with its index as a column, if meaningful.
 
-    Pandas keeps what rows were grouped by there, and Polars has no index.
+    Pandas puts group keys into the index, and Polars has no index.
     """
     index, columns = frame.index, set(frame.columns)
     levels = [
@@ -91,7 +91,7 @@ def parse(
     most: int = MOST_ROWS,
     warn: Callable[[str], None] = lambda text: None,
 ) -> Any:
-    """The table that a file's bytes are; `warn` is told what became text.
+    """Parse a file's bytes as a table; warn of text columns.
 
     Raises:
         CommandError: they are none, or more than `most` rows.
@@ -100,7 +100,7 @@ def parse(
 
 
 def written(frame: Any, ending: str) -> bytes:
-    """The table as the bytes of a file.
+    """Return the table as the bytes of a file.
 
     Raises:
         CommandError: the ending names no format, or it cannot hold the table.
@@ -128,9 +128,9 @@ def written(frame: Any, ending: str) -> bytes:
 
 
 def _check_writable(frame: Any, ending: str) -> None:
-    """JSON has no bytes, and Polars breaks off with a stack trace where it meets some.
+    """Refuse bytes in JSON, where Polars panics with a stack trace.
 
-    Nor has it an infinite number: Polars would write an empty cell.
+    Infinite numbers are refused too: Polars would write an empty cell.
 
     Raises:
         CommandError: a column cannot be written in this format.
@@ -157,13 +157,13 @@ def _check_writable(frame: Any, ending: str) -> None:
 
 
 def worded() -> tuple[Any, ...]:
-    """The types of texts and bytes, which nothing is computed from."""
+    """Return the type names for text and bytes, which have no arithmetic."""
     polars = library()
     return (polars.String, polars.Categorical, polars.Enum, polars.Binary)
 
 
 def check_columns(frame: Any, names: Sequence[str]) -> None:
-    """All columns are there.
+    """Check that all columns exist.
 
     Raises:
         CommandError: it names the nearest ones, and those there are.
@@ -181,5 +181,5 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
 
 
 def _named(name: str) -> str:
-    """A column's name; in quotes where blanks are a part of it."""
+    """Return a column's name, quoted if it has outer blanks."""
     return name if name and name == name.strip() else repr(name)

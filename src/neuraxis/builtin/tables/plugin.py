@@ -1,4 +1,4 @@
-"""Reading, choosing, grouping and writing tables with Polars."""
+"""Read, select, filter, group, join and write tables with Polars."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from neuraxis.specs import Json
 
 FILE_BYTES = 200_000_000
 DESCRIBED = 60
-"""Columns that one description holds."""
+"""Maximum columns in one description."""
 LONGEST = 60
-"""Characters of a column's least and greatest text; a longer one is no cell's."""
+"""Maximum characters of a column's minimum and maximum text."""
 _OF_NUMBERS = ("sum", "mean", "median", "std")
 
 
@@ -26,7 +26,7 @@ def read_table(
     columns: list[str] | None = None,
     separator: str = "",
 ) -> Any:
-    """Read a file of the workspace as a table; its ending says the format."""
+    """Read a workspace file as a table; the ending selects the format."""
     frames.library()
     limit = workspace.number(context, "tables.file_bytes", FILE_BYTES)
     data = workspace.read(context, file_path, limit)
@@ -37,7 +37,7 @@ def read_table(
 
 
 def select_columns(table: Any, columns: list[str]) -> Any:
-    """The columns, in the order they were asked for."""
+    """Return the columns in the requested order."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
     with frames.told():
@@ -47,7 +47,7 @@ def select_columns(table: Any, columns: list[str]) -> Any:
 def filter_rows(
     table: Any, conditions: list[dict[str, Json]], match: str = "all"
 ) -> Any:
-    """The rows that meet all conditions, or any of them."""
+    """Return the rows that meet all conditions, or any of them."""
     frame = frames.frame_of(table)
     with frames.told():
         tests = [condition(frame, given) for given in conditions]
@@ -62,7 +62,7 @@ def filter_rows(
 
 
 def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
-    """The rows in order; equal ones stay in theirs, empty cells come last."""
+    """Sort rows stably; empty cells come last."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
     with frames.told():
@@ -72,7 +72,7 @@ def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
 
 
 def group_rows(table: Any, by: list[str], aggregations: list[dict[str, Json]]) -> Any:
-    """One row a group, in the order in which the groups first appear."""
+    """Group rows; groups stay in the order of first appearance."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, by)
     made = [_aggregation(frame, given) for given in aggregations]
@@ -103,9 +103,9 @@ def _made(polars: Any, column: Any, function: str, kind: Any) -> Any:
     if function == "distinct":
         return column.drop_nulls().n_unique()
     if function == "sum" and kind in (polars.Int64, polars.UInt64):
-        # Polars adds them in 64 bits, and says nothing where those overflow
+        # Polars sums in 64 bits and does not report an overflow.
         return column.cast(polars.Int128).sum().cast(kind)
-    # the schema's enum holds no other names
+    # The schema's enum allows no other names.
     return getattr(column, function)()
 
 
@@ -116,7 +116,7 @@ def join_tables(
     right_on: list[str] | None = None,
     how: str = "inner",
 ) -> Any:
-    """Both tables side by side where their key columns are equal."""
+    """Join two tables where their key columns are equal."""
     first, second = frames.frame_of(left), frames.frame_of(right)
     others = right_on or on
     if len(others) != len(on):
@@ -137,9 +137,9 @@ def join_tables(
 
 
 def _suffix(left: list[str], right: list[str]) -> str:
-    """What a column of the right table gets whose name the left one has, too.
+    """Return a free suffix for duplicate column names of the right table.
 
-    The left one may have such a column from an earlier join.
+    The left table may have such a column from an earlier join.
     """
     shared, taken = set(left) & set(right), {*left, *right}
     suffixes = (f"_right{number if number > 1 else ''}" for number in count(1))
@@ -151,9 +151,9 @@ def _suffix(left: list[str], right: list[str]) -> str:
 
 
 def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> None:
-    """A join of keys that stand often on both sides can outgrow the memory."""
+    """Refuse a join whose repeated keys would exceed the memory."""
     polars = frames.library()
-    keys = "".join((*on, *others))  # longer than any of them: no key has this name
+    keys = "".join((*on, *others))  # Longer than any name, so that it is unique.
     left = first.group_by(on).agg(polars.len().alias(f"left {keys}"))
     right = second.group_by(others).agg(polars.len().alias(f"right {keys}"))
     both = left.join(right, left_on=on, right_on=others, how="inner")
@@ -167,7 +167,7 @@ def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> 
 
 
 def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Json]:
-    """Rows, columns, and of each column its type and its range."""
+    """Describe rows and columns, with each column's type and range."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns or ())
     names: list[str] = columns or frame.columns
@@ -206,12 +206,12 @@ def _told(value: Any) -> Json:
 def table_rows(
     table: Any, start: int = 0, count: int = 20, columns: list[str] | None = None
 ) -> dict[str, Json]:
-    """Some rows as JSON, as many as fit into a message."""
+    """Return rows as JSON, as many as fit into a message."""
     return views.rows_of(frames.frame_of(table), start, count, columns)
 
 
 def write_table(table: Any, file_path: str, context: Context) -> dict[str, Json]:
-    """Write a table into the workspace; the ending says the format."""
+    """Write a table into the workspace; the ending selects the format."""
     frame = frames.frame_of(table)
     data = frames.written(frame, workspace.ending(file_path))
     path = workspace.write(context, file_path, data)

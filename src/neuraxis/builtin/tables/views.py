@@ -1,7 +1,7 @@
-"""A part of a table flows in; JSON small enough to be said flows out.
+"""Render part of a table as JSON that fits inline.
 
-What is shown may also be handed on by reference, so a note never stands in it as if it
-were data: a cell that is cut is told beside the rows, under `cut`.
+The rows may also be passed on by reference, so a note never appears among the data: a
+cut cell is listed beside the rows, under `cut`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from neuraxis.errors import CommandError
 from neuraxis.specs import Json
 
 CHARACTERS = 8_000
-"""Characters of one view: well below the size at which an answer becomes an asset."""
+"""Maximum characters of one view, well below the asset limit."""
 LARGEST = 15_000
-"""Characters of the JSON of one view in ASCII, by which the runtime measures it."""
+"""Maximum bytes of one view, as the runtime measures its JSON."""
 CELL = 500
-"""Characters of one cell that are always shown; of few cells, more are."""
+"""Minimum characters shown of each cell; more if there are few."""
 _LEAST = 20
 
 
 def cell(value: Any) -> Json:
-    """One value as JSON: dates as text, what is no JSON described."""
+    """Return one value as JSON: dates as text, other objects described."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value != value:
@@ -38,7 +38,7 @@ def cell(value: Any) -> Json:
 def rows_of(
     frame: Any, start: int, count: int, columns: Sequence[str] | None
 ) -> dict[str, Json]:
-    """Some rows of a data frame, as many as fit into `CHARACTERS`.
+    """Return rows of a data frame, as many as fit into `CHARACTERS`.
 
     Raises:
         CommandError: there is no such column or row.
@@ -58,7 +58,7 @@ def rows_of(
 def rows_view(
     items: Iterator[Any], start: int, count: int, total: int
 ) -> dict[str, Json]:
-    """Rows or items from `start` on, as many of the `count` as fit; what was cut."""
+    """Return up to `count` rows or items from `start`, with cuts."""
     told: list[Json] = []
     cut: list[Json] = []
     used = 0
@@ -80,7 +80,7 @@ def rows_view(
 
 
 def _row(item: Any, index: int, room: int) -> tuple[Json, list[Json]]:
-    """A row as JSON, and each cell of it that is longer than shown."""
+    """Return a row as JSON, and its cells that were cut."""
     if not isinstance(item, dict):
         value, length = _shortened(cell(item), room)
         return value, [{"row": index, "characters": length}] if length else []
@@ -94,7 +94,7 @@ def _row(item: Any, index: int, room: int) -> tuple[Json, list[Json]]:
 
 
 def _shortened(value: Json, room: int) -> tuple[Json, int]:
-    """The beginning of a long text, or of the JSON of a value, and its length, or 0."""
+    """Return the beginning of a long value, and its length or 0."""
     if not isinstance(value, list | dict | str):
         return value, 0
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -105,7 +105,7 @@ def _shortened(value: Json, room: int) -> tuple[Json, int]:
 
 
 def cost(value: Json) -> int:
-    """What a value takes of `CHARACTERS`: in letters beyond ASCII it takes more."""
+    """Return a value's share of `CHARACTERS`; non-ASCII letters cost more."""
     return max(
         len(json.dumps(value, ensure_ascii=False)),
         len(json.dumps(value)) * CHARACTERS // LARGEST,
@@ -113,7 +113,7 @@ def cost(value: Json) -> int:
 
 
 def beginning(text: str, room: int) -> str:
-    """As much of a text as does not cost more than so many plain letters."""
+    """Return the beginning of a text that costs at most that much."""
     part = text[:room]
     while (taken := len(json.dumps(part)) * CHARACTERS // LARGEST) > room:
         part = part[: len(part) * room // taken]
@@ -121,7 +121,7 @@ def beginning(text: str, room: int) -> str:
 
 
 def fitting(items: Any) -> list[Json]:
-    """The first items that stay within `CHARACTERS` together; at least one."""
+    """Return the first items that fit into `CHARACTERS`; at least one."""
     told: list[Json] = []
     used = 0
     for item in items:
@@ -135,7 +135,7 @@ def fitting(items: Any) -> list[Json]:
 def paged(
     view: dict[str, Json], start: int, shown: int, total: int, name: str
 ) -> dict[str, Json]:
-    """A view with how much there is, and where the next page begins."""
+    """Return a view with the total and the next page's start."""
     view[name] = total
     if start + shown < total:
         view["next_start"] = start + shown

@@ -1,1 +1,1 @@
-"""The code of the plugin `web_search`; config.yaml describes it."""
+"""Plugin `web_search`; config.yaml describes it."""

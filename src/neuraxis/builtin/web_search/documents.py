@@ -1,4 +1,4 @@
-"""A query -> hits in a folder of text files: a full-text index of SQLite (FTS5).
+"""Search a folder of text files with a SQLite FTS5 index.
 
 The folder is that of the setting `search.folder`. Files are read through
 `sandbox.files`, so links, dot names and huge files are left out. The index lies in the
@@ -45,7 +45,7 @@ create virtual table if not exists page using fts5 (title, name, body);
 
 
 def search(query: str, most: int, context: Context) -> list[Hit]:
-    """The files that hold words of the query, best first."""
+    """Return the files that contain words of the query, best first."""
     folder = _folder(context)
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:32]
     if not words:
@@ -54,7 +54,7 @@ def search(query: str, most: int, context: Context) -> list[Hit]:
         with contextlib.closing(_kept(folder)) as index:
             rows = _rows(index, folder, words, most, context)
     except (OSError, sqlite3.Error):
-        # The cache cannot be written, is broken, or another process holds it.
+        # The cache is not writable, broken, or locked by another process.
         with contextlib.closing(_prepare(sqlite3.connect(":memory:"))) as index:
             rows = _rows(index, folder, words, most, context)
     prefix = _prefix(folder, context.workspace)
@@ -72,7 +72,7 @@ def _rows(
     context: Context,
 ) -> list[tuple[str, str, str]]:
     _refresh(index, folder, context)
-    # Quoted words only: nothing of the query is read as FTS syntax.
+    # Quoted words only: no part of the query is read as FTS syntax.
     wanted = " OR ".join(f'"{word}"' for word in words)
     return index.execute(
         "select file.path, page.title, snippet(page, 2, '', '', ' … ', 40) from page "
@@ -89,7 +89,7 @@ def _folder(context: Context) -> Path:
             "Searching documents needs the setting search.folder: a folder with text, "
             "Markdown or HTML files."
         )
-    # Relative to where the person is, like every path of a setting.
+    # Relative to the working directory, like every path of a setting.
     folder = Path(str(given)).expanduser().resolve()
     if not folder.is_dir():
         raise CommandError(
@@ -107,7 +107,7 @@ def _prefix(folder: Path, workspace: Path) -> str:
 
 
 def _kept(folder: Path) -> sqlite3.Connection:
-    """The folder's index in the user's cache."""
+    """Open the folder's index in the user's cache."""
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:32]
     place = user_dir("cache") / "search"
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _prepare(index: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
-    """Bring the index up to the files: new and changed are read, gone are dropped."""
+    """Update the index: read new and changed files, drop deleted ones."""
     listing = files.list_files(folder, most=MOST_FILES)
     if listing.more:
         context.warn(
@@ -178,7 +178,7 @@ def _add(
         found = text_of(files.read_bytes(folder, name, limit=MOST_BYTES))
     except files.FileRefused:
         found = None
-    # binary, too large or linked: known, so that it is not read again
+    # Binary, too large or linked files are recorded, so that they are not read again.
     text = found[0] if found else ""
     title, body = _title_and_body(name, text)
     number = index.execute(

@@ -1,4 +1,4 @@
-"""Searching with the provider of the setting `search.provider`.
+"""Search with the provider of the setting `search.provider`.
 
 `google` (Programmable Search Engine), `searxng` (a server of one's own), `documents`
 (a folder of this computer) or `ddgs` (the package of the extra `search`).
@@ -24,7 +24,7 @@ SET_UP = (
 
 
 def search(query: str, context: Context) -> dict[str, Json]:
-    """Search with the provider that is set up; each hit once, best first."""
+    """Search with the configured provider; unique hits, best first."""
     if not query.strip():
         raise CommandError("The query is empty: give the words to search for.")
     provider = _provider(context)
@@ -56,7 +56,7 @@ def _hits(provider: str, query: str, most: int, context: Context) -> list[Hit]:
 
 
 def _provider(context: Context) -> str:
-    """The provider that was named, else the first that has what it needs."""
+    """Return the named provider, else the first that is configured."""
     settings = context.settings
     named = settings.get("search.provider")
     if named is not None:
@@ -72,7 +72,7 @@ def _provider(context: Context) -> str:
 
 
 def provider_of(settings: Settings) -> str:
-    """The first provider that has what it needs, where none is named; empty: none."""
+    """Return the name of the first configured provider, or empty."""
     if providers.google_key(settings) and settings.get("search.engine"):
         return "google"
     if settings.get("search.url"):

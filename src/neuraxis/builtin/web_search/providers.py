@@ -1,4 +1,4 @@
-"""A query -> hits of a search server. All requests go through `sandbox.requests`.
+"""Query search servers, through `sandbox.http` only.
 
 The exception is `ddgs`: that package makes its own requests, to search engines of its
 choice. It is used only where the setting names it.
@@ -26,7 +26,7 @@ _LIMITS = client.Limits(seconds=15, redirects=0, content_types=("application/jso
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """One result; `url` may be a path of the workspace for documents."""
+    """One search result; `url` may be a workspace path for documents."""
 
     title: str
     url: str
@@ -34,13 +34,13 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 def google_key(settings: Settings) -> str | None:
-    """The key, from the variable that `search.key_env` names."""
+    """Return the key from the variable that `search.key_env` names."""
     name = settings.get("search.key_env", "GOOGLE_API_KEY")
     return os.environ.get(str(name)) or None
 
 
 def google(query: str, most: int, context: Context) -> list[Hit]:
-    """Google's Programmable Search Engine (a key and an engine id are needed)."""
+    """Search with Google Programmable Search (needs key and engine id)."""
     settings = context.settings
     key, engine = google_key(settings), settings.get("search.engine")
     if not key or not engine:
@@ -56,7 +56,7 @@ def google(query: str, most: int, context: Context) -> list[Hit]:
 
 
 def searxng(query: str, most: int, context: Context) -> list[Hit]:
-    """A SearXNG server; its `formats` setting must include json."""
+    """Search with SearXNG; its `formats` setting must include json."""
     url = context.settings.get("search.url")
     if not url:
         raise CommandError(
@@ -69,7 +69,7 @@ def searxng(query: str, most: int, context: Context) -> list[Hit]:
 
 
 def ddgs(query: str, most: int, context: Context) -> list[Hit]:
-    """The package `ddgs`, which asks public search engines."""
+    """Search with the package `ddgs`, which asks public search engines."""
     try:
         package: Any = importlib.import_module("ddgs")
     except ImportError:
@@ -88,7 +88,7 @@ def ddgs(query: str, most: int, context: Context) -> list[Hit]:
 def _ask(
     base: str, asked: Mapping[str, object], name: str, context: Context
 ) -> dict[str, Json]:
-    # No text of the request is quoted in an error: the query string holds the key.
+    # Errors never quote the request: its query string holds the key.
     try:
         answer = client.fetch(
             f"{base}?{urlencode(asked)}",
@@ -99,7 +99,7 @@ def _ask(
         )
     except client.RequestRefused as error:
         detail = str(error)
-        # The parser quotes the URL; the other sentences name the host only.
+        # The parser quotes the URL; other messages name only the host.
         if '"' in detail or (asked.get("key") and str(asked["key"]) in detail):
             detail = "its address is not allowed"
         raise CommandError(f"The search with {name} failed: {detail}") from None
@@ -121,7 +121,7 @@ def _ask(
 
 
 def _server(base: str, name: str, context: Context) -> tuple[str, ...]:
-    """The person's own server is allowed by naming it, wherever it stands."""
+    """The user's own server is allowed because the setting names it."""
     if name != "searxng" or context.settings.is_of_project("search.url"):
         return ()
     try:
@@ -134,7 +134,7 @@ def _server(base: str, name: str, context: Context) -> tuple[str, ...]:
 
 
 def _read(items: Json, keys: tuple[str, str, str]) -> list[Hit]:
-    """The entries of an answer that have a web address."""
+    """Return the entries of a response that have a web address."""
     hits: list[Hit] = []
     if not isinstance(items, list):
         return hits
@@ -149,5 +149,5 @@ def _read(items: Json, keys: tuple[str, str, str]) -> list[Hit]:
 
 
 def _line(value: Json) -> str:
-    """A value of an answer as one bounded line."""
+    """Return a value of a response as one bounded line."""
     return " ".join(value.split())[:1000] if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The embedded model `local:`: settings in, a `Model` out; no server, no key."""
+"""Embedded model `local:`: runs in this process, without server or key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last word of a turn, made from results: no model, nothing that is not in them.
+"""Compose the final answer of a turn from results, without a model.
 
 What a command answered is said as it is: text as text, lists one a line, the rest as
 JSON. Steps that failed or were skipped are named with their reasons.
@@ -125,7 +125,7 @@ def _text(value: Any) -> str:
 
 
 def _partial(result: Result, reason: str) -> list[str]:
-    """What a failed step gave all the same, without what its reason says already."""
+    """Return a failed step's partial result, without its error text."""
     value: object = result.value
     if not isinstance(value, Mapping):
         return []

@@ -1,4 +1,4 @@
-"""The embedded model: a prompt in, planned calls or a spoken answer out.
+"""Embedded model: plans calls, or answers in words.
 
 Requests are planned by rules and by what the plugins say of themselves. The small
 text model is asked only where rules settle nothing, and to chat.

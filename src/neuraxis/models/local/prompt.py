@@ -1,4 +1,4 @@
-"""What a prompt asks of the planner: messages in, a request, results or errors out.
+"""Extract the request, results or errors from a prompt.
 
 The messages are in the session's dialect; the person's own words are taken out of
 whatever form stands around them.
@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
 
 
 class Heard(Struct, frozen=True, kw_only=True):
-    """What there is to answer: results, or else errors, or else a request."""
+    """Input to answer: results, else errors, else a request."""
 
     request: str = ""
     results: tuple[Result, ...] = ()

@@ -1,7 +1,7 @@
-"""A Python function in; how to call it with the JSON values of a call out.
+"""Bind a call's JSON values to the parameters of a Python function.
 
-Its parameters are read from its code where that is possible: a session may have a
-thousand functions, and `inspect.signature` takes most of the time.
+Parameters are read from the code object where possible: with a thousand functions,
+`inspect.signature` takes most of the start-up time.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ from neuraxis.specs import STREAM_ITEMS
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 FILE_MODULE = "_neuraxis_plugin_"
-"""How the name of a module begins that was made of one file, by the loader."""
+"""Prefix of module names that the loader gives to single files."""
 _STREAMS = (
     Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable,
 )  # fmt: skip
 _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
-"""Kinds of hints: to be looked up, not shown to a model, as JSON gives it."""
+"""Kinds of hints: quoted (unresolved), `Context` (hidden), plain JSON."""
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """How a function is called; a parameter that takes the `Context` is no hint."""
+    """Calling convention of a function, without its `Context` parameter."""
 
     run: Callable[..., Any]
     is_async: bool
     context_name: str
-    """The parameter annotated `Context`, or an empty text."""
+    """Name of the parameter annotated `Context`, or empty."""
     hints: Mapping[str, Hint]
-    """Each parameter that a call may name, in order."""
+    """Hints of the parameters that a call may name, in order."""
     defaults: Mapping[str, Any]
     required: tuple[str, ...]
     open: bool
-    """Whether it takes any other name (`**kwargs`), of the type `rest`."""
+    """Whether it accepts any other name (`**kwargs`), of type `rest`."""
     rest: Hint
     returns: Hint
-    """The hint of what it gives back; `inspect.Parameter.empty`: none is written."""
+    """Return hint; `inspect.Parameter.empty` if there is none."""
 
 
-class _Taken(Struct):
-    """What a function takes, as its code says."""
+class _Parameters(Struct):
+    """Parameters of a function, read from its code object."""
 
     names: Sequence[str]
     positional: Sequence[str]
@@ -72,7 +72,7 @@ class _Taken(Struct):
 
 
 def caller_of(function: Callable[..., Any]) -> Caller:
-    """How to call a function with the values of a call.
+    """Return how to call a function with JSON values.
 
     Raises:
         ManifestError: its parameters or type hints cannot be read.
@@ -82,7 +82,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     taken = _from_code(given) or _from_signature(given)
     context_name = ""
     hints: dict[str, Hint] = {}
-    plain = not taken.positional  # what JSON gives is what the function takes
+    plain = not taken.positional  # Plain JSON values need no conversion.
     for name in taken.names:
         hint = written.get(name, Any)
         kind = _kind(hint)
@@ -105,7 +105,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
 
 
 def _gathered(hint: Hint) -> Hint:
-    """What is told of an iterator: the list of its items."""
+    """Return the items of an iterator as a list."""
     origin = typing.get_origin(hint)
     if origin not in _STREAMS and (origin or hint not in _STREAMS):
         return hint
@@ -116,13 +116,13 @@ def _gathered(hint: Hint) -> Hint:
 def _kind(hint: Hint) -> str:
     try:
         return _kind_of(hint)
-    except TypeError:  # it cannot be hashed
+    except TypeError:  # An unhashable hint.
         return _kind_of.__wrapped__(hint)
 
 
 @lru_cache(maxsize=1024)
 def _kind_of(hint: Hint) -> str:
-    """What a parameter of that hint means for a call."""
+    """Return the kind of a parameter's hint."""
     if has_forward(hint):
         return _QUOTED
     if hint is Context or Context in typing.get_args(hint):
@@ -130,8 +130,8 @@ def _kind_of(hint: Hint) -> str:
     return _PLAIN if is_plain(hint) else ""
 
 
-def _from_code(function: Callable[..., Any]) -> _Taken | None:
-    """What a plain function or method takes; None: it needs a closer look."""
+def _from_code(function: Callable[..., Any]) -> _Parameters | None:
+    """Return a plain function's parameters; None if it needs full inspection."""
     plain: Any = function.__func__ if isinstance(function, MethodType) else function
     if type(plain) is not FunctionType or plain.__dict__.keys() & {
         "__wrapped__",
@@ -151,11 +151,11 @@ def _from_code(function: Callable[..., Any]) -> _Taken | None:
     if plain is not function:
         _check_self(function, plain, names)
         names = names[1:]
-    return _Taken(names, (), defaults)
+    return _Parameters(names, (), defaults)
 
 
 def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> None:
-    """Refuse a method whose first parameter would be taken for the object."""
+    """Refuse a method whose first parameter would be bound to the object."""
     first = names[0] if plain.__code__.co_argcount else ""
     hint = plain.__annotations__.get(first)
     cls = _BUILTIN.get(hint) if isinstance(hint, str) else hint
@@ -173,9 +173,10 @@ def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> Non
     )
 
 
-def _from_signature(function: Callable[..., Any]) -> _Taken:
+def _from_signature(function: Callable[..., Any]) -> _Parameters:
     whole: Any = function
-    if isinstance(whole, partial):  # not that of the function it was made of
+    # The wrapped function has other parameters than the `partial`.
+    if isinstance(whole, partial):
         made = cast("partial[Any]", whole)
         whole = partial(made.func, *made.args, **made.keywords)
     try:
@@ -190,7 +191,7 @@ def _from_signature(function: Callable[..., Any]) -> _Taken:
     rest = ""
     for item in signature.parameters.values():
         if item.kind is item.VAR_POSITIONAL:
-            continue  # a call names what it gives
+            continue  # Already bound by the `partial`.
         if item.kind is item.VAR_KEYWORD:
             rest = item.name
             continue
@@ -199,17 +200,17 @@ def _from_signature(function: Callable[..., Any]) -> _Taken:
             positional.append(item.name)
         if item.default is not _EMPTY:
             defaults[item.name] = item.default
-    return _Taken(names, positional, defaults, rest)
+    return _Parameters(names, positional, defaults, rest)
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
     target: Any = function
     if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
         target = inspect.unwrap(getattr(function, "func", function))
-        if not hasattr(target, "__annotations__"):  # an object with __call__
+        if not hasattr(target, "__annotations__"):  # An object with __call__.
             target = type(target).__call__
     hints: Mapping[str, Hint] = getattr(target, "__annotations__", {})
-    # Resolving costs twice what reading does, and is only needed for hints in quotes.
+    # Resolving costs twice as much as reading; only quoted hints need it.
     for hint in hints.values():
         if _kind(hint) is _QUOTED:
             break
@@ -219,7 +220,7 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
         return _looked_up(target, hints)
     except (NameError, TypeError, SyntaxError, AttributeError, LookupError) as error:
         from neuraxis.plugins.functions.hint_errors import (
-            unresolved,  # for mistakes only
+            unresolved,  # Imported for error messages only.
         )
 
         raise unresolved(
@@ -228,18 +229,18 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
 
 
 def _looked_up(target: Any, written: Mapping[str, Hint]) -> Mapping[str, Hint]:
-    """The hints, with those in quotes as what they name where the function stands."""
+    """Return the hints with quoted ones resolved in the function's namespace."""
     known: dict[str, Any] = getattr(target, "__globals__", {})
     hints: dict[str, Hint] = {}
     for name, hint in written.items():
-        # most are the plain name of a class
+        # Most quoted hints are the plain name of a class.
         found = known.get(hint, _BUILTIN.get(hint)) if isinstance(hint, str) else None
         hints[name] = found if isinstance(found, type) else _reference(hint)
     stub: Any = FunctionType(_looked_up.__code__, known)
     stub.__annotations__ = hints
     if hasattr(target, "__type_params__"):
         stub.__type_params__ = target.__type_params__
-    # Authors import `Context` for the type checker only, so it may be no name.
+    # Authors import `Context` under TYPE_CHECKING, so the name may be undefined.
     extra = {} if "Context" in known else {"Context": Context}
     with _looking_up:
         return typing.get_type_hints(stub, known, extra, include_extras=True)
@@ -256,14 +257,15 @@ def _compiled(text: str) -> typing.ForwardRef:
 
 _BUILTIN = vars(builtins)
 _looking_up = threading.RLock()
-"""A reference remembers what it was found to be, and is used again elsewhere."""
+"""Return a copy of a forward reference, because resolving caches in it."""
 
 
 def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, so that its call ends with a value: not an async generator.
+    """Return a function whose call ends with a value.
 
-    Nor with the coroutine of one that a plain decorator stands around; such a decorator
-    may as well run it itself.
+        Async generators are collected; a coroutine returned through a plain decorator
+    is awaited,
+    unless the decorator runs it itself.
     """
     wrapped = getattr(function, "__wrapped__", None)
     last = function if wrapped is None else inspect.unwrap(function)
@@ -278,7 +280,8 @@ def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
                 items.append(item)
                 if len(items) > STREAM_ITEMS:
                     await given.aclose()
-            return iter(items)  # it is told, like any iterator, if there are too many
+            # Like any iterator, it is reported if it has too many items.
+            return iter(items)
 
         return gathered
     is_hidden = last is not function and inspect.iscoroutinefunction(last)
@@ -286,7 +289,7 @@ def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     def awaited(*values: Any, **arguments: Any) -> Any:
-        import asyncio  # not with the package
+        import asyncio  # Imported on first use: asyncio is slow to import.
 
         given = function(*values, **arguments)
         return asyncio.run(given) if inspect.iscoroutine(given) else given
@@ -305,15 +308,15 @@ def _is_async(function: Callable[..., Any]) -> bool:
 def _converting(
     function: Callable[..., Any],
     hints: Mapping[str, Hint],
-    taken: _Taken,
+    taken: _Parameters,
 ) -> Callable[..., Any]:
-    """The function, called with values that are converted first."""
+    """Return the function with a conversion of its values."""
     positional = taken.positional
     made: dict[str, Convert] | None = None
 
     def run(*values: Any, **arguments: Any) -> Any:
         nonlocal made
-        if made is None:  # at the first call: most commands are never called
+        if made is None:  # Compiled at the first call: most commands are never called.
             found = ((name, converter(hint)) for name, hint in hints.items())
             made = {name: change for name, change in found if change is not None}
         if not values and not positional:
@@ -330,7 +333,8 @@ def _converting(
                 arguments[name] = change(arguments[name])
         left = [name for name in positional if name in arguments]
         upto = positional.index(left[-1]) + 1 if left else 0
-        for name in positional[len(given) : upto]:  # no gap can be left between them
+        # Positional parameters must not have gaps.
+        for name in positional[len(given) : upto]:
             given.append(arguments.pop(name, taken.defaults.get(name)))
         return function(*given, **arguments)
 
@@ -338,13 +342,13 @@ def _converting(
 
 
 def place_of(module: str) -> str:
-    """A module as its author knows it: the file, where it was loaded from its file."""
+    """Return the file or module name that the author knows."""
     if module.startswith(FILE_MODULE):
         return str(getattr(sys.modules.get(module), "__file__", None) or module)
     return module
 
 
 def where_of(function: Callable[..., Any]) -> str:
-    """`module:name`, for messages."""
+    """Return `module:name`, for messages."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{place_of(getattr(function, '__module__', '') or '')}:{name}"

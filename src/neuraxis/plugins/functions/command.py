@@ -1,9 +1,12 @@
-"""Python functions and classes in; plugins out, with the spec a manifest would give.
+"""Create plugins from Python functions and classes marked with `@command`.
 
-`@command` only attaches data to a function and gives the function back. Type hints
-become the schema, the docstring the descriptions; arguments are turned into the hinted
-types before the call. An author's mistakes are told at once; the schema and the texts
-are made when they are first read.
+`@command` only attaches data to a function and returns the function. Type hints
+become the
+schema, the docstring the descriptions; arguments are converted to the hinted types
+before
+the call. An author's mistakes are reported at registration; schemas and texts are
+built on
+first use.
 """
 
 from __future__ import annotations
@@ -39,11 +42,11 @@ _MARK = "__neuraxis_command__"
 _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
 _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
-"""What `@command` takes that names parameters."""
+"""Options of `@command` that name parameters."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What `@command(...)` says beside hints and docstring."""
+    """Options given to `@command(...)` besides hints and docstring."""
 
     name: str | None = None
     description: str | None = None
@@ -93,7 +96,7 @@ def command(
     asset_refs: Iterable[str] = (),
     **options: Any,
 ) -> Any:
-    """Mark a function or method as a command; it stays what it is.
+    """Mark a function or method as a command; return it unchanged.
 
     Args:
         fn: the function, where the decorator is written without brackets.
@@ -105,7 +108,8 @@ def command(
             `blocking` (False: needs no thread), `concurrency` (calls at once),
             `examples`, `example_output`, `failure_field`; and names of parameters:
             `trusted_only` (recipients, paths, code), `sends_out` (URLs), `secret_ok`
-            (takes `secret://NAME`), `names_file` (with `read`, `write` or `run`).
+            (takes `secret://NAME`), `names_file` (with `read`, `write`,
+            `change`, `remove` or `run`).
 
     Raises:
         ConfigError: an option is not known, or says nothing that is.
@@ -127,14 +131,14 @@ def command(
 
 
 def is_command(value: Any) -> bool:
-    """Whether `@command` marked this function or method."""
+    """Return whether `@command` marked this function or method."""
     return callable(value) and isinstance(getattr(value, _MARK, None), Options)
 
 
 def plugin_from(
     source: Any, *, name: str | None = None, config: Mapping[str, Json] | None = None
 ) -> Plugin:
-    """The plugin that a function, class, instance, module or list of functions is.
+    """Create a plugin from a function, class, instance, module or list.
 
     A class is made without arguments, or with `config` where its constructor takes
     one.
@@ -157,12 +161,14 @@ def plugin_from(
             place = place_of(source.__name__)
             raise ConfigError(none_marked(place, source, is_command))
         title = name or source.__name__.rpartition(".")[2]
-        return _plugin(title, source.__doc__, marked, place_of(source.__name__), None)
+        return _plugin(
+            title, source.__doc__, marked, place_of(source.__name__), None, source
+        )
     if inspect.isroutine(source) or is_command(source):
         function = cast("Callable[..., Any]", source)
         options = options_of(function)
         title = name or options.name or function.__name__
-        return _plugin(title, None, [function], where_of(function), None)
+        return _plugin(title, None, [function], where_of(function), None, source)
     instance = (
         make_instance(source, config or {}) if isinstance(source, type) else source
     )
@@ -177,7 +183,7 @@ def plugin_from(
     if not methods:
         raise ConfigError(no_method(source, cls))
     where = f"{cls.__module__}:{cls.__qualname__}"
-    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config)
+    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
 
 
 def _attributes(cls: type[Any]) -> list[str]:
@@ -190,7 +196,10 @@ def _plugin(
     functions: Sequence[Callable[..., Any]],
     source: str,
     config: Mapping[str, Json] | None,
+    holder: Any = None,
 ) -> Plugin:
+    """The plugin of functions; `holder` may answer for earlier calls (`reconcile`)."""
+    reconcile = getattr(holder, "reconcile", None)
     read = [read_function(function) for function in functions]
     taken: set[str] = set()
     for built in read:
@@ -201,7 +210,7 @@ def _plugin(
         taken.add(built.spec.name)
     description = read_docstring(doc).text if doc else ""
     if not doc and len(read) == 1:
-        # a function alone is its own plugin, and says what both are for
+        # A single function is its own plugin, and its text describes both.
         description = read[0].spec.description
     spec = PluginSpec(
         name=name,
@@ -221,6 +230,7 @@ def _plugin(
                 run=built.caller.run,
                 is_async=built.caller.is_async,
                 context_name=built.caller.context_name,
+                reconcile=reconcile if callable(reconcile) else None,
             )
             for built in read
         },
@@ -228,20 +238,20 @@ def _plugin(
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """One function, read: its spec and how to call it."""
+    """A function that was read: its spec and how to call it."""
 
     spec: CommandSpec
     caller: Caller
 
 
 def options_of(function: Callable[..., Any]) -> Options:
-    """What `@command` attached, or the defaults."""
+    """Return the options attached by `@command`, or the defaults."""
     found = getattr(function, _MARK, None)
     return found if isinstance(found, Options) else Options(effects=Effects())
 
 
 def read_function(function: Callable[..., Any]) -> Built:
-    """The spec of one function, and how to call it.
+    """Return the spec of one function, and how to call it.
 
     Raises:
         ManifestError: a hint or what `@command` says cannot be understood.
@@ -278,7 +288,7 @@ def read_function(function: Callable[..., Any]) -> Built:
 def _described(
     caller: Caller, options: Options, docstring: str | None
 ) -> dict[str, Json]:
-    """What a function says of itself in its docstring and its hints."""
+    """Return the descriptions from a function's docstring and hints."""
     doc = read_docstring(docstring) if docstring else _NO_DOC
     defs = Defs()
     properties: dict[str, Json] = {}
@@ -311,13 +321,14 @@ def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
     try:
         understand(hint)
     except UNREADABLE as error:
-        from neuraxis.plugins.functions.hint_errors import fault  # for mistakes only
+        # Imported for error messages only.
+        from neuraxis.plugins.functions.hint_errors import fault
 
         raise fault(where_of(function), name, hint, error) from error
 
 
 def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
-    """Tell now what is wrong with a function, though its schema is made later."""
+    """Report a function's mistakes now, though its schema is built later."""
     for name, hint in caller.hints.items():
         _understand(function, name, hint)
     if caller.open:
@@ -340,7 +351,7 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
 
 
 def mark(schema: dict[str, Json], name: str, options: Options) -> None:
-    """Put on a parameter what `@command` says of trust."""
+    """Add the trust markers of `@command` to a parameter's schema."""
     for word, key in FLAGS.items():
         if name in getattr(options, word):
             schema[key] = True
@@ -361,7 +372,7 @@ def _response(hint: Hint, doc: Docstring) -> dict[str, Json] | None:
 
 
 def _put_default(schema: dict[str, Json], default: Any) -> None:
-    """The default, where JSON can say it; a None that the type does not take is not."""
+    """Add the default if it is JSON that the type accepts."""
     if default is None:
         kind = schema.get("type")
         if isinstance(kind, list) or any(

@@ -1,7 +1,8 @@
-"""A JSON value that fits a type hint in; the Python value of that type out.
+"""Convert JSON values to the Python types of type hints.
 
-`converter(hint)` is None where there is nothing to do. A value that already is of the
-type, since it came by reference, is passed as it is.
+`converter(hint)` is None where no conversion is needed. A value that already has the
+type,
+because it came by reference, is passed unchanged.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _seconds(value: Any) -> Any:
 
 
 def _made(make: Callable[[list[Any]], Any], each: Convert | None) -> Convert:
-    """A list as another collection, its items converted."""
+    """Return a converter from list to another collection."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list | tuple):
@@ -117,14 +118,14 @@ _DICTS: Mapping[Hint, Convert] = {
         lambda value: collections.defaultdict[Any, Any](None, value)
     ),
 }
-"""What has its own methods, and is an object in JSON."""
+"""Mapping classes with own methods, written as objects in JSON."""
 _OTHER: Mapping[Convert, type] = {_float: int, _int: float}
-"""The class of a value that needs the conversion."""
+"""Class of values that need conversion, for each JSON number type."""
 _NOTHING = frozenset({str, bool, None, type(None), Any, object, list, dict})
 
 
 def is_plain(hint: Hint) -> bool:
-    """Whether a value of the hint is what JSON gives, told without looking deep."""
+    """Return whether JSON values already have the hinted type; shallow check."""
     try:
         return hint in _NOTHING
     except TypeError:
@@ -132,7 +133,7 @@ def is_plain(hint: Hint) -> bool:
 
 
 def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert | None:
-    """What turns a JSON value into the hinted type; None: it already is of it.
+    """Return the converter to the hinted type; None if unneeded.
 
     Args:
         hint: the type hint.
@@ -151,7 +152,7 @@ def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert |
         return lambda value: known[hint][0](value)
     origin = typing.get_origin(hint)
     if origin is not None:
-        if not hasattr(hint, "__args__"):  # `List` alone
+        if not hasattr(hint, "__args__"):  # `List` without brackets.
             return converter(origin, known)
         return _generic(hint, origin, typing.get_args(hint), known)
     if isinstance(hint, typing.NewType):
@@ -188,7 +189,7 @@ def _generic(
     if origin in MAPPINGS:
         return _mapping(args, around)
     if origin in _DICTS:
-        # a `Counter` has whole numbers
+        # A `Counter` has integers as values.
         inner, make = _mapping((*args, int)[:2], around), _DICTS[origin]
         return lambda value: make(inner(value) if inner else value)
     return _class(origin, around) if isinstance(origin, type) else None
@@ -209,7 +210,7 @@ def _list(each: Convert | None) -> Convert | None:
 
 
 def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
-    """A list of plain objects: mostly no item has anything to change."""
+    """Return a converter for lists of objects; often no item changes."""
     changes = _changes(hint, {**around, hint: []})
     every = _list(_fields(hint, dict, around))
     others = _numbers(changes)
@@ -228,7 +229,7 @@ def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
                     if item[name].__class__ is other:
                         return every(items)
         except KeyError:
-            return every(items)  # a field may be missing
+            return every(items)  # A field may be missing.
         return items
 
     return convert
@@ -254,7 +255,7 @@ def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
 def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
     key_of = converter(args[0], around)
     value_of = converter(args[1], around)
-    if args[0] in (int, float):  # JSON keys are text
+    if args[0] in (int, float):  # JSON keys are text.
         key_of = cast("Convert", args[0])
     elif isinstance(args[0], type) and issubclass(args[0], enum.Enum):
         key_of = _member({str(said): it for said, it in enum_values(args[0]).items()})
@@ -277,7 +278,7 @@ def _member(members: Mapping[Any, Any]) -> Convert:
 
 
 def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
-    """The conversion of the first alternative whose schema takes the value."""
+    """Convert to the first alternative whose schema accepts the value."""
     choices = [(arg, converter(arg, around)) for arg in args]
     working = [(arg, convert) for arg, convert in choices if convert is not None]
     if not working:
@@ -331,10 +332,10 @@ def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
 def _fields(
     hint: type[Any], make: Callable[..., Any], around: Mapping[Hint, Any]
 ) -> Convert:
-    # The cell is filled last: a class that contains itself finds it there.
+    # The cell is filled last, so that a recursive class finds it.
     cell: list[Convert] = []
     changes = _changes(hint, {**around, hint: cell})
-    # A number of the other kind is rare, and mostly there is nothing else to change.
+    # Usually a number already has the right type and nothing changes.
     others = _numbers(changes)
     made_inside = _made_inside(hint)
     only_numbers = len(others) == len(changes) and not made_inside
@@ -362,14 +363,14 @@ def _fields(
 
 
 def _made_inside(hint: type[Any]) -> frozenset[str]:
-    """The fields that a dataclass fills itself: they are said, and never given."""
+    """Return the fields that a dataclass sets itself (`init=False`)."""
     if not dataclasses.is_dataclass(hint):
         return frozenset()
     return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
 def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
-    """How each field of a class is converted that needs it."""
+    """Return the converters of a class's fields that need one."""
     changes: dict[str, Convert] = {}
     for name, field_hint in field_hints(hint).items():
         change = converter(field_hint, known)
@@ -379,5 +380,5 @@ def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
 
 
 def _numbers(changes: Mapping[str, Convert]) -> tuple[tuple[str, type], ...]:
-    """The fields that are numbers, with the class that is not theirs."""
+    """Return the numeric fields with the class to convert from."""
     return tuple([(name, _OTHER[c]) for name, c in changes.items() if c in _OTHER])

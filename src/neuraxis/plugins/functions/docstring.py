@@ -1,4 +1,4 @@
-"""A Google-style docstring in; its description and the texts of its names out."""
+"""Parse a Google-style docstring: description, parameters and return value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
 
 
 class Docstring(Struct, frozen=True):
-    """What a docstring says: of the whole, of each name, of the value given back."""
+    """Parts of a docstring: description, texts of names, return text."""
 
     text: str = ""
     names: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -28,7 +28,7 @@ class Docstring(Struct, frozen=True):
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """The parts of a docstring; sections of other kinds are left out."""
+    """Parse a docstring; other sections are ignored."""
     text = text.strip() if text else ""
     if "\n" not in text:
         return Docstring(text)

@@ -1,7 +1,7 @@
-"""A type hint that can mean nothing flows in; what to write instead flows out.
+"""Explain a type hint that has no schema and suggest a replacement.
 
-An author is told at registration, with the function and the parameter; the sentences
-are only made where something is wrong.
+The author is told at registration, with the function and the parameter. This module is
+imported only when something is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from neuraxis.plugins.functions.hint_kinds import (
 )
 
 RETURN = "return"
-"""Under this name Python keeps the hint of what a function gives back."""
+"""Key of the return hint in `__annotations__`."""
 
 _ANY = "Any (from typing import Any)"
 _FUNCTIONS: Mapping[Any, str] = {
@@ -34,15 +34,15 @@ _FUNCTIONS: Mapping[Any, str] = {
     callable: "Callable (from collections.abc import Callable)",
     iter: "Iterable (from collections.abc import Iterable)",
 }
-"""Functions of Python that are taken for types, and the types that are meant."""
+"""Python functions mistaken for types, with the types meant instead."""
 _CLASSES = {"array": "ndarray", "tensor": "Tensor", "asarray": "ndarray"}
-"""Functions of packages that make an object, and the object's class."""
+"""Factory functions of packages, with the class they create."""
 _WORDS = {
     "string": "str", "text": "str", "integer": "int", "number": "float",
     "double": "float", "boolean": "bool", "array": "list", "object": "dict",
     "null": "None", "void": "None", "map": "dict",
 }  # fmt: skip
-"""Other languages' names of types, and Python's."""
+"""Type names of other languages, with Python's names."""
 _COMMON = (
     "str", "int", "float", "bool", "list", "dict", "tuple", "set", "bytes", "Any",
     "Optional", "Literal",
@@ -52,13 +52,13 @@ _BARE = {
     typing.Literal: 'Literal["a", "b"]',
 }  # fmt: skip
 _OBJECTS = re.compile(r"<(?:built-in )?function ([\w.]+)[^>]*>|<class '([^']*)'>")
-"""How Python writes functions and classes within other things."""
+"""Pattern of Python's repr of functions and classes."""
 _FIRST = 60
-"""Characters of a hint that are quoted."""
+"""Maximum characters of a hint that are quoted."""
 
 
 def fault(where: str, name: str, hint: Hint, error: Exception) -> ManifestError:
-    """The error of a function, one of whose hints means nothing.
+    """Return the error of a function with an invalid hint.
 
     Args:
         where: the function, for the message.
@@ -75,7 +75,7 @@ def fault(where: str, name: str, hint: Hint, error: Exception) -> ManifestError:
 
 
 def instead(hint: Hint, inside: str = "") -> str:
-    """What is expected where this stands, what it is, and what to write."""
+    """Return what is expected, what was given, and what to write."""
     count = len(typing.get_args(hint))
     if typing.get_origin(hint) is typing.Literal:
         return (
@@ -92,7 +92,7 @@ def instead(hint: Hint, inside: str = "") -> str:
 def unresolved(
     where: str, hints: Mapping[str, Hint], look_up: Callable[[Hint], object]
 ) -> ManifestError:
-    """The error of a function with hints in quotes, one of which names nothing.
+    """Return the error of a function whose quoted hint cannot be resolved.
 
     Args:
         where: the function, for the message.
@@ -108,7 +108,7 @@ def unresolved(
 
 
 def shown(hint: Hint) -> str:
-    """A hint as its author wrote it, or nearly so; short."""
+    """Return a hint as its author wrote it, shortened."""
     if isinstance(hint, type) and not typing.get_args(hint):
         return hint.__qualname__
     text = hint.__name__ if _is_function(hint) else repr(hint)
@@ -130,7 +130,7 @@ def _is_function(hint: Hint) -> bool:
 
 
 def _counted(hint: Hint) -> str:
-    """What to write for a generic with too many types, or too few."""
+    """Return the fix for a generic with a wrong number of types."""
     parts = [shown(part) for part in typing.get_args(hint)]
     origin = typing.get_origin(hint)
     name = getattr(origin, "__name__", "list")
@@ -146,7 +146,7 @@ def _counted(hint: Hint) -> str:
 
 
 def _read(hint: Hint) -> tuple[str, str]:
-    """What a thing is that is no type, and what to write instead of it."""
+    """Return what a non-type is, and what to write instead."""
     if _is_function(hint):
         return f"the function {shown(hint)}", f"write {_class_for(hint)}"
     for bare, example in _BARE.items():
@@ -201,7 +201,7 @@ def _class_for(function: Any) -> str:
 
 
 def _cause(hint: Hint, error: BaseException) -> str:
-    """Why a hint in quotes names nothing, and what to do."""
+    """Return why a quoted hint cannot be resolved, and the fix."""
     whole = hint if isinstance(hint, str) else shown(hint)
     text = _cut(whole)
     if isinstance(error, NameError):
@@ -236,5 +236,5 @@ def _missing(name: str) -> str:
 
 
 def bad_function(where: str, message: str) -> ManifestError:
-    """The error of a function that cannot be a command."""
+    """Return the error of a function that cannot be a command."""
     return ManifestError((ManifestProblem(file=where, line=0, message=message),))

@@ -1,4 +1,4 @@
-"""What kinds of type hints there are, and what is told of one without a schema."""
+"""Classify type hints without building their schemas."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ UNREADABLE = (
     NameError, TypeError, ValueError, AttributeError, SyntaxError, LookupError,
     RuntimeError,
 )  # fmt: skip
-"""What a hint raises that cannot be understood; pydantic's errors are among these."""
+"""Exceptions that an unreadable hint raises; pydantic's errors are subclasses."""
 
 
 class NoType(TypeError):
-    """A hint, or a part of one, that can mean nothing; `path` is the field it is of."""
+    """Error: a hint, or its part at `path`, is no type."""
 
     def __init__(self, hint: Hint, path: str = "") -> None:
         super().__init__(f"{path}{hint!r:.60} is no type")
@@ -72,18 +72,18 @@ class NoType(TypeError):
 
 
 def is_union(hint: Hint) -> bool:
-    """Whether the hint is `A | B`, `Union` or `Optional`."""
+    """Return whether the hint is `A | B`, `Union` or `Optional`."""
     return typing.get_origin(hint) in UNIONS
 
 
 def is_named_tuple(hint: Hint) -> bool:
-    """Whether the hint is a class made by `NamedTuple`."""
+    """Return whether the hint is a class made by `NamedTuple`."""
     fields: Any = getattr(hint, "_fields", None)
     return isinstance(hint, type) and issubclass(hint, tuple) and fields is not None
 
 
 def is_model(hint: Hint) -> bool:
-    """Whether the hint is a pydantic model; pydantic is never imported for this."""
+    """Return whether the hint is a pydantic model, without importing pydantic."""
     pydantic = sys.modules.get("pydantic")
     return (
         pydantic is not None
@@ -93,7 +93,7 @@ def is_model(hint: Hint) -> bool:
 
 
 def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
-    """What a call may say -> the member: values where JSON has them, else names."""
+    """Return JSON value -> member: values where JSON has them, else names."""
     members = list(hint)
     if uses_names(hint):
         return {member.name: member for member in members}
@@ -101,7 +101,7 @@ def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:
 
 
 def has_forward(hint: Hint) -> bool:
-    """Whether something in the hint stands in quotes, and must be looked up."""
+    """Return whether the hint contains a quoted, unresolved name."""
     if isinstance(hint, (str, typing.ForwardRef)):
         return True
     if isinstance(hint, type):
@@ -113,7 +113,7 @@ def has_forward(hint: Hint) -> bool:
 
 
 def field_hints(hint: Hint) -> Mapping[str, Hint]:
-    """The hints of a class's fields, with what `Annotated` adds."""
+    """Return the hints of a class's fields, including `Annotated` metadata."""
     if dataclasses.is_dataclass(hint):
         found = {item.name: item.type for item in dataclasses.fields(hint)}
     else:
@@ -130,7 +130,7 @@ def _resolved_hints(hint: Hint) -> Mapping[str, Hint]:
 
 
 def required_keys(hint: Hint) -> frozenset[str]:
-    """The keys that a TypedDict must have; of hints in quotes Python itself errs."""
+    """Return the required keys of a TypedDict; Python misreads quoted hints."""
     keys = set(getattr(hint, "__required_keys__", frozenset[str]()))
     for name, own in field_hints(hint).items():
         inner = typing.get_args(own)[0] if hasattr(own, "__metadata__") else own
@@ -142,7 +142,7 @@ def required_keys(hint: Hint) -> frozenset[str]:
 
 
 def check_count(hint: Hint, origin: Hint, args: tuple[Hint, ...]) -> None:
-    """As many types stand in the brackets as there can be."""
+    """Check the number of types in the brackets of a generic."""
     wanted = 1 if origin in LISTS or origin in SETS else 2 if origin in MAPPINGS else 0
     if wanted and len(args) != wanted:
         raise NoType(hint)

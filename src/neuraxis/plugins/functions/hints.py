@@ -1,7 +1,8 @@
-"""Python type hints in; JSON Schema 2020-12 out.
+"""Build JSON Schema 2020-12 from Python type hints.
 
-A class that JSON cannot say becomes an opaque type, which only a reference supplies
-(rule B41). Classes with fields stand under `$defs`, so that they may be recursive.
+A class without a JSON form becomes an opaque type, which only a reference supplies
+(rule
+B41). Classes with fields are placed under `$defs`, so that they may be recursive.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from neuraxis.schema.builders import literal_of, union_of
 from neuraxis.specs import Json
 
 _PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
-"""Of these generics nothing can be wrong but the parts."""
+"""Generics of which only the parts can be invalid."""
 _SAID = (str, int, float, bytes, enum.Enum)
 _FORMS = ("typing", "typing_extensions", "types")
-"""Where the classes of hints stand that are no classes themselves."""
+"""Modules of the hint classes that are no types themselves."""
 _BARE = (typing.Union, typing.Optional, typing.Literal)
-"""What means nothing without brackets."""
+"""Forms that mean nothing without brackets."""
 _flat: WeakKeyDictionary[type[Any], dict[str, Json]] = WeakKeyDictionary()
-"""Schemas of classes whose fields have none of their own; shared, so never changed."""
+"""Cached schemas of classes without nested classes; shared, never changed."""
 _BOUNDS = {
     "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum",
     "lt": "exclusiveMaximum", "multiple_of": "multipleOf", "pattern": "pattern",
@@ -52,17 +53,17 @@ _BOUNDS = {
 
 
 class Defs(Struct):
-    """Schemas of the classes with fields that were met so far."""
+    """Schemas of the classes with fields found so far."""
 
     schemas: dict[str, dict[str, Json]] = field(
         default_factory=dict[str, dict[str, Json]]
     )
     names: dict[type[Any], str] = field(default_factory=dict[type[Any], str])
     foreign: bool = False
-    """Whether some were made by pydantic, in an order of its own."""
+    """Whether pydantic made some of them, in its own order."""
 
     def name(self, hint: type[Any]) -> str:
-        """The class's name, made unique."""
+        """Return the class's name, made unique."""
         if (known := self.names.get(hint)) is not None:
             return known
         name = hint.__name__
@@ -73,10 +74,10 @@ class Defs(Struct):
 
 
 def understand(hint: Hint) -> None:
-    """Raise what `schema_of` would: from then on its schema can be made at any time."""
+    """Validate a hint now, so that its schema can be built later."""
     try:
         _understood(hint)
-    except TypeError:  # it cannot be hashed, or that is what is wrong with it
+    except TypeError:  # The hint is unhashable, or invalid for that reason.
         schema_of(hint, Defs())
 
 
@@ -86,7 +87,7 @@ def _understood(hint: Hint) -> None:
     origin = typing.get_origin(hint) if parts else None
     if origin in _PARTS:
         check_count(hint, origin, parts)
-        # no schema says what keys are
+        # A schema does not describe keys.
         skipped = 1 if origin in MAPPINGS and isinstance(parts[0], type) else 0
         for part in parts[skipped:]:
             understand(part)
@@ -95,10 +96,10 @@ def _understood(hint: Hint) -> None:
 
 
 def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
-    """The schema of one hint; schemas of classes with fields are put into `defs`."""
+    """Return the schema of a hint; add classes with fields to `defs`."""
     try:
         simple = SIMPLE.get(hint)
-    except TypeError:  # a hint that cannot be hashed
+    except TypeError:  # An unhashable hint.
         if typing.get_origin(hint) is None:
             raise NoType(hint) from None
         simple = None
@@ -106,14 +107,14 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
         return dict(simple)
     origin = typing.get_origin(hint)
     if origin is not None:
-        if not hasattr(hint, "__args__"):  # `List` alone
+        if not hasattr(hint, "__args__"):  # `List` without brackets.
             return schema_of(origin, defs)
         return _generic(hint, origin, typing.get_args(hint), defs)
     if isinstance(hint, typing.NewType):
         return schema_of(hint.__supertype__, defs)
     if isinstance(hint, typing.TypeVar):
         return schema_of(hint.__bound__ or Any, defs)
-    if hasattr(hint, "__value__"):  # a `type X = …` statement
+    if hasattr(hint, "__value__"):  # A `type X = …` statement.
         return schema_of(hint.__value__, defs)
     if hint in LISTS:
         return {"type": "array"}
@@ -129,15 +130,15 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
 
 
 def inlined(schema: dict[str, Json], defs: Defs) -> dict[str, Json]:
-    """The schema for a root: no bare `$ref`, and the `$defs` it needs.
+    """Return a root schema: no bare `$ref`, and the `$defs` it needs.
 
-    `defs` is what was met in making this schema.
+    `defs` holds the classes that were found while the schema was built.
     """
     ref = schema.get("$ref")
     if isinstance(ref, str) and ref.rpartition("/")[2] in defs.schemas:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**defs.schemas[ref.rpartition("/")[2]], **rest}
-    elif not defs.foreign:  # all of them are used, in this order
+    elif not defs.foreign:  # All of them are used, in this order.
         return {**schema, "$defs": defs.schemas} if defs.schemas else schema
     used: dict[str, Json] = {}
     _used_defs(schema, defs.schemas, used)
@@ -193,7 +194,7 @@ def _generic(
         }
     if origin in MAPPINGS:
         if not isinstance(args[0], type):
-            schema_of(args[0], Defs())  # no schema says what the keys are
+            schema_of(args[0], Defs())  # A schema does not describe the keys.
         values = schema_of(args[1], defs)
         own = {} if args[0] in (str, Any) else {KEYS_KEY: True}
         return {"type": "object", "additionalProperties": values, **own}
@@ -216,7 +217,7 @@ def _literal(value: Any) -> Json:
 
 
 def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Json]:
-    """Texts and the bounds of `annotated_types` and pydantic's `Field`."""
+    """Return the schema with `Annotated` texts and bounds (pydantic's `Field`, too)."""
     for extra in extras:
         if isinstance(extra, str):
             schema["description"] = extra
@@ -260,17 +261,17 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         required = [name for name in names if name not in defaults]
         return _object(hint, names, required, defs)
     bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
-    known = bases and bases[0] not in (int, float)  # a subclass of what JSON has
+    known = bases and bases[0] not in (int, float)  # A subclass of a JSON type.
     return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
 
 
 def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
-    """The schema that pydantic makes; it names classes without knowing of others."""
+    """Return pydantic's schema of a model, with unique class names."""
     defs.foreign = True
     schema = cast("dict[str, Json]", hint.model_json_schema())
     inner = cast("dict[str, dict[str, Json]]", schema.pop("$defs", {}))
     if any(defs.schemas.get(key, value) != value for key, value in inner.items()):
-        # another class of that name: all of this model's get its own name before them
+        # Two classes share a name: this model's classes are renamed first.
         prefix = f"{defs.name(hint)}."
         schema = hint.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
         inner = {prefix + key: value for key, value in schema.pop("$defs").items()}
@@ -310,7 +311,8 @@ def _object(
         except NoType as error:
             path = f"{hint.__qualname__}.{field_name}: {error.path}"
             raise NoType(error.hint, path) from error
-        if field_name in inside:  # it is answered, and not given
+        # The class sets this field itself: it appears in results only.
+        if field_name in inside:
             properties[field_name]["readOnly"] = True
         if text := doc.names.get(field_name):
             properties[field_name]["description"] = text
@@ -321,7 +323,7 @@ def _object(
     used: dict[str, Json] = {}
     _used_defs(properties, defs.schemas, used)
     if not typing.is_typeddict(hint) and _has_opaque([properties, used]):
-        # no JSON makes such an object whole
+        # No JSON value can create such an object completely.
         schema[CLASS_KEY] = f"{hint.__module__}.{hint.__qualname__}"
     if "$ref" not in repr(properties):
         _flat[hint] = schema
@@ -329,7 +331,7 @@ def _object(
 
 
 def _has_opaque(value: Json) -> bool:
-    """Whether it holds the schema of what JSON cannot say; a text may say "x-type"."""
+    """Return whether a schema contains an opaque type; texts may mention "x-type"."""
     if isinstance(value, dict):
         entries = cast("dict[str, Json]", value)
         if "x-type" in entries and isinstance(entries["x-type"], str):

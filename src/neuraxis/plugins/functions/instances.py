@@ -1,4 +1,4 @@
-"""A plugin's class and its settings in; the object that has its commands out."""
+"""Create the instance of a plugin class, with its configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EMPTY: Any = inspect.Parameter.empty
 
 
 def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
-    """An instance; with the plugin's own settings where its constructor takes them.
+    """Create an instance, with the plugin's configuration if it takes one.
 
     Raises:
         ConfigError: the constructor needs more than that.
@@ -21,7 +21,7 @@ def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
     try:
         parameters = inspect.signature(cls).parameters.values()
     except ValueError:
-        return cls()  # a class in C, as `dict`, does not say what it takes
+        return cls()  # A class in C, as `dict`, has no readable signature.
     taken = [
         parameter
         for parameter in parameters

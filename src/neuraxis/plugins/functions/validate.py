@@ -1,4 +1,4 @@
-"""What an author writes in `@command(...)` in; a `ConfigError` of what is wrong out."""
+"""Validate the options of `@command(...)` and the functions it marks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from neuraxis.schema.annotations import FLAGS
 def check_marking(
     function: Any, options: Mapping[str, Any], known: Sequence[str]
 ) -> None:
-    """Tell what cannot be meant; with a limit of no calls a run would never end.
+    """Validate the options of `@command`.
+
+    A concurrency limit of 0 is refused too: a run would never end.
 
     Args:
-        function: what is marked; None: it is not there yet.
+        function: the marked function; None if not given yet.
         options: what was written beside `effects` and `asset_refs`.
-        known: the options there are.
+        known: the known options.
 
     Raises:
-        ConfigError: an option is none of ours, or a value of a wrong kind.
+        ConfigError: an option is unknown, or its value has a wrong kind.
     """
     if isinstance(function, type):
         raise ConfigError(of_class(function))
@@ -49,12 +51,12 @@ def check_marking(
 
 
 def attach(function: Any, name: str, marked: object) -> None:
-    """Put the options on what `@command` stands above.
+    """Attach the options to the function below `@command`.
 
     Raises:
         ConfigError: it is a class, a property, or a function that takes nothing.
     """
-    # A static or class method passes on what its function carries.
+    # A static or class method shares the attributes of its function.
     target = getattr(function, "__func__", function)
     if isinstance(function, type) or not callable(target):
         check_marking(function, {}, ())
@@ -68,7 +70,7 @@ def attach(function: Any, name: str, marked: object) -> None:
 
 
 def check_functions(functions: Sequence[Any]) -> None:
-    """Tell what stands in a list of functions and is none.
+    """Raise an error for items of a list that are no functions.
 
     Raises:
         ConfigError: something is no function.
@@ -85,7 +87,7 @@ def check_functions(functions: Sequence[Any]) -> None:
 def none_marked(
     place: str, module: ModuleType, is_command: Callable[[Any], bool]
 ) -> str:
-    """What to write in a module that marks no function, though classes may."""
+    """Return advice for a module that marks no function."""
     classes = [
         key
         for key, value in vars(module).items()
@@ -110,8 +112,8 @@ def none_marked(
 
 
 def no_method(source: Any, cls: type[Any]) -> str:
-    """What to write for something that is no plugin of any kind."""
-    # of a plain value the value says more than its class
+    """Return advice for a source that is no plugin of any kind."""
+    # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
     given = f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
     said = (
@@ -130,13 +132,13 @@ def no_method(source: Any, cls: type[Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A short name of anything."""
+    """Return a short name of any value."""
     name = getattr(value, "__qualname__", None)
     return f"the class {name}" if isinstance(value, type) else name or f"{value!r:.60}"
 
 
 def of_class(cls: type[Any]) -> str:
-    """What to write instead of `@command` above a class."""
+    """Return advice for `@command` above a class."""
     name = cls.__name__
     return (
         f"@command: expected a function, got the class {name}. Write @command above "
@@ -146,7 +148,7 @@ def of_class(cls: type[Any]) -> str:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """What is expected instead of the value; nothing: it is right."""
+    """Return what is expected instead of the value; empty if valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "time_limit" and not (is_number and value > 0 and math.isfinite(value)):
         return "seconds above 0"
@@ -159,7 +161,7 @@ def _wrong(name: str, value: Any) -> str:
     ):
         return "a text"
     if name == "names_file" and not isinstance(value, Mapping):
-        return "a mapping of parameters to read, write or run"
+        return "a mapping of parameters to read, write, change, remove or run"
     if name in FLAGS and isinstance(value, str):
         return "a list of names of parameters"
     return ""

@@ -1,7 +1,8 @@
-"""The `commands:` of a manifest in; their specs out, mistakes into the file's notes.
+"""Read the `commands:` of a manifest into command specs.
 
 A command of protocol v1 has `parameters`, a list; one of v2 has `parameter`, a node
-(rules K1, K2, D1). What Neuraxis adds is read the same for both.
+(rules
+K1, K2, D1). The Neuraxis extensions are read the same for both.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _KEYS = (
 
 
 def is_v1(commands: Json) -> bool:
-    """Whether a file is of protocol v1: `parameters`, or a bare list as response."""
+    """Return whether a manifest is v1: `parameters` or a response list."""
     if not isinstance(commands, list):
         return False
     given = [
@@ -50,7 +51,7 @@ def is_v1(commands: Json) -> bool:
 def read_commands(
     root: Mapping[str, Json], listed: bool, notes: Notes
 ) -> tuple[CommandSpec, ...]:
-    """The specs of all commands that could be read."""
+    """Return the specs of all commands that could be read."""
     commands = root.get("commands")
     if commands is None or commands == []:
         if listed:
@@ -172,7 +173,7 @@ _OTHER = {
 def _other_form(
     where: Place, expected: str, got: str, types: TypeTable, notes: Notes
 ) -> dict[str, Json]:
-    """One protocol's word with the other's form: told, and taken as no parameter."""
+    """Report a key written in the other protocol's form, as no parameters."""
     key = str(where[-1])
     protocol, hint = _OTHER[key]
     notes.error(where, f"{key}: expected {expected} ({protocol}), got {got}; {hint}")
@@ -211,7 +212,7 @@ def _response(
 
 
 def _rooted(schema: dict[str, Json]) -> dict[str, Json]:
-    """The schema with its fields at the root, where a `_type_ref` names the whole."""
+    """Return the schema with its fields at the root, resolving `_type_ref`."""
     definitions: dict[str, dict[str, Json]] = schema.get("$defs", {})
     if "$ref" not in schema:
         return schema
@@ -250,7 +251,7 @@ def check_examples(
     where: Place,
     notes: Notes,
 ) -> None:
-    """Warn of calls that do not fit; tools of other plugins are not known here."""
+    """Warn of invalid example calls; other plugins' tools are unknown here."""
     for index, example in enumerate(examples):
         for call in example.calls:
             if call.tool not in tools:

@@ -1,8 +1,9 @@
-"""A plugin's description in; the same plugin in another notation out.
+"""Convert a plugin's description to another notation.
 
-`to_v2` keeps everything that a manifest of protocol v1 says, also what Neuraxis does
-not read. `to_json_schema` gives the schemas that are enforced. `to_yaml`, of
-`yaml_text`, writes what Neuraxis understood of any plugin, also of a Python one.
+`to_v2` preserves everything in a manifest of protocol v1, even keys that Neuraxis
+ignores.
+`to_json_schema` returns the enforced schemas. `to_yaml` (module `write`) writes what
+Neuraxis understood of any plugin, Python plugins included.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from neuraxis.specs import Json, PluginSpec
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _IGNORED_BY_V1 = "prompt_file_path"
-"""v1 says to ignore this key of `info`, v2 reads the file (rule K5)."""
+"""Key of `info` that v1 ignores; v2 reads the file (rule K5)."""
 
 
 def to_v2(spec: PluginSpec) -> str:
-    """The plugin's manifest in protocol v2 (rules K1, K2, D2).
+    """Return the plugin's manifest in protocol v2 (rules K1, K2, D2).
 
-    What a v1 file holds beside its commands stays as it is; comments are lost.
+    Other keys of a v1 file are preserved; comments are lost.
     """
     if spec.generation == "python":
         return to_yaml(spec)
@@ -51,7 +52,7 @@ def to_v2(spec: PluginSpec) -> str:
 
 
 def _command(command: Mapping[str, Json]) -> dict[str, Json]:
-    """One command, its lists of named fields written as mappings, in their place."""
+    """Return one command with its field lists as mappings."""
     made: dict[str, Json] = {}
     for key, value in command.items():
         if key == "parameters":
@@ -72,10 +73,11 @@ def _fields(nodes: Json) -> dict[str, Json]:
 
 
 def to_json_schema(spec: PluginSpec) -> dict[str, Json]:
-    """The plugin as data: each command with its schemas, as they are enforced.
+    """Return the plugin as data: each command with its enforced schemas.
 
-    `x-asset-ref` marks a value for which an asset reference may stand, `x-type` a
-    class that only such a reference supplies.
+        `x-asset-ref` marks a value that may be an asset reference, `x-type` a class
+    that only
+    such a reference supplies.
     """
     return {
         "name": spec.name,

@@ -1,8 +1,9 @@
-"""A plugin's `config.yaml`, of protocol v1 or v2, in; its spec and its problems out.
+"""Load a plugin's `config.yaml`, of protocol v1 or v2.
 
-Everything that is wrong is told at once, each with its line; a file with an error gives
-no spec at all. Nothing a manifest names is imported, and no file is read but a prompt
-file inside its own folder or a folder that the host allows (rule B16).
+All errors are reported at once, each with its line; a file with an error gives no spec.
+Nothing a manifest names is imported, and no file is read except a prompt file inside
+its own
+folder or a folder that the host allows (rule B16).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _INFO_KEYS = (
 def load_manifest(
     path: Path, *, allowed_dirs: Iterable[Path] = ()
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
-    """The spec of a manifest file, or of the `config.yaml` in a folder.
+    """Return the spec of a manifest file or a folder's `config.yaml`.
 
     Args:
         path: the file or folder.
@@ -68,7 +69,7 @@ def parse_manifest(
     folder: Path | None = None,
     allowed_dirs: Iterable[Path] = (),
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
-    """The spec that a manifest's text gives, and the warnings.
+    """Return the spec of a manifest's text, and the warnings.
 
     Without `folder` no prompt file is read.
 
@@ -124,7 +125,7 @@ def parse_manifest(
 
 
 def _sorted(notes: Notes) -> tuple[ManifestProblem, ...]:
-    """By line; what was met twice through an alias is told once."""
+    """Return the problems sorted by line, without duplicates from aliases."""
     return tuple(sorted(dict.fromkeys(notes.found), key=lambda found: found.line))
 
 
@@ -146,7 +147,7 @@ def _name(
     listed: bool,
     notes: Notes,
 ) -> str:
-    """The first of `config.name`, `name`, `info.title` that is not blank (A11, A12)."""
+    """Return the first non-blank `config.name`, `name`, `info.title` (A11, A12)."""
     places: list[tuple[Json, Place]] = [
         (config.get("name"), ("config", "name")),
         (root.get("name"), ("name",)),
@@ -162,7 +163,7 @@ def _name(
             return name
     fallback = root.get("artifact_id")
     if not listed and isinstance(fallback, str) and fallback.strip():
-        # It is never shown to a model, but must be told apart in messages.
+        # It is never shown to a model, but messages must distinguish it.
         if not fallback.strip().isprintable():
             notes.error(("artifact_id",), "artifact_id: it holds control characters")
         notes.warn(
@@ -176,7 +177,7 @@ def _name(
 def _id(
     root: Mapping[str, Json], config: Mapping[str, Json], name: str, notes: Notes
 ) -> str:
-    """The author's id; made from the name where it is absent or `default` (B18)."""
+    """Return the author's id; derive it if absent or `default` (B18)."""
     for value, place in (
         (config.get("id"), ("config", "id")),
         (root.get("id"), ("id",)),
@@ -194,7 +195,7 @@ def _prompt(
     allowed_dirs: Iterable[Path],
     notes: Notes,
 ) -> str | None:
-    """The author's instruction: `prompt`, else a file's contents (A9, B16)."""
+    """Return the author's instruction: `prompt`, or a file's text (A9, B16)."""
     written = info.get("prompt")
     if isinstance(written, str):
         if written.strip():
@@ -211,7 +212,7 @@ def _prompt(
         return _prompt_file(folder / name, [folder], place, notes)
     place = ("info", "prompt_file_path")
     if generation == "v1" or folder is None:
-        return None  # v1: never looked at (rules A10, K5)
+        return None  # v1 ignores the key (rules A10, K5).
     if name := notes.text(info.get("prompt_file_path"), place):
         return _prompt_file(folder / name, [folder, *allowed_dirs], place, notes)
     return None
@@ -222,7 +223,7 @@ def _prompt_file(
 ) -> str | None:
     key = place[-1]
     try:
-        # Links are followed first: what counts is where the file really is.
+        # Resolve links first: the file's real location counts.
         real = file.resolve()
         if not any(real.is_relative_to(folder.resolve()) for folder in folders):
             where = (

@@ -1,4 +1,4 @@
-"""The mistakes of one manifest while it is read, each with its line."""
+"""Collect the problems of one manifest, each with its line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Notes(Struct, kw_only=True):
     found: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
 
     def error(self, place: Place, message: str, severity: str = "error") -> None:
-        """Note what is wrong at a place of the tree."""
+        """Record an error at a place of the tree."""
         self.found.append(
             ManifestProblem(
                 file=self.tree.file,
@@ -32,11 +32,11 @@ class Notes(Struct, kw_only=True):
         )
 
     def warn(self, place: Place, message: str) -> None:
-        """Note what is doubtful; the file is loaded all the same."""
+        """Record a warning; the file still loads."""
         self.error(place, message, "warning")
 
     def mapping(self, value: Json, place: Place, what: str) -> dict[str, Json]:
-        """The mapping that should stand there; empty for null."""
+        """Return the mapping expected at a place; empty for null."""
         if isinstance(value, dict):
             return cast("dict[str, Json]", value)
         if value is not None:
@@ -44,7 +44,7 @@ class Notes(Struct, kw_only=True):
         return {}
 
     def text(self, value: Json, place: Place) -> str | None:
-        """The text that should stand there, trimmed; None for null and blank."""
+        """Return the text expected at a place, trimmed; None for null."""
         if value is None:
             return None
         if not isinstance(value, str):
@@ -53,7 +53,7 @@ class Notes(Struct, kw_only=True):
         return value.strip() or None
 
     def unknown(self, given: Iterable[str], known: Iterable[str], place: Place) -> None:
-        """Warn of keys that nothing reads."""
+        """Warn of unknown keys."""
         names = list(known)
         for key in given:
             if key not in names:

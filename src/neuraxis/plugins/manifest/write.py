@@ -1,7 +1,8 @@
-"""A plugin's spec, wherever it came from, in; its manifest of protocol v2 out.
+"""Write any plugin's spec as a manifest of protocol v2.
 
-The text loads again to the same schemas. What a manifest cannot say of a Python plugin
-is named in a comment at the top.
+The text loads again to the same schemas. A comment at the top names what a manifest
+cannot
+express of a Python plugin.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from neuraxis.specs import CommandSpec, Effects, Example, Json, PluginSpec
 
 
 def to_yaml(spec: PluginSpec) -> str:
-    """The manifest of a plugin, as text."""
+    """Return the manifest of a plugin as text."""
     loss: list[str] = []
     tree = manifest_tree(spec, loss)
     text = yaml.dump(
@@ -36,7 +37,10 @@ def to_yaml(spec: PluginSpec) -> str:
 
 
 def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, Json]:
-    """The manifest of a plugin, as data. What it cannot say is appended to `loss`."""
+    """Return the manifest of a plugin as data.
+
+    What a manifest cannot express is appended to `loss`.
+    """
     lost = [] if loss is None else loss
     info: dict[str, Json] = {
         "title": spec.title or spec.name,
@@ -61,7 +65,7 @@ def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, 
 
 
 def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, Json]:
-    """One command as a manifest of protocol v2 says it."""
+    """Return one command in the form of protocol v2."""
     lost: list[str] = []
     tree: dict[str, Json] = {
         "command_name": spec.name,
@@ -108,7 +112,7 @@ def _parameter(spec: CommandSpec, lost: list[str]) -> Json:
 
 
 def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
-    """The node of a schema; types are written where they are used, not by name.
+    """Return the node of a schema, with types written inline.
 
     Only a type that contains itself needs its name, and a file can define that only
     where it is used by itself. Elsewhere any value is taken instead.
@@ -140,7 +144,7 @@ def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
 
 
 def _reached(name: str, definitions: Mapping[str, Json]) -> set[str]:
-    """Every definition that a definition leads to."""
+    """Return all definitions that a definition refers to."""
     reached: set[str] = set()
     ahead = _refs(definitions[name])
     while ahead:
@@ -163,7 +167,7 @@ def _refs(value: Json) -> set[str]:
 
 
 def _flat(value: Json, definitions: Mapping[str, Json], named: set[str]) -> Any:
-    """The schema with each reference replaced by what it names, but for `named`."""
+    """Inline each reference of a schema, except those in `named`."""
     if isinstance(value, list):
         items = cast("list[Json]", value)
         return [_flat(item, definitions, named) for item in items]
@@ -184,7 +188,7 @@ def _flat(value: Json, definitions: Mapping[str, Json], named: set[str]) -> Any:
 
 
 def _plain(value: Any, known: dict[int, Any]) -> Any:
-    """What YAML can say; a value that stands twice stays one, as an alias."""
+    """Return YAML data; a value that occurs twice becomes an alias."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if id(value) in known:
@@ -204,7 +208,7 @@ def _plain(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _raw(spec: CommandSpec, key: str) -> Json:
-    """The author's own node of v2, which says it best; v1's is a list of fields."""
+    """Return the author's own v2 node; v1 has a field list."""
     node: Any = spec.raw.get(key)
     if isinstance(node, dict):
         return cast("dict[str, Json]", node)

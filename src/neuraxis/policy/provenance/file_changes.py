@@ -1,4 +1,4 @@
-"""The files of a workspace before and after a script, in; those that it wrote, out."""
+"""Detect the files that a script wrote in a workspace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Snapshot = dict[str, tuple[int, int]]
 
 
 def snapshot(workspace: File) -> Snapshot:
-    """Every file of the workspace with its last change, to see what a script wrote."""
+    """Return every file of the workspace with its last change."""
     found: Snapshot = {}
     for folder, _, names in os.walk(workspace):
         for name in names:

@@ -1,7 +1,6 @@
-"""What is known of where a value came from: origins, and labels made of them.
+"""Labels: the origins that a value was made from.
 
-A label is the set of origins that a value was made from. It flows with the value, into
-the journal as JSON, and before a person in words.
+The journal stores a label as JSON; the user sees it in words.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ How = Literal["literal", "reference", "text"]
 
 
 class Traced(Struct, frozen=True, kw_only=True):
-    """One value of a call that did not come from the user or the model alone.
+    """Provenance of one argument value that other sources contributed to.
 
     `how`: written by the model itself, a whole reference, or a text with references
     in it. `quoted`: it stands word for word in something the model was shown.

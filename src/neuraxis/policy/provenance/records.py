@@ -1,10 +1,10 @@
-"""Which records of a result the user named; results and the user's words flow in.
+"""Find the records of a result that the user named.
 
-A listing may hold strangers' words beside fields that the answering system vouches for
-(a response's `trusted: true`): the id of a file, its name, with whom it is shared.
-Where one of them stands in the user's own words ("append it to notes.docx", or "to my
-travel notes" of `travel-notes.docx`), the others of the same record (its id) are what
-the user meant.
+A listing may contain untrusted text beside fields that the answering system vouches
+for (a response's `trusted: true`): the id of a file, its name, with whom it is
+shared. Where one of them occurs in the user's own words ("append it to notes.docx",
+or "to my travel notes" of `travel-notes.docx`), the others of the same record (its
+id) are what the user meant.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def named_values(
 
 
 def only_values(answer: Json, fields: Iterable[Path] | None) -> Iterator[Json]:
-    """The vouched values of an answer that has one record, and no other."""
+    """Return the vouched values of a result with exactly one record."""
     for records in _groups(answer, fields):
         if len(records) == 1:
             for value in records[0].values():
@@ -85,7 +85,7 @@ def _names(
 def _groups(
     answer: Json, fields: Iterable[Path] | None
 ) -> Iterator[list[dict[str, Any]]]:
-    """The records of an answer, those of one kind together; of each what is vouched."""
+    """Return a result's records by kind, with their vouched fields."""
     if fields is None:
         yield list(_records(answer))
         return

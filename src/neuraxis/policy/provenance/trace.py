@@ -1,9 +1,10 @@
-"""Where the values of one call came from: a step in, every value with its label out.
+"""Taint tracking: label every argument value of one call.
 
-A reference is followed exactly. What a model writes itself after it was shown foreign
-text cannot be followed: it counts as made from all that it was shown, unless it stands
-in the user's own words, in a trusted answer, or in what the user named (`known.py`).
-What the user said or named is theirs also where a reference leads to it.
+A reference is followed exactly. What a model writes after it has seen untrusted
+content cannot be followed: it counts as made from all of that content, unless it
+occurs in the user's own words, in a trusted result, or in what the user named
+(`trusted`). What the user wrote or named is the user's also where a reference leads
+to it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def trace(
 def _unless_known(
     label: Label, path: Path, value: Json, step: Step, marks: Annotations, known: Known
 ) -> Label:
-    """The label of what a reference led to; less where the model could have said it.
+    """Return a reference's label, without origins of values known as trusted.
 
     Only where it is asked: contents may be foreign, and are not looked up.
     """
@@ -109,7 +110,7 @@ def _literals(
 
 
 def _others(step: Step, path: Path, marks: Annotations) -> list[Json]:
-    """What stands in the other places of the call that take trusted values only."""
+    """Return the values at the call's other trusted-only places."""
     return [
         value
         for place, value in leaves(step.arguments)

@@ -1,9 +1,9 @@
-"""Where values came from: which command answered them, and whether strangers did.
+"""Provenance tracker: origins of values, trusted or untrusted.
 
-Results, files and the user's words flow in; the labels of results, files and of what
-references lead to flow out (those of a call's arguments: `tracing.py`). A label is the
-set of origins a value was made from; an empty one means: the user's words, the model's
-own before it read anything foreign, or commands that only answer from their arguments.
+It stores the labels of results and files, and of what references lead to (`trace`
+labels a call's arguments). A label is the set of origins a value was made from; an
+empty one means: the user's words, the model's own before it read anything untrusted,
+or commands whose results depend on their arguments only.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Origins(Struct):
         return known[1]
 
     def said(self, text: str) -> None:
-        """The user said something; a request of strangers' is no word of a person."""
+        """Record a user message; an untrusted request does not count."""
         if not is_foreign(self.given):
             self.words.append(text)
 
@@ -145,7 +145,7 @@ class Origins(Struct):
         return self.results.get(ref.asset_id, OWN)
 
     def loops(self, step: Step, loop: Loop) -> None:
-        """A step is about to be done for each item of a list."""
+        """Record that a step repeats for each item of a list."""
         refs = [ref for binding in loop.bindings for ref in binding.template.refs]
         refs += [ref for _, ref in loop.asset_refs]
         label = OWN.union(*(self.label(ref, step) for ref in refs))
@@ -161,7 +161,7 @@ class Origins(Struct):
         )
 
     def of_file(self, path: str, *, run: bool = False) -> Label:
-        """The label of a file, or of all in a folder; `run`: with what it may load."""
+        """Return the label of a file or folder; `run` includes imports."""
         own = normal(path)
         inside = "" if own == "." else own + "/"
         return OWN.union(
@@ -175,7 +175,7 @@ class Origins(Struct):
         )
 
     def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
-        """The label of what a call will answer and write; kept before it runs."""
+        """Return the label of a call's result; store it before running."""
         call_id = step.call.id
         own = self.answers_plainly(
             target, call_id, step.command.spec, step.call.arguments
@@ -197,7 +197,7 @@ class Origins(Struct):
     def answers_plainly(
         self, target: str, call_id: str, spec: CommandSpec, arguments: Json = None
     ) -> Label:
-        """As `answers`, where no argument has a label: on the way of every call."""
+        """Return the `answers` label where no argument has one (common case)."""
         label = self.own.get(target)
         if label is None:
             effects = spec.effects
@@ -246,14 +246,14 @@ class Origins(Struct):
         self._is_made_of(self.given, asset_id)
 
     def adds(self, call_id: str, label: Label) -> None:
-        """A call that runs turns out to be made of more: a session inside of it."""
+        """Add origins to a running call, from its nested session."""
         whole, dot, _ = call_id.partition(".")
         self._is_made_of(label, call_id, whole if dot else "")
         self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
         self.fields.pop(call_id, None)
 
     def forget(self, gone: set[str]) -> None:
-        """These calls, with their items, do not count: nothing is left of an answer."""
+        """Remove labels of discarded calls and their items."""
         for call_id in [known for known in self.results if is_of(known, gone)]:
             del self.results[call_id]
             self.inputs.pop(call_id, None)
@@ -272,7 +272,7 @@ class Origins(Struct):
     # --- files -----------------------------------------------------------------
 
     def wrote(self, path: str, label: Label, call_id: str = "") -> None:
-        """A call wrote a file of the workspace; it replaces what was known of it."""
+        """Record a file that a call wrote; it replaces the file's label."""
         name = normal(path)
         if call_id:
             self.written.setdefault(call_id, []).append(path)
@@ -284,7 +284,7 @@ class Origins(Struct):
         self._look()
 
     def ended(self, call_id: str, workspace: File) -> tuple[str, ...]:
-        """A call has ended: the files it wrote, those of its script among them."""
+        """Record the end of a call, with files its script wrote."""
         before = self.watched.pop(call_id, None)
         if before is not None:
             label = self.results.get(call_id, OWN)
@@ -293,7 +293,7 @@ class Origins(Struct):
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
     def may_create(self, workspace: File, path: Json) -> bool:
-        """Whether writing here can harm nothing of the user's: a new, plain name."""
+        """Check whether writing here creates a new, ordinary file only."""
         if not isinstance(path, str) or not path or "\\" in path:
             return False
         name = normal(path)
@@ -394,7 +394,7 @@ def _runs_files(known: tuple[CommandSpec, Annotations] | None) -> bool:
 
 
 def is_of(call_id: str, ids: set[str]) -> bool:
-    """Whether a call is one of these, or one item of one of them."""
+    """Check whether a call, or its item, belongs to these calls."""
     return call_id in ids or call_id.rpartition(".")[0] in ids
 
 

@@ -1,14 +1,14 @@
-"""What a model may say of its own after it read strangers: answers in, yes or no out.
+"""Decide whether a value is trusted although the model read untrusted content.
 
-A value is known where it stands in the user's words, in an answer that no stranger had
-a part in, or where it belongs to what the user named:
+A value is trusted where it occurs in the user's words, in a result without untrusted
+origins, or where it belongs to what the user named:
 
-- a record of an answer, by a field that the answering system vouches for;
+- a record of a result, by a field that the answering system vouches for;
 - the one record that was found by looking up the user's words;
 - the one address at a place the user named, of somebody the user named.
 
-Each of these leaves a stranger nothing to choose. Where there are two records of one
-name, two that were found, two addresses, none is known.
+Each of these leaves an attacker nothing to choose. Where there are two records of one
+name, two that were found, two addresses, none is trusted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHORT = 5
 
 
 class Known:
-    """What was said so far, to look the values of one call up in; read when needed.
+    """Values known so far, for one call's look-ups; read on demand.
 
     Args:
         origins: of the session.
@@ -80,7 +80,7 @@ class Known:
         return not strict or self._is_mine(value)
 
     def is_meant(self, value: Json, *, strict: bool = False) -> bool:
-        """Whether it is the user's own, or belongs to what the user named.
+        """Check whether a value belongs to what the user wrote or named.
 
         A trusted answer alone is not enough: a stranger's reference may choose in it.
         """
@@ -93,7 +93,7 @@ class Known:
         return self._all.seen(value)
 
     def is_wished(self, arguments: Json) -> bool:
-        """Whether something in a call is the user's own, or what the user named."""
+        """Check whether any value of a call is the user's or named."""
         self._read()
         return any(
             value in self._records
@@ -103,7 +103,7 @@ class Known:
         )
 
     def _is_mine(self, value: Json) -> bool:
-        """Whether it stands in the user's words or in a record that they name.
+        """Check whether the user's words or a record they name contain it.
 
         Also a text that begins with some of them and ends with a trusted answer's:
         `Dinner at Chez Ada` of "an event 'Dinner at {restaurant}'".
@@ -160,7 +160,7 @@ class Known:
         )
 
     def is_address_of(self, value: Json, others: Iterable[Json]) -> bool:
-        """Whether it is the address of one of the others, of whom the user spoke.
+        """Check whether it is the address of a contact the user named.
 
         It must stand where the user said to look, and there no other address.
         """

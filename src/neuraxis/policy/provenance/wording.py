@@ -1,8 +1,8 @@
-"""Whether a value stands in what somebody said: texts and a value in, yes or no out.
+"""Check whether a value occurs in texts, as whole words.
 
-A model that has read foreign text may still use the user's own words. A value counts as
-theirs where it stands in them whole, between the ends of words: `page.md` of "write it
-to page.md", `Ada` of "mail Ada", but not `da`.
+A model that has read untrusted text may still use the user's own words. A value
+counts as the user's where it occurs in them completely, at word boundaries: `page.md`
+of "write it to page.md", `Ada` of "mail Ada", but not `da`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Every plain value in a value, and the keys of its mappings, with their paths."""
+    """Yield every plain value and mapping key with its path."""
     stack: list[tuple[Path, Any]] = [(path, value)]
     while stack:
         at, item = stack.pop()
@@ -107,7 +107,7 @@ class Wording:
 
 
 def is_composed(value: Json, words: Wording, rest: Wording) -> bool:
-    """Whether a text is two or more of the user's words and then a trusted answer's.
+    """Check whether a text combines user words with a trusted result.
 
     Or has four of the user's words in a row: nobody writes those by chance.
     """
@@ -182,7 +182,7 @@ def _forms(value: Json) -> Iterator[str]:
 
 
 def _is_said_date(text: str, said: str) -> bool:
-    """Whether a date is said in words (`2024-05-01`: May 1st), and its time is too."""
+    """Check whether a date (`2024-05-01`: May 1st) and time are said."""
     found = _DATE.match(text)
     if found is None or not 1 <= int(found[1]) <= 12:
         return False
@@ -200,7 +200,7 @@ def _is_said_date(text: str, said: str) -> bool:
 
 
 def _within(needle: str, text: str) -> bool:
-    """Whether the needle stands in the text, from one end of a word to another."""
+    """Check whether the needle occurs in the text at word boundaries."""
     if not needle:
         return False
     start = text.find(needle)
@@ -219,7 +219,7 @@ def _within(needle: str, text: str) -> bool:
 
 
 def _is_day(text: str, start: int, end: int) -> bool:
-    """Whether a number is the day of a month, and so the number of nothing else."""
+    """Check whether a number is only the day of a month."""
     before = text[max(0, start - 12) : start].split()
     after = text[end : end + 12].split()
     return (before[-1:] or [""])[0] in _MONTHS or (after[:1] or [""])[0] in _MONTHS

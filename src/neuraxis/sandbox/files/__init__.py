@@ -1,1 +1,1 @@
-"""Files of a workspace that cannot lead out of it."""
+"""Workspace file access that refuses paths outside the workspace."""

@@ -1,4 +1,4 @@
-r"""A file path as a model wrote it -> its checked parts, or a sentence of refusal.
+r"""Validate relative file paths that a model wrote.
 
 Pure text: nothing here touches a disk. The rules hold on every system alike, so that
 a workspace written on Linux can be opened on Windows and the other way round:
@@ -26,7 +26,7 @@ from neuraxis.errors import NeuraxisError
 MOST_PARTS = 32
 MOST_CHARACTERS = 1024
 MOST_PART_BYTES = 200
-"""Below the 255 of common file systems: room for the name of a temporary file."""
+"""Maximum bytes of one path part, with room for a temporary suffix."""
 
 ORDINARY_DOT_NAMES = frozenset(
     {
@@ -49,7 +49,7 @@ ORDINARY_DOT_NAMES = frozenset(
         ".env.template",
     }
 )
-"""Names with a leading dot that hold no secret and start nothing."""
+"""Names with a leading dot that hold no secrets."""
 
 PROTECTED_NAMES = frozenset({"neuraxis.toml"})
 
@@ -61,7 +61,7 @@ _FORBIDDEN = frozenset('<>:"|?*\\')
 # Joiners are part of ordinary words in Persian and Hindi and of emoji.
 _JOINERS = "\u200c\u200d"
 _SLASHES = frozenset("⁄∕⧵⧸⧹／＼﹨")
-"""Look like a path separator, and are one after some conversions."""
+"""Characters that some conversions turn into a path separator."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENCODED = re.compile(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
@@ -70,16 +70,16 @@ _SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECA
 
 
 class FileRefused(NeuraxisError):
-    """A path or a file that may not be used; the text says why and what to do."""
+    """Error: a path or file must not be used; says why."""
 
 
 def folded(name: str) -> str:
-    """The form in which two names are one on a system that ignores case."""
+    """Return the case-folded name, to compare names as case-insensitive systems do."""
     return unicodedata.normalize("NFKC", name).casefold()
 
 
 def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
-    """The parts of a relative path; `()` only for the workspace itself (`folder`).
+    """Return the parts of a relative path; `()` is the workspace.
 
     Raises:
         FileRefused: the path breaks a rule.
@@ -116,7 +116,7 @@ def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
         )
     if "" in raw:
         raise FileRefused(f"{shown}: a part of the path is empty ('//' or '/' at end).")
-    # "./notes.txt" is how many people name a file of this folder.
+    # Many people write "./notes.txt" for a file of the current folder.
     parts = tuple(part for part in raw if part != ".")
     if not parts and not folder:
         raise FileRefused(f"{shown}: this names the workspace, not a file in it.")
@@ -132,7 +132,7 @@ def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
 
 
 def is_ordinary(name: str) -> bool:
-    """Whether a name found on the disk may be shown and read."""
+    """Check whether a name found on disk may be shown and read."""
     try:
         _check_characters(name, name)
         _check_part(name, name)
@@ -142,7 +142,7 @@ def is_ordinary(name: str) -> bool:
 
 
 def relative_hint(text: str, root: str) -> str | None:
-    """The relative form of an absolute path that lies in the workspace."""
+    """Return the relative form of an absolute path inside the workspace."""
     for base in (root, "/workspace"):
         try:
             inside = PurePosixPath(text).relative_to(base)
@@ -184,7 +184,7 @@ def _check_part(part: str, shown: str) -> None:
             f"{shown}: {' '.join(bad)} cannot stand in a file name; "
             "use '-' or '_' instead."
         )
-    # What the name would be where compatibility forms and case are not told apart.
+    # Some systems compare names after compatibility folding and lower-casing.
     plain = folded(part)
     for char in _JOINERS:
         plain = plain.replace(char, "")

@@ -1,4 +1,4 @@
-"""Walking a workspace: a root and checked parts -> open folders, without following.
+"""Open workspace folders part by part without following symbolic links.
 
 Each folder is opened from the descriptor of the one above it with `O_NOFOLLOW`, so
 what was checked is what is used. Where the platform has no `dir_fd` (Windows), a
@@ -24,17 +24,17 @@ FLAGS = (
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_BINARY", 0)
 )
-"""For every open: not inherited by a child, no link followed, bytes as they are."""
+"""Flags of every open: close on exec, no symbolic links, binary."""
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """An open folder: by descriptor, or by path where there are no descriptors."""
+    """An open folder: a descriptor, or a path where `dir_fd` is missing."""
 
     path: Path
     fd: int | None
 
     def name(self, part: str) -> str:
-        """What to give a call of `os` together with `dir_fd=fd`."""
+        """Return the path to pass to a call of `os` with `dir_fd=fd`."""
         return part if self.fd is not None else str(self.path / part)
 
 
@@ -42,7 +42,7 @@ class Folder(Struct, frozen=True, kw_only=True):
 def parent_folder(
     workspace: Path, parts: tuple[str, ...], *, create: bool
 ) -> Generator[Folder]:
-    """The folder of the last part, opened one part at a time without following."""
+    """Open the parent folder of a path without following symbolic links."""
     root = workspace.resolve()
     shown = "/".join(parts).removesuffix("/-")
     with contextlib.ExitStack() as stack:
@@ -79,7 +79,7 @@ def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Fo
     except FileNotFoundError:
         raise FileRefused(f"{shown!r}: there is no such file or folder.") from None
     except OSError as error:
-        # A link gives ELOOP or ENOTDIR, by system: the two are told alike.
+        # A link gives ELOOP on some systems and ENOTDIR on others.
         raise FileRefused(
             f"{shown!r}: on the way, {path.name!r} is no folder of the workspace but "
             f"a link or a file ({error.strerror or 'refused'})."
@@ -109,7 +109,7 @@ def check_plain(path: Path, shown: str) -> None:
 
 
 def lstat(folder: Folder, part: str) -> os.stat_result | None:
-    """What is there, links as links; None if nothing is."""
+    """Return the `lstat` of a name, or None if missing."""
     try:
         return os.stat(folder.name(part), dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def lstat(folder: Folder, part: str) -> os.stat_result | None:
 def walk(
     folder: Folder, prefix: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Every regular file below a folder with its size; links are not entered."""
+    """Yield each regular file below a folder with its size; skip links."""
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
             names = sorted(entry.name for entry in entries)
@@ -151,10 +151,11 @@ def walk(
 
 
 def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
-    """Sizes of the regular files below a folder, quickly: every write asks for them.
+    """Return the sizes of regular files below a folder, for the quota.
 
-    What starts with a dot is not counted: no command of ours can write it, and a
-    person's `.git` or `.venv` is not the model's doing.
+        Names that start with a dot are not counted: no command of this package can
+    write them, and
+    the user's `.git` or `.venv` does not count against the model.
     """
     below: list[str] = []
     try:
@@ -180,7 +181,7 @@ def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
 
 
 def check_case(folder: Folder, part: str, shown: str) -> None:
-    """Refuse a name that differs from one that is there only in case or form."""
+    """Refuse a name that differs only in case or Unicode form."""
     wanted = folded(part)
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:

@@ -1,4 +1,4 @@
-"""The one guarded way to files: a workspace and a path a model wrote -> bytes, names.
+"""Workspace: read, write and list files with checked paths.
 
 Every path is checked as text by `paths.parts_of`, then walked one part at a time from
 an open descriptor of the workspace with `O_NOFOLLOW`: no symbolic link is followed, in
@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -60,11 +61,11 @@ MIB = 1024 * 1024
 READ_LIMIT = 10 * MIB
 SCRIPT_LIMIT = MIB
 _NEAR = 1000
-"""Names that are looked at for a hint."""
+"""Maximum number of names that are compared for a hint."""
 
 
 class Quota(Struct, frozen=True, kw_only=True):
-    """How much may be written: a file, all files of the workspace, their number."""
+    """Write quota: bytes of a file, bytes of all files, file count."""
 
     file_bytes: int = 10 * MIB
     total_bytes: int = 1024 * MIB
@@ -72,21 +73,21 @@ class Quota(Struct, frozen=True, kw_only=True):
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Names relative to the workspace, sorted; `more`: there were too many."""
+    """Sorted names relative to the workspace; `more`: the list was cut."""
 
     files: tuple[str, ...]
     more: bool = False
 
 
 def read_bytes(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
-    """The content of a regular file of at most `limit` bytes."""
+    """Return the content of a regular file of at most `limit` bytes."""
     parts = _parts(workspace, path)
     with parent_folder(workspace, parts, create=False) as folder:
         return _read(folder, parts[-1], "/".join(parts), limit)
 
 
 def read_text(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> str:
-    """The content as text: UTF-8, a byte order mark is dropped."""
+    """Return the content as text: UTF-8, without its byte order mark."""
     data = read_bytes(workspace, path, limit=limit)
     try:
         return data.decode("utf-8-sig")
@@ -100,7 +101,7 @@ def read_text(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> str:
 def write_text(
     workspace: Path, path: str, text: str, *, quota: Quota | None = None
 ) -> str:
-    """Write text as UTF-8; gives the path relative to the workspace."""
+    """Write text as UTF-8 and return the path relative to the workspace."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -112,9 +113,21 @@ def write_text(
 
 
 def write_bytes(
-    workspace: Path, path: str, data: bytes, *, quota: Quota | None = None
+    workspace: Path,
+    path: str,
+    data: bytes,
+    *,
+    quota: Quota | None = None,
+    before: Callable[[str], None] | None = None,
 ) -> str:
-    """Write a file whole or not at all; folders on the way are made.
+    """Write a file atomically and create missing folders.
+
+    Args:
+        workspace: the folder.
+        path: as the model wrote it.
+        data: the content.
+        quota: how much may be written.
+        before: called with the checked path before anything is made; it may refuse.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -127,6 +140,8 @@ def write_bytes(
             f"{shown!r}: {len(data)} bytes; at most {limits.file_bytes} a file."
         )
     _check_quota(workspace, len(data), limits)
+    if before is not None:
+        before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
         mode = _check_target(folder, parts[-1], shown)
         _replace(folder, parts[-1], shown, data, mode)
@@ -134,7 +149,7 @@ def write_bytes(
 
 
 def runnable(workspace: Path, path: str) -> str:
-    """The relative path of a Python script that may be run; reads it whole."""
+    """Return the relative path of a Python script that is readable."""
     parts = _parts(workspace, path)
     if not parts[-1].casefold().endswith(".py"):
         raise FileRefused(f"{path!r}: only files whose name ends in .py are run.")
@@ -147,7 +162,7 @@ def runnable(workspace: Path, path: str) -> str:
 def list_files(
     workspace: Path, folder: str = "", pattern: str = "", *, most: int = 1000
 ) -> Listing:
-    """Regular files below a folder. Links, devices and protected names are left out.
+    """List regular files below a folder, without links and protected names.
 
     `pattern` is matched with the file name, or with the whole path where it has a `/`;
     `**` stands for any number of folders.
@@ -156,7 +171,7 @@ def list_files(
     if len(pattern) > 200 or pattern.count("**") > 4:
         raise FileRefused("The pattern is too long: give something like '*.txt'.")
     if not parts and not workspace.exists():
-        return Listing(files=())  # the first write makes it
+        return Listing(files=())  # The folder does not exist before the first write.
     found: list[str] = []
     with parent_folder(workspace, (*parts, "-"), create=False) as start:
         for relative, _ in walk(start, parts):
@@ -254,7 +269,7 @@ def _open_file(folder: Folder, part: str, shown: str) -> int:
 
 
 def _near(folder: Folder, part: str) -> str:
-    """A hint at files of the folder with a similar name."""
+    """Return a hint that names similar files of the folder."""
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
             names = [entry.name for entry in islice(entries, _NEAR)]
@@ -291,7 +306,7 @@ def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
 
 
 def _check_target(folder: Folder, part: str, shown: str) -> int:
-    """Who may read and write the new file: no more than the one it replaces."""
+    """Return the mode of the new file: at most the replaced one's."""
     check_case(folder, part, shown)
     found = lstat(folder, part)
     if found is None:

@@ -1,1 +1,1 @@
-"""HTTP requests that cannot reach what they should not."""
+"""Guarded HTTP client: no request to private networks."""

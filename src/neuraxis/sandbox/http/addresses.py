@@ -1,4 +1,4 @@
-"""An IP address as text -> why a request must not go there, or None.
+"""Refuse IP addresses that are not public.
 
 Nothing is public unless it is known to be: of IPv6 only the global unicast block
 2000::/3 is. The library's `is_global` is not enough: it follows the registry of one
@@ -61,7 +61,7 @@ _METADATA = frozenset(
 
 
 def inside(address: str) -> str | None:
-    """What the address is, if a request must not go there; None if it is public."""
+    """Return the kind of a non-public address; None if public."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -72,7 +72,7 @@ def inside(address: str) -> str | None:
 
 
 def is_metadata(address: str) -> bool:
-    """Whether a cloud hands out its keys there.
+    """Check whether cloud metadata (access keys) is served at the address.
 
     Also a host that was allowed by name must not lead there: its name was allowed,
     not the keys of the machine.

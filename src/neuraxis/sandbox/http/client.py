@@ -1,4 +1,4 @@
-"""The one guarded way out: a URL that a model or a page wrote -> the answer's bytes.
+"""Guarded HTTP client for URLs that a model or a page wrote.
 
 Each hop is checked alike: the URL as text (`urls`), every address its name resolves to
 (`addresses`), then the connection goes to an address that was checked, while TLS and
@@ -56,26 +56,26 @@ TEXT_TYPES = (
     "application/*+xml",
 )
 _MOST_MEMBERS = 1000
-"""Of one gzip: each costs time, however little it holds."""
+"""Maximum gzip members in one body; each costs time."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 Resolver = Callable[[str, int], Iterable[str]]
 Connector = Callable[[str, int, float], socket.socket]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one request may cost. `content_types` None: any; "": none is said."""
+    """Limits of a request. `content_types`: None allows any; "" a missing one."""
 
     seconds: float = 20.0
     connect_seconds: float = 5.0
     redirects: int = 5
     header_bytes: int = 64 * 1024
     body_bytes: int = 5 * MIB
-    """As sent, and after decompression; a longer plain body is cut."""
+    """Bytes as sent and after decompression; a longer plain body is cut."""
     content_types: tuple[str, ...] | None = TEXT_TYPES
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What the last server of the chain sent; `truncated`: the body was cut."""
+    """Response of the last server; `truncated` says that the body was cut."""
 
     url: str
     status: int
@@ -115,7 +115,7 @@ def fetch(
         RequestFailed: the server could not be reached or broke off.
     """
     rules = limits or Limits()
-    way = _Way(
+    way = _Request(
         rules=rules,
         clock=_clock(rules, cancelled),
         allowed=tuple(allowed_hosts),
@@ -171,7 +171,7 @@ def send(
             raise RequestRefused(
                 f"The header {name[:60]!r} must be one line of printable characters."
             )
-    way = _Way(
+    way = _Request(
         rules=rules,
         clock=_clock(rules, cancelled),
         allowed=tuple(allowed_hosts),
@@ -199,8 +199,8 @@ def _clock(rules: Limits, cancelled: Flag | None) -> Clock:
     return Clock(end=end, seconds=rules.seconds, cancelled=cancelled)
 
 
-class _Way(Struct, frozen=True, kw_only=True):
-    """What stays the same over all hops."""
+class _Request(Struct, frozen=True, kw_only=True):
+    """State of a request that stays the same over all redirects."""
 
     rules: Limits
     clock: Clock
@@ -218,7 +218,7 @@ class _Way(Struct, frozen=True, kw_only=True):
         return self.method != "GET" or bool(self.headers)
 
 
-def _follow_all(url: Url, way: _Way) -> Response:
+def _follow_all(url: Url, way: _Request) -> Response:
     visited: list[str] = []
     while True:
         answer = _one(url, way)
@@ -251,8 +251,8 @@ def _follow_all(url: Url, way: _Way) -> Response:
 # --- one hop -------------------------------------------------------------------
 
 
-def _one(url: Url, way: _Way) -> Response | str:
-    """The answer of one server, or where it redirects to."""
+def _one(url: Url, way: _Request) -> Response | str:
+    """Return the response of one server, or the URL it redirects to."""
     with contextlib.ExitStack() as stack:
         raw = _reach(url, way)
         stack.callback(raw.close)
@@ -275,7 +275,7 @@ def _one(url: Url, way: _Way) -> Response | str:
             raise RequestFailed(
                 f"{url.host} did not answer as HTTP ({type(error).__name__})."
             ) from None
-        # What is read ahead with the headers is part of the body's allowance.
+        # Bytes read ahead with the headers count against the body's limit.
         wire.budget = way.rules.body_bytes + 2 * MIB
         to = response.headers.get("location")
         if response.status in _REDIRECTS and to and way.method == "GET":
@@ -285,7 +285,7 @@ def _one(url: Url, way: _Way) -> Response | str:
 
 def _location(header: str, url: Url) -> str:
     try:
-        # a blank is written by many servers, and meant as browsers read it
+        # Many servers write a space in `Location`; browsers encode it.
         return header.encode("latin-1").decode("utf-8").replace(" ", "%20")
     except UnicodeError:
         raise RequestRefused(
@@ -293,7 +293,7 @@ def _location(header: str, url: Url) -> str:
         ) from None
 
 
-def _answer(response: http.client.HTTPResponse, url: Url, way: _Way) -> Response:
+def _answer(response: http.client.HTTPResponse, url: Url, way: _Request) -> Response:
     headers: Message = response.headers
     kind = headers.get_content_type() if headers.get("content-type") else ""
     if response.status < 400:
@@ -333,7 +333,7 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
 
 
 def _plain(text: str) -> str:
-    """A server's words as a short line that colours no terminal."""
+    """Return a server's text as one short line without control characters."""
     return "".join(char for char in text if char.isprintable())[:100]
 
 
@@ -349,7 +349,7 @@ def _body(
         if decoder is None:
             held += piece
         else:
-            # One byte more than allowed tells a bomb from a page of just that size.
+            # One byte more than the limit separates a bomb from a page of that size.
             held += decoder.decompress(piece, limit + 1 - len(held))
             if len(held) > limit or taken > limit:
                 raise RequestRefused(
@@ -365,7 +365,7 @@ def _body(
 
 
 class _Decoder:
-    """Bytes as they were compressed: gzip of any number of members, or deflate."""
+    """Decoder for gzip (any number of members) and deflate."""
 
     def __init__(self, encoding: str, bits: int, url: Url) -> None:
         self._encoding, self._bits, self._url = encoding, bits, url
@@ -374,11 +374,11 @@ class _Decoder:
 
     @property
     def whole(self) -> bool:
-        """Whether what was given so far ends where a member does."""
+        """Whether the data read so far ends at a member's end."""
         return self._stream.eof
 
     def decompress(self, piece: bytes, room: int) -> bytes:
-        """What the piece holds, at most `room` bytes of it."""
+        """Decompress a piece into at most `room` bytes."""
         made = b""
         try:
             while piece and len(made) < room:
@@ -393,7 +393,7 @@ class _Decoder:
         return made
 
     def _another(self, piece: bytes) -> bool:
-        """Whether a next member begins, and not the padding that may follow one."""
+        """Check whether another gzip member follows, rather than padding."""
         if self._bits <= zlib.MAX_WBITS or piece[:1] != b"\x1f":
             return False
         self._members += 1
@@ -415,7 +415,7 @@ def _decoder(encoding: str, url: Url) -> _Decoder | None:
     raise RequestRefused(f"{url.host} sent the encoding {encoding[:40]!r} unasked.")
 
 
-def _send(wire: Wire, url: Url, way: _Way) -> None:
+def _send(wire: Wire, url: Url, way: _Request) -> None:
     lines = [
         f"{way.method} {url.target} HTTP/1.1",
         f"Host: {url.authority}",
@@ -435,8 +435,8 @@ def _send(wire: Wire, url: Url, way: _Way) -> None:
 # --- addresses and connections -------------------------------------------------
 
 
-def _reach(url: Url, way: _Way) -> socket.socket:
-    """A connection to an address of the host that was checked."""
+def _reach(url: Url, way: _Request) -> socket.socket:
+    """Connect to a checked address of the host."""
     addresses = _addresses(url, way)
     for address in addresses:
         seconds = min(way.clock.left(), way.rules.connect_seconds)
@@ -451,7 +451,7 @@ def _reach(url: Url, way: _Way) -> socket.socket:
     raise NotReached(f"{url.host} could not be reached on port {url.port}.")
 
 
-def _addresses(url: Url, way: _Way) -> Sequence[str]:
+def _addresses(url: Url, way: _Request) -> Sequence[str]:
     if url.address:
         found: Sequence[str] = (url.host,)
     else:

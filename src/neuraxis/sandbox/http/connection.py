@@ -1,4 +1,4 @@
-"""One connection under a clock: a socket -> bytes, counted, until time or budget ends.
+"""HTTP connection with a deadline, cancellation and a byte limit.
 
 `Clock` is the deadline of a whole request and the person's wish to stop; everything
 that waits here looks at it ten times a second. `Wire` is the raw stream that
@@ -23,36 +23,36 @@ from neuraxis.errors import NeuraxisError
 from neuraxis.sandbox.http.urls import RequestRefused
 
 _TICK = 0.1
-"""Seconds between two looks at the cancel flag."""
+"""Seconds between two checks of the cancel flag."""
 
 _T = TypeVar("_T")
 
 
 class RequestFailed(NeuraxisError):
-    """The server was not reached, or did not answer as HTTP; says why."""
+    """Error: the server was not reached or did not answer as HTTP."""
 
 
 class NotReached(RequestFailed):
-    """No connection at all: the other scheme may still work."""
+    """Error: no connection; the other scheme may still work."""
 
 
 class Flag(Protocol):
-    """What tells that the person stopped: a `threading.Event`, for one."""
+    """Cancellation flag, such as a `threading.Event`."""
 
     def is_set(self) -> bool:
-        """Whether it is so."""
+        """Return whether the user cancelled."""
         ...
 
 
 class Clock(Struct, frozen=True, kw_only=True):
-    """The deadline of the whole request, and whether the person stopped it."""
+    """Deadline and cancellation of a whole request."""
 
     end: float
     seconds: float
     cancelled: Flag | None
 
     def left(self) -> float:
-        """Seconds left; raises where there are none or the person stopped."""
+        """Return the remaining seconds; raise at the deadline or when cancelled."""
         if self.cancelled is not None and self.cancelled.is_set():
             raise RequestFailed("The request was stopped.")
         left = self.end - time.monotonic()
@@ -64,7 +64,7 @@ class Clock(Struct, frozen=True, kw_only=True):
 def aside(
     task: Callable[[], _T], clock: Clock, drop: Callable[[_T], None] | None = None
 ) -> _T:
-    """Run what cannot be interrupted in a thread, and stop waiting when time is up."""
+    """Run an uninterruptible function in a thread and wait until the deadline."""
     answers: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = (
         queue.SimpleQueue()
     )
@@ -97,7 +97,7 @@ def aside(
 def secure(
     raw: socket.socket, host: str, port: int, clock: Clock, seconds: float
 ) -> ssl.SSLSocket:
-    """TLS over a connected, non-blocking socket; the certificate must fit `host`."""
+    """Start TLS on a connected socket; verify the certificate for `host`."""
     until = time.monotonic() + seconds
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -121,7 +121,7 @@ def secure(
 
 
 def _named(error: Exception, host: str, port: int) -> Exception:
-    """What went wrong in the handshake, in words; anything else as it is."""
+    """Return the TLS error in plain words; return other errors unchanged."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return NotReached(
             f"{host}: its certificate is not valid ({error.verify_message})."
@@ -134,7 +134,7 @@ def _named(error: Exception, host: str, port: int) -> Exception:
 def wait(
     sock: socket.socket, event: int, clock: Clock, until: float = float("inf")
 ) -> None:
-    """Until the socket can be read or written; `TimeoutError` at `until`."""
+    """Wait until the socket is readable or writable; `TimeoutError` at `until`."""
     with selectors.DefaultSelector() as selector:
         selector.register(sock, event)
         while not selector.select(min(_TICK, clock.left())):
@@ -143,18 +143,18 @@ def wait(
 
 
 class File:
-    """What `HTTPResponse` asks of a socket."""
+    """File-like adapter that `HTTPResponse` expects of a socket."""
 
     def __init__(self, reader: io.BufferedReader) -> None:
         self.reader = reader
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """The one stream there is."""
+        """Return the socket's only stream."""
         return self.reader
 
 
 class Wire(io.RawIOBase):
-    """The bytes of a non-blocking socket, under the clock and a byte budget."""
+    """Raw stream over a non-blocking socket, with deadline and byte limit."""
 
     def __init__(self, sock: socket.socket, clock: Clock, host: str) -> None:
         super().__init__()
@@ -164,11 +164,11 @@ class Wire(io.RawIOBase):
         self.budget = 0
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True: the stream is readable."""
         return True
 
     def readinto(self, buffer: bytearray, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] always writable here
-        """Bytes the server sent; 0 at its end."""
+        """Read bytes from the server; return 0 at the end."""
         if self.budget <= 0:
             raise RequestRefused(f"{self.host} sends more than is read.")
         self.clock.left()
@@ -189,7 +189,7 @@ class Wire(io.RawIOBase):
                 ) from None
 
     def send(self, data: bytes) -> None:
-        """All of `data` to the server."""
+        """Send all of `data` to the server."""
         view = memoryview(data)
         while view:
             try:

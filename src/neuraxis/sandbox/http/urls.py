@@ -1,4 +1,4 @@
-"""A URL as a model or a page wrote it -> its parts, or a sentence of refusal.
+"""Parse and validate URLs that a model or a page wrote.
 
 Pure text. Two programs that read one URL differently are how requests get inside, so
 this parser takes only what every program reads alike: no user names, no backslashes,
@@ -47,30 +47,30 @@ _INNER_NAMES = (
 
 
 class RequestRefused(NeuraxisError):
-    """A request that is not made, or an answer that is not read; says why."""
+    """Error: the request is refused, or its response is not read."""
 
 
 class Url(Struct, frozen=True, kw_only=True):
-    """A checked URL. `host` is lower case ASCII, an IPv6 address without brackets."""
+    """A checked URL. `host` is lower-case ASCII; IPv6 has no brackets."""
 
     scheme: str
     host: str
     port: int
     target: str
-    """Path and query as the request line has them; no fragment."""
+    """Path and query for the request line, without the fragment."""
     named: bool = False
-    """Allowed by name: its address may be an inner one."""
+    """The host is in `allowed_hosts`: its address may be private."""
 
     @property
     def authority(self) -> str:
-        """The value of the Host header."""
+        """Return the value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = 443 if self.scheme == "https" else 80
         return host if self.port == usual else f"{host}:{self.port}"
 
     @property
     def address(self) -> bool:
-        """Whether the host is an IP address."""
+        """Return whether the host is an IP address."""
         return ":" in self.host or bool(_QUAD.fullmatch(self.host))
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Url(Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, allowed_hosts: Collection[str] = ()) -> tuple[Url, ...]:
-    """The URL, or two (https, then http) where no scheme was written.
+    """Return the URL, or https and http if the scheme is missing.
 
     `allowed_hosts` holds `host` or `host:port`; such a host may be an inner one and
     such a port an unusual one.
@@ -101,14 +101,14 @@ def parse(text: str, allowed_hosts: Collection[str] = ()) -> tuple[Url, ...]:
 
 
 def follow(base: Url, location: str, allowed_hosts: Collection[str] = ()) -> Url:
-    """Where a redirect leads, checked as strictly as the first URL."""
+    """Return the checked target of a redirect."""
     shown = _shown(location)
     _check_characters(location, shown)
     if location.startswith("//"):
         return parse(f"{base.scheme}:{location}", allowed_hosts)[0]
     if _SCHEME.match(location):
         return parse(location, allowed_hosts)[0]
-    # A path only: the library's joining never sees a host that it could misread.
+    # Only the path is joined, so the library cannot misread a host.
     joined = urljoin(f"http://host{base.target}", location).removeprefix("http://host")
     return parse(f"{base.scheme}://{base.authority}{joined}", allowed_hosts)[0]
 
@@ -166,7 +166,7 @@ def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
 
 
 def _fold(name: str) -> str:
-    """An allowed host as the parser writes it: `[::1]:80`, lower case."""
+    """Return an allowed host as the parser writes it: `[::1]:80`, lower case."""
     return name.strip().lower().rstrip(".")
 
 
@@ -199,7 +199,7 @@ def _host(text: str, shown: str) -> str:
 
 
 def _ascii(text: str, shown: str) -> str:
-    import idna  # a large table, and few hosts need it
+    import idna  # idna loads a large table that few hosts need.
 
     if unicodedata.normalize("NFKC", text) != text or any(
         char.lower().isascii() != char.isascii() for char in text

@@ -1,1 +1,1 @@
-"""Scripts in a process that may do little: choose a backend, run, supervise."""
+"""Run scripts in an isolated process: choose a backend, run, supervise."""

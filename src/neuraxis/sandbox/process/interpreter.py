@@ -1,4 +1,4 @@
-"""Where the running Python lives: the folders and links a script's Python needs.
+"""Folders and links that a script's Python interpreter needs.
 
 Read only, and nothing of it may be a home folder or the root of the file system, since
 a script can read all of it.
@@ -16,7 +16,7 @@ SYSTEM = (Path("/usr"), Path("/lib"), Path("/lib64"), Path("/bin"), Path("/sbin"
 
 
 def python() -> str:
-    """The interpreter by the path it was started with (a venv is found by it)."""
+    """Return the interpreter's start path, which identifies a virtual environment."""
     return os.path.abspath(sys.executable)
 
 
@@ -25,7 +25,7 @@ def _inside(path: Path, folders: tuple[Path, ...] | list[Path]) -> bool:
 
 
 def roots() -> tuple[Path, ...]:
-    """Folders of the interpreter outside the system's own, each also by its real path.
+    """Return the interpreter's folders outside the system's own, with their real paths.
 
     Raises:
         CannotStart: the interpreter lies where a script must not read everything.
@@ -56,7 +56,7 @@ def roots() -> tuple[Path, ...]:
 
 
 def links() -> tuple[Path, ...]:
-    """Links on the way from the interpreter's path to its file, outside all roots."""
+    """Return the symbolic links from the interpreter's path to its file."""
     known = [*roots(), *SYSTEM]
     found: list[Path] = []
     path = Path(python())

@@ -1,7 +1,7 @@
-"""What goes into a sandbox and comes out: limits, the outcome, what a probe found.
+"""Data of a sandbox run: limits, job, launch, outcome and probe.
 
-Data only. The back ends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) turn
-a `Job` into a `Launch`; `process` starts the launch and answers with an `Outcome`.
+The backends (`bubblewrap`, `landlock`, `seatbelt`, `docker`) make a `Launch` from a
+`Job`; `supervise` starts it and returns an `Outcome`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from msgspec import Struct
 
 MIB = 1024 * 1024
 GUARDED = (".git", ".ssh", "neuraxis.toml")
-"""Names at the top of a workspace that no script may change or make: what stands in
-them is obeyed by programs outside the sandbox."""
+"""Top-level workspace names that no script may change or create.
+
+Programs outside the sandbox obey what these files contain.
+"""
 HERE = "\0"
-"""Stands for the workspace in a command; no argument can hold it."""
+"""Placeholder for the workspace in a command; no argument can contain it."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much a script may use before it is stopped."""
+    """Limits of a script; it is stopped when one is exceeded."""
 
     seconds: float = 30
-    """Time by the clock on the wall."""
+    """Seconds of wall-clock time."""
     memory: int = 512 * MIB
-    """Bytes, all processes of the script together."""
+    """Bytes of memory, all processes of the script together."""
     processes: int = 64
     """Processes and threads together."""
     file_bytes: int = 64 * MIB
@@ -45,18 +47,18 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     ok: bool
     exit_code: int | None
-    """None where it never started or was stopped; a signal n is 128 + n."""
+    """Exit code: None without one; 128 + n for signal n."""
     stdout: str
     stderr: str
     reason: str
-    """Empty, or one sentence: why it was stopped or refused."""
+    """Empty, or one sentence that says why it was stopped or refused."""
     sandbox: str
-    """What held it: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
+    """Sandbox used: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
     seconds: float
 
 
 class Probe(Struct, frozen=True, kw_only=True):
-    """One kind of sandbox: whether it works on this machine, and why not."""
+    """Probe result: whether one kind of sandbox works here."""
 
     kind: str
     works: bool
@@ -67,16 +69,16 @@ class Job(Struct, frozen=True, kw_only=True):
     """What to run, with every path real and absolute."""
 
     argv: tuple[str, ...]
-    """The command; `HERE` stands for the folder as the script will see it."""
+    """Command; `HERE` stands for the workspace as the script sees it."""
     roots: tuple[Path, ...]
     """Folders of the interpreter, readable inside."""
     workspace: Path
     limits: Limits
     network: bool = False
     sockets: bool = True
-    """Whether UNIX sockets may be made (never where the host could be at the end)."""
+    """Whether UNIX sockets are allowed (never where one could reach the host)."""
     uid: int | None = None
-    """The user to become first, where the runtime is root."""
+    """User to become first, where the runtime is root."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -87,23 +89,23 @@ class Launch(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     cwd: Path
     fds: tuple[int, ...] = ()
-    """Handed to the child and closed here once it has started."""
+    """Descriptors that the child inherits; closed here after the start."""
     status: int | None = None
-    """Read end of a pipe that tells of a failed start; closed by `process`."""
+    """Read end of a pipe that reports a failed start."""
     info: int | None = None
-    """Read end of a pipe that tells the number of the first process in a namespace."""
+    """Read end of a pipe that reports the namespace's first process id."""
     lifeline: int | None = None
-    """Write end of a pipe; closing it makes the supervisor kill its tree."""
+    """Write end of a pipe; closing it kills the supervised tree."""
     close: Callable[[], None] | None = None
-    """Removes what the launch needed (a folder, a container)."""
+    """Remove what the launch created (a folder, a container)."""
 
 
 class CannotStart(Exception):
-    """A back end cannot build or start a sandbox here; the text says why."""
+    """Error: a backend cannot build or start a sandbox here."""
 
 
 def environment(workspace: str) -> dict[str, str]:
-    """The whole environment of a script; nothing of the runtime's passes."""
+    """Return a script's complete environment; nothing is inherited from the runtime."""
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": workspace,

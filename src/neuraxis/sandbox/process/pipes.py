@@ -1,4 +1,4 @@
-"""The pipes that a process writes to, read piece by piece while it runs.
+"""Read a process's output pipes while it runs.
 
 By `select`; on Windows, which has none for pipes, by a thread for each.
 """
@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import IO
 
 Piece = tuple[str, bytes]
-"""The name of the pipe and what came; no bytes at its end."""
+"""Name of a pipe and bytes read; empty at its end."""
 Come = Callable[[float], list[Piece]]
-"""Waits for at most so many seconds and gives what came meanwhile."""
+"""Wait up to some seconds and return the pieces read meanwhile."""
 
 
 def pieces(named: Mapping[str, IO[bytes]], most: int) -> Come:
-    """What comes out of the pipes.
+    """Return a reader for the output of the pipes.
 
     Args:
         named: each pipe by its name.
@@ -46,7 +46,7 @@ def _by_threads(named: Mapping[str, IO[bytes]], most: int) -> Come:
 
     def read(name: str, stream: IO[bytes]) -> None:
         left = most
-        # Who wrote more is stopped: no more than that ever waits here.
+        # A process that wrote more is stopped: no more than this ever waits here.
         while left >= 0:
             data = b""
             with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The names at the top of a workspace that no script may make (`limits.GUARDED`).
+"""Protect reserved top-level names of a workspace (`job.GUARDED`).
 
 Programs outside the sandbox obey what stands in them: git runs hooks, this package
 reads its settings. Those that are there are kept from the script by its sandbox or by
@@ -19,17 +19,17 @@ from neuraxis.sandbox.process.job import GUARDED, Outcome
 
 
 def present(workspace: Path) -> tuple[str, ...]:
-    """Those that are there."""
+    """Return the reserved names that exist."""
     return tuple(name for name in GUARDED if os.path.lexists(workspace / name))
 
 
 def absent(workspace: Path) -> tuple[str, ...]:
-    """Those that are not there."""
+    """Return the reserved names that do not exist."""
     return tuple(name for name in GUARDED if not os.path.lexists(workspace / name))
 
 
 def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Remove those of the names that are there now; gives what was removed."""
+    """Remove those of the names that exist now; return the removed names."""
     found: list[str] = []
     for name in names:
         place = workspace / name
@@ -44,7 +44,7 @@ def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def told(outcome: Outcome, names: Sequence[str]) -> Outcome:
-    """The outcome, which says that the names were removed."""
+    """Return the outcome with a note about the removed names."""
     if not names:
         return outcome
     reason = (

@@ -1,8 +1,8 @@
-"""Runs a Python script of the workspace inside a sandbox and tells how it ended.
+"""Run a Python script of the workspace inside a sandbox.
 
-A script's name and limits go in, an `Outcome` comes out; whatever the script does, this
-returns in time, with its processes gone. Which sandbox holds it is decided by `mode`:
-`auto` takes the strongest that works here and refuses where none does.
+The call returns within its time limit with all processes of the script gone. `mode`
+selects the sandbox: `auto` takes the strongest that works here and refuses where none
+does.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
 
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
-"""Nobody. Where other services run as this user, name one of its own."""
+"""User id of `nobody`; choose another where services run as this user."""
 
 
 def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
-    """Every kind of sandbox, tried once in this process by a real run."""
+    """Probe every kind of sandbox with a real run, once per process."""
     return select.probe(sandbox_uid)
 
 
@@ -61,6 +61,7 @@ def run_python(
     on_output: Callable[[str], None] | None = None,
     allow_none: bool = False,
     sandbox_uid: int = DEFAULT_UID,
+    choose: staging.Choose | None = None,
 ) -> Outcome:
     """Run `script` and wait for its end.
 
@@ -76,6 +77,8 @@ def run_python(
         allow_none: the setting that, together with the environment variable
             `NEURAXIS_SANDBOX=none`, lets `mode="none"` run without isolation.
         sandbox_uid: the user that scripts run as where the runtime is root.
+        choose: chooses which of its changes come back; the script then works on a
+            copy of the workspace. None: all.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -96,8 +99,8 @@ def run_python(
                 limits=limits,
                 network=network,
             )
-            if kind != "none":
-                job = _own_copy(stack, job, kind, sandbox_uid)
+            if kind != "none" or choose is not None:
+                job = _own_copy(stack, job, kind, sandbox_uid, choose)
             return _supervised(job, kind, start, cancelled, on_output)
     except CannotStart as error:
         return Outcome(
@@ -130,13 +133,13 @@ def _supervised(
 
 
 def check_script(workspace: Path, script: str) -> None:
-    """See that `script` is a regular file below the workspace, through no link.
+    """Check that `script` is a regular file below the workspace, without links.
 
     Raises:
         CannotStart: it is not.
     """
     parts = PurePosixPath(script).parts
-    # The last two lead elsewhere on Windows.
+    # The last two are path separators on Windows.
     away = script.startswith("/") or ".." in parts or any(c in script for c in "\\:")
     if not parts or not _writable(script) or away:
         raise CannotStart(
@@ -159,7 +162,7 @@ def check_script(workspace: Path, script: str) -> None:
 
 
 def check_arguments(args: Sequence[str]) -> None:
-    """See that a command line can hold the arguments.
+    """Check that the arguments fit on a command line.
 
     Raises:
         CannotStart: it cannot.
@@ -179,7 +182,9 @@ def _writable(text: str) -> bool:
         return False
 
 
-def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
+def _own_copy(
+    stack: ExitStack, job: Job, kind: str, uid: int, choose: staging.Choose | None
+) -> Job:
     """The job on a copy of its workspace, where the folder itself cannot be given."""
     inside = [
         str(folder.relative_to(job.workspace))
@@ -198,10 +203,11 @@ def _own_copy(stack: ExitStack, job: Job, kind: str, uid: int) -> Job:
     # still be renamed and made anew; the other kinds cannot make an exception at all.
     nested = any("/" in path for path in inside)
     root = os.geteuid() == 0
-    if not root and not nested and not (kept and kind != "bubblewrap"):
+    reserved = kept and kind not in ("bubblewrap", "none")
+    if not root and not nested and not reserved and choose is None:
         return job
-    other = uid if root else None
-    copy = staging.staged(job.workspace, other, job.limits, inside)
+    other = uid if root and kind != "none" else None
+    copy = staging.staged(job.workspace, other, job.limits, inside, choose)
     return replace(job, workspace=stack.enter_context(copy), uid=other)
 
 

@@ -1,4 +1,4 @@
-"""Which sandbox holds a job: the strongest that works here, or a refusal that says why.
+"""Select a sandbox: the strongest that works here, or a refusal.
 
 `choose` turns a mode into the one kind to take; `prepare` gives its launch; `probe`
 tries each kind once by a real run of `true` and remembers what came of it.
@@ -31,7 +31,7 @@ from neuraxis.sandbox.process.job import (
 _log = logging.getLogger(__name__)
 
 AUTOMATIC = ("bubblewrap", "landlock", "seatbelt")
-"""In the order of their strength."""
+"""Kinds that `auto` considers, strongest first."""
 ON_REQUEST = ("docker",)
 MODES = ("auto", *AUTOMATIC, *ON_REQUEST, "none")
 VARIABLE = "NEURAXIS_SANDBOX"
@@ -45,7 +45,7 @@ _BACK_ENDS = {
 
 
 def choose(mode: str, *, allow_none: bool, uid: int) -> str:
-    """The kind that holds the next run.
+    """Return the kind of sandbox for the next run.
 
     Raises:
         CannotStart: none works here; or the mode is unknown, or not allowed.
@@ -83,7 +83,7 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
 
 
 def prepare(kind: str, job: Job) -> Launch:
-    """The launch of the job by the sandbox of that kind.
+    """Return the job's launch for that kind of sandbox.
 
     Raises:
         CannotStart: it cannot be built.
@@ -92,7 +92,7 @@ def prepare(kind: str, job: Job) -> Launch:
 
 
 def roots(kind: str) -> tuple[Path, ...]:
-    """What a script run by that kind may read and must not change.
+    """Return the folders that a script can read but not change.
 
     Raises:
         CannotStart: it lies where a script must not be.
@@ -101,13 +101,13 @@ def roots(kind: str) -> tuple[Path, ...]:
 
 
 def probe(uid: int) -> tuple[Probe, ...]:
-    """What came of trying every kind that `auto` considers."""
+    """Return the probe results of every kind that `auto` considers."""
     return tuple(_try(kind, uid) for kind in AUTOMATIC)
 
 
 @functools.cache
 def _try(kind: str, uid: int) -> Probe:
-    """One real run of `true`, once in this process."""
+    """Run `true` in the sandbox, once per process."""
     if os.name != "posix":
         return Probe(kind=kind, works=False, detail="not for this system")
     limits = Limits(seconds=10, memory=256 * MIB)

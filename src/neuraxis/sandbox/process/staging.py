@@ -1,4 +1,4 @@
-"""A copy of the workspace for one run, and what came of it brought back.
+"""Copy the workspace for one run and bring the changes back.
 
 Where the runtime is root, scripts run as an ordinary user on such a copy: nothing of
 the real workspace changes owner. Only regular files and folders come back, read and
@@ -9,13 +9,14 @@ also keeps what is in `GUARDED` from a script where a sandbox cannot make it rea
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,12 +28,12 @@ _log = logging.getLogger(__name__)
 
 MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
 STALE = 60
-"""Seconds that a copy is left alone though nobody seems to use it."""
+"""Seconds after which an unlocked copy counts as abandoned."""
 _PREFIX = "neuraxis-run-"
 
 
 def _flag(*names: str) -> int:
-    """Open flags by name; Windows has none of them, and never gets to use them."""
+    """Return an open flag by name, or 0 on Windows."""
     return functools.reduce(lambda all_, name: all_ | getattr(os, name, 0), names, 0)
 
 
@@ -40,38 +41,52 @@ _FOLDER = _flag("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _READ = _flag("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
 _WRITE = _flag("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 
+Choose = Callable[[Sequence[tuple[str, str]]], Collection[str]]
+"""Takes each changed path with its new digest (empty: deleted), gives those that may
+come back."""
 Stamp = tuple[int, int]
-"""Inode and time of change, which no script can set."""
+"""Inode and change time, which no script can set."""
 
 
 class _Copy(Struct):
-    """One copy while it lasts."""
+    """State of one copy."""
 
     uid: int
-    """The owner, also as a group; -1: the user this process has."""
+    """Owner and group of the copy; -1: the user of this process."""
     left_out: frozenset[str]
     """Paths that are neither copied nor brought back."""
     bytes_left: int
     files_left: int
     lost: list[str] = field(default_factory=list[str])
-    """What could not be brought back, and why."""
+    """Paths that could not be brought back, and why."""
     known: dict[str, dict[str, Stamp]] = field(
         default_factory=dict[str, dict[str, Stamp]]
     )
     """Folder (with a slash at its end, or empty) -> what was copied into it."""
+    chosen: Collection[str] | None = None
+    """Paths of the changes that come back; None: all."""
+
+    def comes_back(self, path: str) -> bool:
+        """Whether a change of the script comes back."""
+        return self.chosen is None or path in self.chosen
 
 
 @contextmanager
 def staged(
-    workspace: Path, uid: int | None, limits: Limits, left_out: Collection[str] = ()
+    workspace: Path,
+    uid: int | None,
+    limits: Limits,
+    left_out: Collection[str] = (),
+    choose: Choose | None = None,
 ) -> Generator[Path]:
-    """The copy, while the block runs; afterwards what changed is brought back.
+    """Provide a copy during the block; bring changes back afterwards.
 
     Args:
         workspace: the real folder.
         uid: the owner of the copy; None: the user this process has.
         limits: no more is brought back than they allow.
         left_out: paths in the workspace that stay out of it, beside `GUARDED`.
+        choose: chooses the changed files that are brought back; None: all.
 
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
@@ -100,6 +115,9 @@ def staged(
             raise CannotStart(f"the workspace cannot be copied ({error})") from error
         os.chown(copy, owner, owner)
         yield copy
+        if choose is not None:
+            changed = sorted(_changes(copy, workspace, state))
+            state.chosen = frozenset(choose(changed)) if changed else frozenset()
         state.bytes_left, state.files_left = limits.disk, limits.files
         _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", state)
         if state.lost:
@@ -113,7 +131,7 @@ def staged(
 
 
 def _clear() -> None:
-    """Remove copies whose process was killed; those in use are locked."""
+    """Remove copies whose process was killed; copies in use are locked."""
     import fcntl
 
     with os.scandir(tempfile.gettempdir()) as entries:
@@ -132,7 +150,7 @@ def _clear() -> None:
 
 
 def _count(state: _Copy, size: int) -> bool:
-    """Take a file off what is left; False, and nothing taken, if it is too much."""
+    """Subtract a file from the remaining quota; False if too large."""
     if size > state.bytes_left or state.files_left < 1:
         return False
     state.bytes_left -= size
@@ -152,8 +170,8 @@ def _copy_in(source: int, target: int, path: str, state: _Copy) -> None:
             if not _count(state, entry.st_size) or path.count("/") > DEEPEST:
                 raise CannotStart(
                     f"the workspace holds more than {MOST_BYTES // MIB} MiB or "
-                    f"{MOST_FILES:,} files, too much to copy for a run by root; run "
-                    "Neuraxis as an ordinary user"
+                    f"{MOST_FILES:,} files, too much to copy for a script; use a "
+                    "folder with less in it as the workspace"
                 )
             mode = stat.S_IMODE(entry.st_mode) & 0o777
             if stat.S_ISDIR(entry.st_mode):
@@ -201,7 +219,7 @@ def _copy_file(
 
 
 def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
-    """Make the workspace's folder like the copy's, and close both."""
+    """Make the workspace's folder equal to the copy's and close both."""
     known = state.known.get(path, {})
     try:
         here = os.fstat(workspace)
@@ -213,9 +231,10 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
                 entry = os.stat(name, dir_fd=copy, follow_symlinks=False)
                 if stat.S_ISDIR(entry.st_mode):
                     _folder_back(copy, name, workspace, path, state)
-                elif stat.S_ISREG(entry.st_mode) and known.get(name) != (
-                    entry.st_ino,
-                    entry.st_ctime_ns,
+                elif (
+                    stat.S_ISREG(entry.st_mode)
+                    and known.get(name) != (entry.st_ino, entry.st_ctime_ns)
+                    and state.comes_back(path + name)
                 ):
                     if not _count(state, entry.st_size):
                         raise OSError("the limit of what a script may write")
@@ -227,6 +246,41 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
     finally:
         os.close(copy)
         os.close(workspace)
+
+
+def _changes(copy: Path, workspace: Path, state: _Copy) -> Iterator[tuple[str, str]]:
+    """Every file that the script made, changed or deleted, with its new digest."""
+    top = len(os.fspath(copy)) + 1
+    there: set[str] = set()
+    for folder, folders, names, fd in os.fwalk(copy, follow_symlinks=False):
+        prefix = folder[top:] and f"{folder[top:]}/"
+        folders[:] = [one for one in folders if prefix + one not in state.left_out]
+        known = state.known.get(prefix, {})
+        for name in names:
+            path = prefix + name
+            there.add(path)
+            entry = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if path in state.left_out or not stat.S_ISREG(entry.st_mode):
+                continue
+            if known.get(name) != (entry.st_ino, entry.st_ctime_ns):
+                digest = _digest(name, fd)
+                if name not in known or digest != _digest(workspace / path):
+                    yield path, digest
+    for prefix, known in state.known.items():
+        for name in known:
+            path = prefix + name
+            if path not in there and f"{path}/" not in state.known:
+                yield path, ""
+
+
+def _digest(path: Path | str, folder: int | None = None) -> str:
+    """The digest of a regular file; empty: it is none, or is not there."""
+    try:
+        fd = os.open(path, _READ, dir_fd=folder)
+    except OSError:
+        return ""
+    with os.fdopen(fd, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _folder_back(copy: int, name: str, workspace: int, path: str, state: _Copy) -> None:
@@ -246,12 +300,12 @@ def _folder_back(copy: int, name: str, workspace: int, path: str, state: _Copy) 
 
 
 def _owner(entry: os.stat_result) -> tuple[int, int]:
-    """Who shall own what comes back; only root can give a file away."""
+    """Return the owner for files brought back; only root can change it."""
     return (entry.st_uid, entry.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
 def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> None:
-    """Put a changed file in place, by renaming, with the owner and mode it had."""
+    """Replace a changed file by renaming; keep its owner and mode."""
     owner = (*_owner(folder), 0o644)
     with suppress(FileNotFoundError):
         old = os.stat(name, dir_fd=workspace, follow_symlinks=False)
@@ -268,11 +322,13 @@ def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> No
 
 
 def _remove(workspace: int, name: str, path: str, state: _Copy) -> None:
-    """Remove what the script removed: only what had been copied for it."""
+    """Remove files that the script removed, if the copy had them."""
     if path + name in state.left_out:
         return
     with suppress(OSError):
         entry = os.stat(name, dir_fd=workspace, follow_symlinks=False)
+        if not stat.S_ISDIR(entry.st_mode) and not state.comes_back(path + name):
+            return
         if stat.S_ISDIR(entry.st_mode):
             below = os.open(name, _FOLDER, dir_fd=workspace)
             try:

@@ -1,8 +1,7 @@
-"""Starts a launch, reads what it writes, and ends it: by a limit, or by force.
+"""Start a launch, read its output, and stop it at a limit.
 
-A launch and its job go in, an `Outcome` comes out. Nothing of the tree of processes is
-left when `follow` returns, and a process that holds an output open cannot keep it
-waiting.
+`follow` returns only when all processes of the tree are gone; a process that holds an
+output open cannot delay it.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from neuraxis.sandbox.process.job import CannotStart, Job, Launch, Limits, Outco
 _log = logging.getLogger(__name__)
 
 LINGER = 0.2
-"""Seconds that output is still read after the script's own process has ended."""
+"""Seconds that output is read after the script's process ended."""
 # A look that costs much comes less often. Only its own work counts: on a busy machine
 # the time by the clock would make the watch slack just when a script is fast.
 _TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
-# As Linux numbers them, in Docker's containers, too; Windows has no names for them.
+# Linux signal numbers, also used by Docker's containers; Windows has no names for them.
 _KILLED = getattr(signal, "SIGKILL", 9)
 _PROCESSOR, _CALL = getattr(signal, "SIGXCPU", 24), getattr(signal, "SIGSYS", 31)
 
 
 class Run(Struct):
-    """One run while it lasts."""
+    """State of one run."""
 
     launch: Launch
     job: Job
@@ -55,7 +54,7 @@ def follow(
     cancelled: threading.Event | None,
     on_output: Callable[[str], None] | None,
 ) -> Outcome:
-    """Start the run, wait for its end, and say how it ended.
+    """Start the run, wait for its end, and return its outcome.
 
     Raises:
         CannotStart: the sandbox could not be started or set up.
@@ -66,7 +65,7 @@ def follow(
         _watch(run, process, cancelled, on_output)
     finally:
         _end(run, process)
-        failed = _told(launch.status)
+        failed = _start_failure(launch.status)
     code = process.returncode
     if not failed and not run.reason:
         failed = _refusal(launch.kind, code, run.taken["errors"])
@@ -121,12 +120,12 @@ def _watch(
     cancelled: threading.Event | None,
     on_output: Callable[[str], None] | None,
 ) -> None:
-    """Read output and look at the limits until the script ends or must be stopped."""
+    """Read output and check limits until the script ends."""
     assert process.stdout is not None
     assert process.stderr is not None
     streams = {"output": process.stdout, "errors": process.stderr}
     come = pipes.pieces(streams, run.job.limits.output)
-    # A character that comes in two pieces is told whole.
+    # A character that is split over two reads is decoded whole.
     decoder = codecs.getincrementaldecoder("utf-8")
     decoders = {name: decoder("replace") for name in streams}
     begun = time.monotonic()
@@ -178,7 +177,7 @@ def _take(
     decoder: codecs.IncrementalDecoder,
     on_output: Callable[[str], None] | None,
 ) -> None:
-    """Keep what came of `output` or `errors`, and stop the run where it is too much."""
+    """Store new output or errors; stop the run at the limit."""
     room = run.job.limits.output - len(run.taken[name])
     if len(data) > room:
         run.reason = (
@@ -208,7 +207,7 @@ def _disk(run: Run, pids: tuple[int, ...]) -> str:
 
 
 def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """See every process of the run dead, whatever happened before."""
+    """Kill every process of the run, whatever happened before."""
     launch = run.launch
     if launch.lifeline is not None:
         os.close(launch.lifeline)
@@ -238,10 +237,10 @@ def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
 
 
 def _inner(info: int | None) -> int:
-    """A descriptor of the first process in a namespace of its own, or -1."""
+    """Return a descriptor of the namespace's first process, or -1."""
     if info is None or sys.platform != "linux":
         return -1
-    text = _told(info)
+    text = _start_failure(info)
     try:
         return os.pidfd_open(int(json.loads(text)["child-pid"]))
     except (ValueError, KeyError, TypeError, OSError, AttributeError):
@@ -249,15 +248,15 @@ def _inner(info: int | None) -> int:
 
 
 def _refusal(kind: str, code: int, errors: bytearray) -> str:
-    """Bubblewrap's own complaint; a script that writes the same mocks only itself."""
+    """Return bubblewrap's own error; a script that fakes one fools only itself."""
     first = errors.decode("utf-8", "replace").partition("\n")[0]
     if kind != "bubblewrap" or code != 1 or not first.startswith("bwrap: "):
         return ""
     return first.removeprefix("bwrap: ")
 
 
-def _told(status: int | None) -> str:
-    """What the child wrote about a failed start."""
+def _start_failure(status: int | None) -> str:
+    """Return the child's report of a failed start."""
     if status is None:
         return ""
     os.set_blocking(status, False)
@@ -270,7 +269,7 @@ def _told(status: int | None) -> str:
 
 
 def _signalled(code: int, limits: Limits) -> str:
-    """Why a process that ended by a signal did, where that is ours to say."""
+    """Return why a signal ended the process, if this module knows."""
     if code == 128 + _PROCESSOR:
         return (
             f"It used more than {limits.cpu_seconds:g} seconds of processor time "

@@ -1,4 +1,4 @@
-"""What a tree of processes and a folder use right now, read from the kernel's files.
+"""Measure the memory, processes and disk that a script uses.
 
 `usage` sums a tree, `disk` a folder; `exceeded` turns them into one sentence or "".
 No process of the tree is trusted: entries that vanish while they are read are skipped,
@@ -23,11 +23,11 @@ from neuraxis.sandbox.process.job import MIB, Limits
 
 _PROC = "/proc"
 DEEPEST = 100
-"""Folders within folders that a workspace may have."""
+"""Maximum folder depth of a workspace."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """A tree of processes at one moment."""
+    """Resource usage of a process tree at one moment."""
 
     pids: tuple[int, ...]
     tasks: int
@@ -36,13 +36,13 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Disk(Struct, frozen=True, kw_only=True):
-    """A folder at one moment."""
+    """Disk usage of a folder at one moment."""
 
     used: int
     files: int
     sockets: int
     hidden: int
-    """Folders that could not be read."""
+    """Number of folders that could not be read."""
     deep: bool
 
 
@@ -60,7 +60,7 @@ def _stat(pid: int) -> _Stat | None:
             text = file.read()
     except OSError:
         return None
-    # The name stands in brackets and may hold anything, brackets included.
+    # The name is in brackets and may itself contain brackets.
     fields = text[text.rfind(b")") + 2 :].split()
     if len(fields) < 22:
         return None
@@ -78,15 +78,15 @@ def _all() -> dict[int, _Stat]:
     try:
         names = os.listdir(_PROC)
     except OSError:
-        return _told_by_ps() if os.name == "posix" else {}
+        return _stats_from_ps() if os.name == "posix" else {}
     for name in names:
         if name.isdigit() and (entry := _stat(int(name))) is not None:
             found[int(name)] = entry
     return found
 
 
-def _told_by_ps() -> dict[int, _Stat]:
-    """Where there is no /proc (macOS); times and threads are not told."""
+def _stats_from_ps() -> dict[int, _Stat]:
+    """Return usage from `ps` (macOS); without times or threads."""
     found: dict[int, _Stat] = {}
     try:
         text = subprocess.run(
@@ -122,7 +122,7 @@ def _below(root: int, processes: dict[int, _Stat]) -> list[int]:
 
 
 def usage(root: int, *, beyond: int = 0) -> Usage:
-    """What the tree below and with `root` uses.
+    """Return the usage of the process tree at `root`.
 
     Args:
         root: the process at the top.
@@ -149,7 +149,7 @@ def usage(root: int, *, beyond: int = 0) -> Usage:
 
 
 def _own_memory(pid: int, fallback: int) -> int:
-    """Proportional memory; where that is not told, all that is resident."""
+    """Return proportional memory, or resident memory where that is unavailable."""
     try:
         with open(f"{_PROC}/{pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -161,7 +161,7 @@ def _own_memory(pid: int, fallback: int) -> int:
 
 
 def tasks_of_user(uid: int) -> int:
-    """Processes and threads that the user has now."""
+    """Return the number of processes and threads of the user."""
     total = 0
     for pid, entry in _all().items():
         with suppress(OSError):
@@ -171,7 +171,7 @@ def tasks_of_user(uid: int) -> int:
 
 
 def kill(root: int) -> None:
-    """Kill the tree below and with `root`; stopped first, so that none can fork on."""
+    """Kill the process tree at `root`; stops it first to prevent forks."""
     stopped: set[int] = set()
     for _ in range(20):
         found = set(_below(root, _all())) | {root}
@@ -189,7 +189,7 @@ def _signal(pids: Iterable[int], sign: signal.Signals) -> None:
 
 
 def disk(folder: Path) -> Disk:
-    """What the folder holds; links count as themselves."""
+    """Return the disk usage of the folder; links count as themselves."""
     total = [0, 0, 0, 0, 0]
     if not walk.HAS_DIR_FDS:
         _scan_by_path(str(folder), total)
@@ -204,7 +204,7 @@ def disk(folder: Path) -> Disk:
 
 
 def _scan(folder: int, depth: int, total: list[int]) -> None:
-    """Add up an open folder and close it. Descriptors, since a path may be too long."""
+    """Add up an open folder and close it; paths may be long."""
     try:
         if depth > DEEPEST:
             total[4] += 1
@@ -234,7 +234,7 @@ def _scan(folder: int, depth: int, total: list[int]) -> None:
 
 
 def _scan_by_path(top: str, total: list[int]) -> None:
-    """The same where folders have no descriptors (Windows)."""
+    """Scan by path where folders have no descriptors (Windows)."""
     waiting = [(top, 0)]
     while waiting:
         path, depth = waiting.pop()
@@ -253,12 +253,12 @@ def _scan_by_path(top: str, total: list[int]) -> None:
                 total[0] += entry.st_size
                 total[1] += 1
                 if stat.S_ISDIR(entry.st_mode):
-                    walk.check_plain(Path(inner), name)  # no junction
+                    walk.check_plain(Path(inner), name)  # Refuses a junction.
                     waiting.append((inner, depth + 1))
 
 
 def removed_but_open(pids: Iterable[int], device: int) -> int:
-    """Bytes of files on the device that are deleted and still held open."""
+    """Return the bytes of deleted files that are still open."""
     seen: dict[int, int] = {}
     for pid in pids:
         try:
@@ -274,7 +274,7 @@ def removed_but_open(pids: Iterable[int], device: int) -> int:
 
 
 def temporary_files(pids: Iterable[int]) -> int:
-    """Files in a namespace's temporary folders, which bound sizes but not numbers."""
+    """Count files in a namespace's temporary folders, which limit size only."""
     ours = os.stat("/").st_dev
     for pid in pids:
         top = f"{_PROC}/{pid}/root"
@@ -292,10 +292,10 @@ def temporary_files(pids: Iterable[int]) -> int:
 
 
 def exceeded(now: Usage, limits: Limits) -> str:
-    """Why the tree must be stopped, or nothing."""
+    """Return why the tree must be stopped, or ""."""
     if now.memory > limits.memory:
         return f"It used more than {_mib(limits.memory)} of memory and was stopped."
-    if now.tasks > limits.processes + 4:  # the sandbox's own processes
+    if now.tasks > limits.processes + 4:  # The sandbox's own processes count too.
         return (
             f"It started more than {limits.processes} processes and threads "
             "and was stopped."
@@ -309,7 +309,7 @@ def exceeded(now: Usage, limits: Limits) -> str:
 
 
 def outgrown(before: Disk, now: Disk, limits: Limits, removed: int = 0) -> str:
-    """Why the workspace must grow no further, or nothing."""
+    """Return why the workspace must not grow further, or ""."""
     if now.used + removed - before.used > limits.disk:
         return (
             f"It wrote more than {_mib(limits.disk)} into the workspace "

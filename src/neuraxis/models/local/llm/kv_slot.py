@@ -1,7 +1,7 @@
-"""The one place where llama.cpp keeps what it has read: filled from a file, or saved.
+"""Save and restore llama.cpp's KV cache to and from files.
 
-The binding has no function for it, its own server on the loopback address does. The
-path of a file flows in; whether it worked flows out.
+The binding has no function for it; llama.cpp's own server on the loopback address
+does.
 """
 
 from __future__ import annotations

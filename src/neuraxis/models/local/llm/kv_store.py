@@ -1,4 +1,4 @@
-"""What the text model made of a constant text, kept between runs: bytes in, bytes out.
+"""Store KV cache states of constant prompts between runs.
 
 Reading a text costs the model ten milliseconds a token; what it has read can be saved
 and brought back in two. A state is a file named by a digest of all that it depends on:
@@ -28,7 +28,7 @@ _STALE = 3600
 
 
 class States:
-    """The kept states of one model in a folder that only its owner may enter.
+    """KV states of one model in a folder private to its owner.
 
     Args:
         folder: made when it is needed.
@@ -42,7 +42,7 @@ class States:
         self._most = most
 
     def load(self, text: str) -> bytes | None:
-        """The state of a text; None: there is none, or not this one, or not whole."""
+        """Load the state of a text; None if missing or damaged."""
         path, key = self._place(text)
         try:
             if not self._is_ours():
@@ -75,7 +75,7 @@ class States:
 
     @contextmanager
     def lent(self, text: str) -> Generator[Path | None]:
-        """A copy of a state for C code to read; None: there is none.
+        """Lend C code a copy of a state; None if missing.
 
         It is put aside meanwhile: where that code ends the process, the next one finds
         no state and makes it again.

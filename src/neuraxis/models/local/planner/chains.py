@@ -1,4 +1,4 @@
-"""One clause added to the plan: its call, and the calls it takes for granted.
+"""Add one clause to the plan, with the calls it requires.
 
 "Save the page at X to Y" needs X fetched first; "run a script that prints 5" needs it
 written first. Names of files and contents that the request leaves open are made here.
@@ -113,7 +113,7 @@ def _take_for_granted(
     arguments: dict[str, Json],
     work: Work,
 ) -> None:
-    """A content that is itself the result of a call: plan that call first."""
+    """Plan the call first whose result is the content."""
     taken = filling.taken.get(slot.name)
     if taken is not None and (taken.kind != "text" or _is_quoted(part, taken.tokens)):
         return

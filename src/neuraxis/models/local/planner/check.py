@@ -14,7 +14,7 @@ from neuraxis.specs import Json
 
 
 def checked(step: Step) -> tuple[Step | None, str]:
-    """The step, without optional parameters that do not fit; else what is wrong."""
+    """Return the step without invalid optional parameters, or its error."""
     schema = Schema(step.tool.spec.parameters)
     arguments = dict(step.arguments)
     problems = schema.problems(arguments, holes=_holes(arguments))

@@ -1,4 +1,4 @@
-"""A request split into clauses, each about one call: text in, clauses out.
+"""Split a request into clauses, one for each call.
 
 The rules stand in the language's file. Nothing is split within a quoted text, a path
 or an address. A language without rules gives the whole request as one clause.
@@ -15,7 +15,7 @@ from neuraxis.models.local.planner.tokens import Clause, clause, patterns, strip
 
 
 def split(text: str, language: Language, verbs: Collection[str] = ()) -> list[Clause]:
-    """The clauses of a request; `verbs` are more folded words that may begin one."""
+    """Return a request's clauses; `verbs` are more words that begin one."""
     text = text.strip()
     parts: list[str] = []
     for piece in _at_separators(text, language):
@@ -36,7 +36,7 @@ def _at_separators(text: str, language: Language) -> list[str]:
 
 
 def _in_order(text: str, language: Language) -> list[str]:
-    """X, then Y, for "after X, Y" and "Y after X-ing"; Y, then X, for "before X, Y"."""
+    """Put clauses in time order: "after X, Y", "Y after X-ing"."""
     for key, swap in (("after_first", False), ("before_first", True)):
         for pattern in patterns(language.code, key):
             if match := pattern.match(strip_polite(text, language)):
@@ -78,7 +78,7 @@ def _at_joins(text: str, language: Language, verbs: frozenset[str]) -> list[str]
 
 
 def _is_gapped(left: str, rest: str, language: Language) -> bool:
-    """A value and a place, as before: "write X to a.txt and Y to b.txt"."""
+    """Check for an elided verb: "write X to a.txt and Y"."""
     places: list[str] = []
     for part in (left, rest):
         item = clause(part, language)
@@ -135,7 +135,7 @@ def _is_span_next(rest: str, language: Language) -> bool:
 
 
 def _object_follows(rest: str, language: Language) -> bool:
-    """A pronoun, a determiner or a typed span comes right after the verb."""
+    """Check whether an object (pronoun, determiner, span) follows the verb."""
     found = WORD.match(rest)
     tail = rest[found.end() :].lstrip() if found else ""
     following = WORD.match(tail)

@@ -1,4 +1,4 @@
-"""What is written where the request only says what it should be: a clause in, text out.
+"""Create file contents that a request only describes.
 
 First the contents of a near example, then a small program made of the words of the
 request, then the text model; what must be Python is parsed before it is given.
@@ -91,7 +91,7 @@ def example(
 
 
 def _matter(clause: Clause, language: Language) -> frozenset[str]:
-    """Words that say what is wanted: no verbs of writing, no kinds of program."""
+    """Return the words of the wanted content, without verbs of writing."""
     idle = {language.fold(word) for word in language.words("code_words")}
     idle |= set(language.words("code_languages")) | {clause.head}
     return frozenset(
@@ -123,7 +123,7 @@ def printed(clause: Clause, language: Language) -> str | None:
 
 
 def _plainly(text: str, language: Language) -> str | None:
-    """The text if it is to be shown as it stands, and is no matter to work out."""
+    """Return the text if it is meant literally."""
     kinds = "|".join(re.escape(word) for word in language.words("text_words"))
     found = re.match(rf"(?:(?:the|a) )?(?:{kinds})s? (.+)$", text, re.IGNORECASE)
     if found:
@@ -168,7 +168,7 @@ def literal_program(clause: Clause, language: Language) -> str:
 async def written_program(
     clause: Clause, writer: Writer | None, language: Language
 ) -> Made:
-    """A program by the text model, checked; or one that shows the literal words."""
+    """Return a checked program by the text model, or a fallback."""
     if writer is not None:
         ask = Ask(
             prompt=program_prompt(clause.text),

@@ -1,4 +1,4 @@
-"""One clause put to the text model: a few tools and examples in, a tool and values out.
+"""Let the text model choose a tool and values for one clause.
 
 The model cannot write anything but one of the given tools with values that stand in
 the clause: its output is held by a grammar (llguidance) of fixed texts, typed values

@@ -1,4 +1,4 @@
-"""A plan in the making: what the planner and its helpers hand each other."""
+"""Plan draft that the planner and its helpers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was planned before: steps in, references and carried values out.
+"""Find references and values in the steps planned so far.
 
 "it" may be the result of an earlier step (`{{ previous_result['output'] }}`) or a
 value that an earlier step was given (the file it wrote). Which of the two follows
@@ -76,7 +76,7 @@ def tells(field: Field) -> bool:
 def pick(
     steps: Sequence[Step], words: Sequence[str], slot: Slot, language: Language
 ) -> Field | None:
-    """The field that a phrase of these folded words means for the parameter."""
+    """Return the field that a phrase means for the parameter."""
     wanted = set(words)
     # "the results" means what came out, whatever its field is called.
     vague = {language.fold(word) for word in language.words("vague_words")}
@@ -116,7 +116,7 @@ def pick(
 
 
 def carried(steps: Sequence[Step], slot: Slot) -> Json | None:
-    """The last value of the same name, or else of the same kind."""
+    """Return the last value of the same name or kind."""
     for exact in (True, False):
         for step in reversed(steps):
             for other in step.tool.slots:

@@ -1,4 +1,4 @@
-"""What examples teach: requests with their calls in, clauses with their calls out.
+"""Learn clauses and lead words from example requests with calls.
 
 An example of several calls is cut into clauses, one for each call. From the place of
 a value in its clause the words are learned that lead up to such a value.

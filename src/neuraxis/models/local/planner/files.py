@@ -1,4 +1,4 @@
-"""What a request leaves open: names of files and their contents, made here."""
+"""Create file names and contents that a request omits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuraxis.specs import Json
 async def write_first(
     part: Clause, place: Slot, arguments: dict[str, Json], work: Work
 ) -> None:
-    """A file that does not exist yet is written before it is used."""
+    """Add a step that writes a missing file before its use."""
     language = work.catalogue.language
     if not contents.is_code_wish(part, "", language):
         return
@@ -72,7 +72,7 @@ async def content(
     following: Sequence[Clause],
     work: Work,
 ) -> None:
-    """Set the contents where the request asks for a program or a made-up text."""
+    """Set the contents where the request asks for generated text."""
     language = work.catalogue.language
     given = arguments.get(slot.name)
     if isinstance(given, str) and given.startswith("{{"):
@@ -135,7 +135,7 @@ def default_path(
     code: bool,
     near: str | None = None,
 ) -> str:
-    """A file name where the request gives none: of a near example, or by file type."""
+    """Return a default file name, by a near example or type."""
     language = work.catalogue.language
     types = language.table("file_types")
     said = [types[token.low] for token in part.tokens if token.low in types]

@@ -1,4 +1,4 @@
-"""One clause that wants the same call for several values: the arguments of each."""
+"""Detect a clause that repeats one call for several values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def spread(part: Clause, choice: Choice, language: Language) -> list[dict[str, J
 def _likewise(
     part: Clause, filling: Filling, slot: Slot, language: Language
 ) -> list[str]:
-    """Values left over behind the same small word: "in Tokyo and in London"."""
+    """Return values behind the same preposition: "in Tokyo and in London"."""
     taken = sorted(filling.taken[slot.name].tokens)
     lead = part.tokens[taken[0]].low
     joined = (",", *language.words("coordination"))

@@ -1,4 +1,4 @@
-"""Whether a clause asks for a call at all: a clause and its best tool in, yes or no.
+"""Decide whether a clause asks for a call at all.
 
 A greeting, thanks, an opinion or a text to be made up is talk, whatever words it
 shares with a tool. Everything else needs some evidence for a tool: a call that nobody
@@ -97,7 +97,7 @@ def open_question(
 
 
 def _is_noun_named(clause: Clause, match: Match, language: Language) -> bool:
-    """A word of the clause is one of the tool's own, and it is no common verb."""
+    """Check whether a word names the tool and is no common verb."""
     weights = match.tool.weights
     return any(
         weights.get(meaning, 0.0) >= 0.6

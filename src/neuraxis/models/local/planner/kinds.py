@@ -1,4 +1,4 @@
-"""What kind of value a parameter takes: a schema, a name and examples in, a word out.
+"""Classify the kind of value that a parameter takes.
 
 The kinds: the JSON types, `enum`, the typed spans (`path`, `url`, `email`, `date`,
 `time`, `datetime`, `expression`), and words by what they name (`query`, `content`,
@@ -19,7 +19,7 @@ FREE = frozenset({"query", "content", "place", "person", "title", "text", "list"
 
 
 def resolved(schema: Json, root: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The schema with a `$ref` into `$defs` followed and a nullable arm chosen."""
+    """Resolve a schema's `$ref` into `$defs` and its nullable union."""
     for _ in range(8):
         if not isinstance(schema, dict):
             return {}
@@ -46,7 +46,7 @@ def resolved(schema: Json, root: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def type_of(schema: Mapping[str, Json]) -> str:
-    """The JSON type of a schema, without null; "" where it says none."""
+    """Return a schema's JSON type without null; "" if undeclared."""
     found: Any = schema.get("type", "")
     if isinstance(found, list):
         names = [str(name) for name in cast("list[Any]", found) if name != "null"]

@@ -1,4 +1,4 @@
-"""A language's rules: a YAML file in, folded words and compiled patterns out.
+"""Load a language's rules from its YAML file.
 
 All that the planner knows of a language stands in `languages/*.yaml`. Words are
 compared folded: lower case, without common endings, so that "writing", "writes" and
@@ -22,7 +22,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Language(Struct, frozen=True, kw_only=True, eq=False):
-    """The rules of one language; `rules` is the file, the rest is made from it."""
+    """Rules of one language; `rules` is the file's content."""
 
     code: str
     rules: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""A request and the tools flow in; planned calls, notes and what is missing flow out.
+"""Plan the calls of a request by rules.
 
 Each clause is ranked against the tools and filled for the best few; where nothing is
 missing and the choice is clear, no model is asked. The rules are in the language's
@@ -115,7 +115,7 @@ def _joined(
 
 
 def _verbs_given(parts: list[Clause], work: Work) -> list[Clause]:
-    """Repeat the verb before a clause of values alone: "run a.py and then b.py"."""
+    """Repeat the verb before bare values: "run a.py and then b.py"."""
     language = work.catalogue.language
     found: list[Clause] = []
     for part in parts:
@@ -170,7 +170,7 @@ def _is_bare(part: Clause, work: Work) -> bool:
 
 
 def _names_missing(following: Clause, choice: Choice) -> bool:
-    """The next clause begins with the name of a parameter that is missing."""
+    """Check whether the next clause begins with a missing parameter's name."""
     head = following.tokens[0].low
     return any(
         head in choice.tool.slot(name).name_words for name in choice.filling.missing
@@ -178,7 +178,7 @@ def _names_missing(following: Clause, choice: Choice) -> bool:
 
 
 async def _asked(part: Clause, options: list[Choice], work: Work) -> list[Choice]:
-    """The choices with the model's one first, where rules do not settle it."""
+    """Ask the model to choose where the rules are undecided."""
     assert work.writer is not None
     close = [o for o in options[:3] if options[0].score - o.score < CERTAIN]
     copied = [
@@ -217,7 +217,7 @@ async def _asked(part: Clause, options: list[Choice], work: Work) -> list[Choice
 
 
 def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
-    """Give a bare verb the object of the next: "create and run a script that …"."""
+    """Share the next object with a bare verb: "create and run …"."""
     language = work.catalogue.language
     found: list[Clause] = []
     for number, part in enumerate(parts):
@@ -236,7 +236,7 @@ def _heads_shared(parts: list[Clause], work: Work) -> list[Clause]:
 
 
 def choices(part: Clause, catalogue: Catalogue, steps: Sequence[Step]) -> list[Choice]:
-    """The best few tools for a clause, with their parameters, the best first."""
+    """Return the best tools for a clause with parameters, best first."""
     found: list[Choice] = []
     new = not any("path" in span.kinds for span in part.spans)
     runs = new and contents.wants_run(part, catalogue.language)

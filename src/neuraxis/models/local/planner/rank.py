@@ -1,4 +1,4 @@
-"""Which tool a clause is about: a clause and a catalogue in, ranked tools out.
+"""Rank the tools of a catalogue for a clause.
 
 Two measures are added: how far the clause's words are the tool's words (each word
 weighs more the fewer tools have it, and less the later it stands), and how near the
@@ -30,7 +30,7 @@ CLOSED = 0.25
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """How well a tool fits a clause, before its parameters are looked at."""
+    """Score of a tool for a clause, before its parameters."""
 
     tool: Tool
     score: float
@@ -158,7 +158,7 @@ def _nearest(
 def likeness(
     found: Sequence[Word], other: Sequence[str], catalogue: Catalogue
 ) -> float:
-    """Cosine over rarity; a word of like meaning counts as a part of the word."""
+    """Return the rarity-weighted cosine; synonyms count in part."""
     mine: dict[str, float] = {}
     for word in found:
         mine[word.fold] = max(mine.get(word.fold, 0.0), min(word.weight, 1.0))

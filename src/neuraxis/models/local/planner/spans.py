@@ -1,4 +1,4 @@
-"""Typed pieces of a request: text in, quoted texts, addresses, paths, numbers out.
+"""Find typed spans in a request: quotes, addresses, paths, numbers.
 
 A span's place is where it stands in the text; its `value` is what a parameter would
 be given. Quoted text may also be a path or an address: `kinds` holds all it can be.

@@ -1,4 +1,4 @@
-"""A clause as the planner sees it: text in, words and typed spans as tokens out."""
+"""Tokenise a clause into words and typed spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuraxis.models.local.planner.spans import Span, find
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """A word or mark of a clause; a typed span is one token."""
+    """Token: a word, a mark or one typed span."""
 
     text: str
     start: int
@@ -62,14 +62,14 @@ _TOKEN = re.compile(
 
 
 def clause(text: str, language: Language) -> Clause:
-    """A clause of a text as it is, without the words of courtesy at its start."""
+    """Return a clause without its polite opening words."""
     text = strip_polite(text.strip(), language)
     spans = find(text, language)
     return Clause(text=text, spans=spans, tokens=_tokens(text, spans, language))
 
 
 def strip_polite(text: str, language: Language) -> str:
-    """The text without "please", "can you", "I want to" and the like at its start."""
+    """Strip opening words such as "please" or "can you"."""
     changed = True
     while changed:
         changed = False
@@ -147,7 +147,7 @@ def _tokens(
 
 
 def body_start(clause: Clause, language: Language) -> int:
-    """The first token behind the verb and the "me" or "us" after it."""
+    """Return the first token after the verb and "me" or "us"."""
     if not clause.tokens or clause.tokens[0].span is not None:
         return 0
     index = 0

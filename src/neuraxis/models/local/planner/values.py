@@ -1,4 +1,4 @@
-"""Words of a request made into values of a parameter's type: text in, JSON out.
+"""Convert request words to JSON values of a parameter's type.
 
 `NOTHING` means that the text is no value of that parameter. Dates and times are
 rewritten only where the schema or the examples want a fixed form.
@@ -59,7 +59,7 @@ def convert(text: str, slot: Slot, language: Language) -> Json | Nothing:
 
 
 def _wants_scheme(text: str, slot: Slot) -> bool:
-    """The schema refuses the address as it is said, or all examples have a scheme."""
+    """Check whether the parameter requires an address with a scheme."""
     schema = Schema(slot.schema)
     if not schema.valid(text):
         return schema.valid(f"https://{text}")
@@ -189,7 +189,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def moment(text: str, slot: Slot, language: Language) -> str:
-    """A date or time in the form that the parameter shows, else as it is said."""
+    """Return a date or time in the parameter's form, else unchanged."""
     shown = [value for value in slot.values if isinstance(value, str)]
     described = str(slot.schema.get("description", "")).casefold()
     form = str(slot.schema.get("format", ""))

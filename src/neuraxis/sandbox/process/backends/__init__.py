@@ -1,1 +1,1 @@
-"""One module for each kind of sandbox."""
+"""Sandbox backends: one module for each kind."""

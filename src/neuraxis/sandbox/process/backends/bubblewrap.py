@@ -1,9 +1,9 @@
-"""Bubblewrap: namespaces of its own for every run, by an unprivileged program.
+"""Bubblewrap backend: a new namespace for every run, without privileges.
 
-A job in, a launch out. Inside there are the system's programs and the interpreter, read
-only, the workspace at `/workspace`, small temporary folders, no network, no other
-process, and no root. Where the runtime is root, `launch.py` first becomes the job's
-user: started by root, bubblewrap would leave the kernel's settings open for writing.
+Inside there are the system's programs and the interpreter, read-only, the workspace
+at `/workspace`, small temporary folders, no network, no other process, and no root.
+Where the runtime is root, `launch.py` first becomes the job's user: started by root,
+bubblewrap would leave the kernel's settings writable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from neuraxis.sandbox.process.job import (
 
 WORKSPACE = "/workspace"
 OLDEST = (0, 5)
-"""The first version that can bound a temporary folder (`--size`)."""
+"""First version that can limit the size of a temporary folder (`--size`)."""
 _SIZE = str(64 * 1024 * 1024)
 _LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
@@ -42,7 +42,7 @@ _LIMITER = "/usr/bin/prlimit"
 
 
 def find(workspace: Path) -> str:
-    """The program, by the PATH; never one that a script or a checkout could have put.
+    """Find the program on PATH, outside folders that scripts can write.
 
     Raises:
         CannotStart: there is none, or only ones that must not be trusted.
@@ -93,7 +93,7 @@ def _version(program: str) -> tuple[int, ...]:
 
 
 def check(program: str) -> None:
-    """See that the program is new enough.
+    """Check that the program is new enough.
 
     Raises:
         CannotStart: it is not.
@@ -132,7 +132,7 @@ def _workspace(job: Job, sources: dict[Path, str]) -> list[str]:
 def arguments(
     job: Job, sources: dict[Path, str], seccomp_fd: int, info: int
 ) -> list[str]:
-    """Everything for bubblewrap, up to the command.
+    """Return bubblewrap's arguments, up to the command.
 
     Args:
         job: what to run.
@@ -175,7 +175,7 @@ def arguments(
 
 
 def _limited(job: Job, env: dict[str, str]) -> list[str]:
-    """The command under limits; set inside, where tasks are counted a namespace."""
+    """Wrap the command in limits, set inside the namespace that counts tasks."""
     limits = {**rlimits(job.limits), "NPROC": [job.limits.processes] * 2}
     command = [part.replace(HERE, WORKSPACE) for part in job.argv]
     if os.path.exists(_LIMITER):
@@ -188,7 +188,7 @@ def _limited(job: Job, env: dict[str, str]) -> list[str]:
 
 
 def prepare(job: Job) -> Launch:
-    """A launch that runs the job in namespaces of its own.
+    """Return a launch that runs the job in its own namespaces.
 
     Raises:
         CannotStart: there is no bubblewrap to trust.

@@ -1,6 +1,6 @@
-"""Docker, on request only: a container for every run.
+"""Docker backend, on request only: a new container for every run.
 
-A job in, a launch out. The image must be there already; nothing is pulled.
+The image must exist already; nothing is pulled.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from neuraxis.sandbox.process import interpreter
 from neuraxis.sandbox.process.job import HERE, CannotStart, Job, Launch, environment
 
 IMAGE = "python:3-slim"
-"""Unless `NEURAXIS_SANDBOX_IMAGE` names another."""
+"""Default image, unless `NEURAXIS_SANDBOX_IMAGE` names another."""
 _WORKSPACE = "/workspace"
 
 
 def prepare(job: Job) -> Launch:
-    """A launch that runs the job in a container.
+    """Return a launch that runs the job in a container.
 
     Raises:
         CannotStart: there is no docker or podman program.
@@ -65,7 +65,7 @@ def prepare(job: Job) -> Launch:
             )
 
     keep = ("HOME", "PATH", "DOCKER_HOST", "DOCKER_CONTEXT", "XDG_RUNTIME_DIR")
-    keep += ("SYSTEMROOT", "USERPROFILE")  # what Windows has instead of HOME
+    keep += ("SYSTEMROOT", "USERPROFILE")  # Windows uses these instead of HOME.
     return Launch(
         kind="docker",
         argv=(program, *options, image, *command),

@@ -1,7 +1,8 @@
-"""Landlock: the kernel's rules on files, ports and signals for one tree of processes.
+"""Landlock backend: kernel rules on files, ports and signals.
 
-A job in, a launch out: `launch.py` applies the rules, the system call filter and the
-limits in the child and stays as its supervisor. Needs no program and no privilege.
+`launch.py` applies the rules, the system call filter and the limits in the child and
+stays
+as its supervisor. Needs no program and no privilege.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
 def abi() -> int:
-    """The version of Landlock that the kernel has; 0 for none."""
+    """Return the kernel's Landlock version; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -51,7 +52,10 @@ def abi() -> int:
 
 
 def _handled(version: int, network: bool) -> list[int]:
-    """What the rule set governs; what it governs and no rule grants is refused."""
+    """Return the access rights that the rule set governs.
+
+    A governed right is refused unless a rule grants it.
+    """
     files = (1 << 13) - 1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):
         files |= right if version >= since else 0
@@ -82,8 +86,8 @@ def _rules(job: Job, files: int) -> list[list[Any]]:
 
 
 def rlimits(limits: Limits) -> dict[str, list[int]]:
-    """Limits of one process, below which the watchdog adds up the tree."""
-    # The address space is larger than what is used of it: stacks, arenas, libraries.
+    """Return resource limits of one process; the watchdog adds up the tree."""
+    # The address space exceeds the memory in use: stacks, arenas, libraries.
     space = 2 * limits.memory + 256 * MIB
     return {
         "AS": [space, space],
@@ -95,7 +99,7 @@ def rlimits(limits: Limits) -> dict[str, list[int]]:
 
 
 def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
-    """A launch whose `launch.py` stays to hold the tree together.
+    """Return a launch whose `launch.py` stays to supervise the tree.
 
     Args:
         job: what to run.
@@ -118,7 +122,7 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
     limits = rlimits(job.limits)
     owner = os.geteuid() if job.uid is None else job.uid
     if owner != 0:
-        # Only where `launch.py` finds nothing that counts this tree by itself.
+        # Only used where `launch.py` cannot count this tree alone.
         most = usage.tasks_of_user(owner) + job.limits.processes + 2
         limits["NPROC"] = [most, most]
     plan["rlimits"] = limits
@@ -134,13 +138,13 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
 
 
 def launcher() -> tuple[str, ...]:
-    """The command that carries out a plan."""
+    """Return the command that carries out a plan."""
     program = Path(__file__).parents[1] / "child" / "launch.py"
     return (os.path.realpath(sys.executable), "-I", "-S", str(program))
 
 
 def reachable(paths: Iterable[Path], uid: int) -> bool:
-    """Whether another, unprivileged user can pass through every folder on the way."""
+    """Check whether another, unprivileged user can traverse every parent folder."""
     for path in paths:
         for folder in (path, *path.parents):
             with suppress(OSError):
@@ -152,7 +156,7 @@ def reachable(paths: Iterable[Path], uid: int) -> bool:
 
 
 def prepare(job: Job) -> Launch:
-    """A launch that runs the job under Landlock.
+    """Return a launch that runs the job under Landlock.
 
     Raises:
         CannotStart: the kernel has no Landlock, or the job cannot be held by it.
@@ -164,7 +168,7 @@ def prepare(job: Job) -> Launch:
 
 
 def _walls(job: Job) -> dict[str, Any]:
-    """What a plan for `launch.py` holds for it: rules, filter, and whom to become."""
+    """Return the plan's isolation: Landlock rules, seccomp filter and user."""
     version = abi()
     if version < LEAST_ABI:
         raise CannotStart("the kernel offers no Landlock")
@@ -192,7 +196,7 @@ def _walls(job: Job) -> dict[str, Any]:
 
 
 def limits_only(job: Job) -> Launch:
-    """A launch that holds the job by limits alone: no isolation."""
+    """Return a launch that only limits resources, without isolation."""
     plan: dict[str, Any] = {}
     if job.uid is not None:
         plan["uid"] = job.uid

@@ -1,6 +1,6 @@
-"""macOS: `sandbox-exec` with a profile that refuses what it does not name.
+"""Seatbelt backend for macOS: `sandbox-exec` with a deny-by-default profile.
 
-A job in, a launch out. Deprecated by Apple, and what there is.
+Apple deprecated `sandbox-exec` but offers no replacement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _quoted(path: str) -> str:
 
 
 def profile(job: Job) -> str:
-    """The rules, in the profile's own language."""
+    """Return the rules in the profile language."""
     roots = [os.path.realpath(root) for root in job.roots]
     places = (*_SYSTEM, *map(str, job.roots), *roots)
     readable = " ".join(f"(subpath {_quoted(path)})" for path in places)
@@ -63,7 +63,7 @@ def profile(job: Job) -> str:
 
 
 def prepare(job: Job) -> Launch:
-    """A launch that runs the job under a profile.
+    """Return a launch that runs the job under a profile.
 
     Raises:
         CannotStart: this is no macOS, or the job cannot be held by a profile.

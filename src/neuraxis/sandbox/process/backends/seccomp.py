@@ -1,4 +1,4 @@
-"""Which system calls a script may make, as a classic BPF program for the kernel.
+"""Seccomp filter: the system calls a script may make, as classic BPF.
 
 `program` gives the bytes of `struct sock_filter[]` for x86_64 or aarch64. Everything
 is allowed but what is listed here: a filter narrows what namespaces or Landlock leave
@@ -14,13 +14,13 @@ from neuraxis.sandbox.process.job import CannotStart
 
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEWEST = 469
-"""Calls above this number did not exist when the list was made: unknown, refused."""
+"""Highest known system call number; later calls are refused."""
 
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _ANY, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
 _NUMBER_AT, _ARCH_AT, _ARGS_AT = 0, 4, 16
 
-# Numbers on x86_64 and aarch64; -1: no such call there.
+# Numbers on x86_64 and aarch64; -1: the call does not exist there.
 _REFUSED = """
 ptrace 101 117  process_vm_readv 310 270  process_vm_writev 311 271  kcmp 312 272
 kexec_load 246 104  kexec_file_load 320 294  init_module 175 105
@@ -49,7 +49,7 @@ afs_syscall 183 -1  tuxcall 184 -1  security 185 -1  putpmsg 182 -1
 getpmsg 181 -1  lsm_set_self_attr 460 460  lsm_get_self_attr 459 459
 lsm_list_modules 461 461
 """
-# Said not to exist, so that libraries take their older way.
+# Reported as missing, so that libraries fall back to older calls.
 _ABSENT = "clone3 435 435  openat2 437 437  memfd_create 319 279  memfd_secret 447 447"
 # Without namespaces of its own, a script must not touch what belongs to others. These
 # cannot be told apart by place, so they do nothing and say that they worked: copying a
@@ -117,12 +117,12 @@ def _refuse(number: int = errno.EPERM) -> Code:
 
 
 def _argument(index: int) -> Code:
-    # The kernel reads these arguments as 32 bits: the lower half, first in memory.
+    # The kernel reads these arguments as 32 bits: the lower half comes first in memory.
     return [(_LOAD, 0, 0, _ARGS_AT + 8 * index)]
 
 
 def _for(number: int, body: Code) -> Code:
-    """`body` for this call only; the number is loaded again if it does not return."""
+    """Apply `body` to this call only; reload the number afterwards."""
     if number < 0:
         return []
     whole = [*body, (_LOAD, 0, 0, _NUMBER_AT)]
@@ -130,7 +130,7 @@ def _for(number: int, body: Code) -> Code:
 
 
 def _when(kind: int, values: tuple[int, ...], then: Code) -> Code:
-    """`then` (one that returns) where the loaded value matches any of `values`."""
+    """Run `then` (which returns) if the loaded value matches any of `values`."""
     code: Code = []
     for value in values:
         code += [(kind, 0, len(then), value), *then]
@@ -138,7 +138,7 @@ def _when(kind: int, values: tuple[int, ...], then: Code) -> Code:
 
 
 def _family(machine: str, families: list[int]) -> Code:
-    """Only these kinds of sockets, and pairs that stay connected to each other."""
+    """Allow only these socket families, and connected socket pairs."""
     allowed = _when(_EQUAL, tuple(families), _give(_ALLOW))
     code = _for(
         _number("socket", machine),
@@ -159,7 +159,7 @@ def _family(machine: str, families: list[int]) -> Code:
 
 
 def _set_id_bits(machine: str) -> Code:
-    """No file that runs as another: by chmod, or by the mode it is made with."""
+    """Refuse set-user-ID files, by chmod or by the mode at creation."""
     code: Code = []
     bits = _when(_ANY, (_SET_ID,), _refuse())
     modes = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1}
@@ -185,7 +185,7 @@ def program(
     signals: bool = True,
     truncate: bool = True,
 ) -> bytes:
-    """The filter.
+    """Return the BPF program of the filter.
 
     Args:
         machine: as `os.uname().machine` says it.

@@ -1,4 +1,4 @@
-"""The child's side: from a plan in JSON to a confined process, by system calls only.
+"""Set up isolation in the child process from a JSON plan.
 
 Run as a program of its own (`python -I -S launch.py PLAN`), so that nothing happens
 between fork and exec in a process that has threads. Stays within the standard library
@@ -65,7 +65,7 @@ def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> N
 
 
 def mounts(base: str, binds: list[list[str]]) -> None:
-    """Make folders that only root can reach visible below `base`, for this tree."""
+    """Bind-mount folders that only root can reach below `base`, for this tree."""
     _check(_libc.unshare(CLONE_NEWNS), "unshare of the mount namespace")
     _mount("none", "/", "none", MS_REC | MS_PRIVATE)
     _mount("tmpfs", base, "tmpfs", 0, "mode=0755,size=64k")
@@ -76,8 +76,8 @@ def mounts(base: str, binds: list[list[str]]) -> None:
 
 
 def become(uid: int, read_all: bool) -> None:
-    """Give up root; keep at most the right to read what the file system hides."""
-    if sys.platform != "linux":  # macOS has one identity to give up, and no more
+    """Give up root; retain at most the right to read hidden files."""
+    if sys.platform != "linux":  # macOS has no other identity to give up.
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
@@ -110,13 +110,13 @@ def _drop(read_all: bool) -> None:
 
 
 def count_apart() -> None:
-    """Enter a user namespace of one's own, where the kernel counts tasks afresh.
+    """Enter a new user namespace, where the kernel counts tasks separately.
 
     Without it, RLIMIT_NPROC counts whatever the user runs, other scripts included. The
     namespace gives no right that is kept: its user is the same, and nothing else.
     """
     uid, gid = os.geteuid(), os.getegid()
-    # Becoming another user has given our own files in /proc to root.
+    # Becoming another user made root the owner of our files in /proc.
     _prctl(PR_SET_DUMPABLE, 1)
     _check(_libc.unshare(CLONE_NEWUSER), "unshare of the user namespace")
     told = {
@@ -139,8 +139,8 @@ def _write(path: str, text: str) -> None:
 
 
 def _can_count_apart(plan: dict[str, Any]) -> bool:
-    """Try it in a child: some systems allow the namespace and then nothing in it."""
-    # One right of root's is of no use in there; and no isolation means none.
+    """Check in a child whether the namespace is allowed and usable."""
+    # The check needs one right of root in there; no isolation means no right.
     if "landlock" not in plan or plan.get("read_all"):
         return False
     child = os.fork()
@@ -156,7 +156,7 @@ def _can_count_apart(plan: dict[str, Any]) -> bool:
 
 
 def bound_tasks(plan: dict[str, Any]) -> str:
-    """Let the kernel bound the tasks of this tree alone, where it can.
+    """Limit the tasks of this tree alone through the kernel, where possible.
 
     The plan is changed to the way that works here: a user namespace; else a control
     group, which only root can make; else the limit on all of the user's tasks stays.
@@ -176,7 +176,7 @@ def bound_tasks(plan: dict[str, Any]) -> str:
 
 
 def _control_group(most: int) -> str:
-    """A new control group with that many tasks; empty where none can be made."""
+    """Create a control group with that task limit; return empty if impossible."""
     if os.geteuid() != 0:
         return ""
     try:
@@ -201,7 +201,7 @@ def _control_group(most: int) -> str:
 
 def _limited_group(folder: str, most: int) -> bool:
     try:
-        # One that is there is a leaving of an earlier process with our number.
+        # A leftover of an earlier process with our number.
         with suppress(FileExistsError):
             os.mkdir(folder, 0o755)
         _write(f"{folder}/pids.max", str(most))
@@ -213,7 +213,7 @@ def _limited_group(folder: str, most: int) -> bool:
 
 
 def limit(values: dict[str, list[int]]) -> None:
-    """Set resource limits; never above what this process may have."""
+    """Set resource limits, never above the current ones."""
     for name, (soft, hard) in values.items():
         kind: int = getattr(resource, f"RLIMIT_{name}", -1)
         if kind < 0:
@@ -225,7 +225,7 @@ def limit(values: dict[str, list[int]]) -> None:
 
 
 def open_rules(plan: dict[str, Any]) -> int:
-    """A Landlock rule set; the folders are opened while that is still allowed."""
+    """Create a Landlock rule set and open its folders before confinement."""
     handled = struct.pack(
         {1: "Q", 2: "QQ", 3: "QQQ"}[len(plan["handled"])], *plan["handled"]
     )
@@ -301,7 +301,7 @@ def _descendants() -> list[int]:
 
 
 def sweep(group: int) -> None:
-    """Kill and reap until this process has no descendant; orphans come to it."""
+    """Kill and reap all descendants; orphans are reparented to this process."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         try:
@@ -319,18 +319,18 @@ def sweep(group: int) -> None:
 
 
 def _woken(_signal: int, _frame: object) -> None:
-    """Only so that the signal is not ignored: the pipe of `set_wakeup_fd` tells."""
+    """Do nothing: a handler exists so that `set_wakeup_fd` reports the signal."""
 
 
 def supervise(child: int, lifeline: int) -> int:
-    """Wait for the child or the end of the runtime; leave no process behind."""
+    """Wait for the child or the runtime's end; kill all processes."""
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     read, write = os.pipe()
     signal.signal(signal.SIGCHLD, _woken)
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    # Its own copies would keep the pipes open after the script has closed them.
+    # Open copies here would keep the pipes open after the script has closed them.
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)

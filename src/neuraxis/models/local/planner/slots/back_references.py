@@ -1,4 +1,4 @@
-"""Candidates that point back: a clause and earlier steps in, references out.
+"""Resolve back references of a clause to earlier steps.
 
 "the urls", "it", "the first result" become `{{ previous_result[...] }}`; "that file"
 becomes the path that an earlier step was given.
@@ -92,7 +92,7 @@ def _nouns(reader: Reader) -> set[str]:
 
 
 def _tail(reader: Reader, last: int) -> int:
-    """The phrase with "of the page", "from it" behind it, if no value stands there."""
+    """Return the phrase with "of the page" or "from it" attached."""
     tokens = reader.tokens
     language = reader.language
     place = last + 1

@@ -1,4 +1,4 @@
-"""Candidates for one parameter in one clause, each with the tokens it takes.
+"""Collect candidate values for one parameter in one clause.
 
 Typed parameters take typed spans; free texts are the pieces between the words that
 lead up to a value. How well a candidate fits is read from the examples first (the
@@ -13,7 +13,7 @@ from neuraxis.models.local.planner.slots.reading import MOST, SPANNED, Candidate
 
 
 def candidates(reader: Reader, slot: Slot) -> list[Candidate]:
-    """All values that the clause may give to a parameter, the best first."""
+    """Return candidate values of a parameter, best first."""
     found: list[Candidate] = []
     match slot.kind:
         case "enum":

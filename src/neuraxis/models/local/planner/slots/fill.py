@@ -1,4 +1,4 @@
-"""The parameters of one call out of one clause: a tool and a clause in, values out.
+"""Fill the parameters of one call from one clause.
 
 Every parameter gets candidates: typed spans, members of its enum, pieces of text
 between the words that lead up to values, references to earlier results. A small beam

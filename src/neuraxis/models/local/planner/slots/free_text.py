@@ -1,4 +1,4 @@
-"""Candidates for free texts: pieces of a clause between words that lead up to them."""
+"""Collect free-text candidates: pieces of a clause between lead words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def candidates(reader: Reader, slot: Slot) -> list[Candidate]:
 
 
 def _runs(reader: Reader, slot: Slot) -> list[Candidate]:
-    """Typed values that stand in a row: 1, 2 and 3; 'a' and 'b'."""
+    """Return typed values in a row: 1, 2 and 3."""
     found: list[Candidate] = []
     tokens = reader.tokens
     between = (",", ";", *reader.language.words("coordination"))
@@ -149,7 +149,7 @@ def _is_question(reader: Reader) -> bool:
 
 
 def _shape(reader: Reader, slot: Slot, first: int, last: int) -> float:
-    """How much a piece of text looks like a value of the parameter."""
+    """Score how much a text looks like the parameter's value."""
     language = reader.language
     inside = reader.tokens[first : last + 1]
     span = inside[0].span if len(inside) == 1 else None
@@ -181,7 +181,7 @@ def _shape(reader: Reader, slot: Slot, first: int, last: int) -> float:
 
 
 def _edges(reader: Reader, slot: Slot, first: int, inside: Sequence[Token]) -> float:
-    """The cost of a first or last word that belongs to the sentence, not the value."""
+    """Return the cost of edge words that belong to the sentence."""
     cost = 0.0
     head, end, several = inside[0], inside[-1], len(inside) > 1
     if slot.kind in LONG:
@@ -205,7 +205,7 @@ def _edges(reader: Reader, slot: Slot, first: int, inside: Sequence[Token]) -> f
 
 
 def _is_asked_for(reader: Reader, token: Token) -> bool:
-    """A word of the tool's name or examples, or of like meaning to its name."""
+    """Check for a word of the tool's name, examples or synonyms."""
     tool, concepts = reader.tool, reader.language.concepts
     if token.fold in tool.noun_words or token.fold in tool.spoken:
         return True
@@ -214,7 +214,7 @@ def _is_asked_for(reader: Reader, token: Token) -> bool:
 
 
 def _naming(reader: Reader, inside: Sequence[Token]) -> float:
-    """The cost of words that name the tool's matter instead of a value."""
+    """Return the cost of words that name the tool's subject."""
     matter = [
         token
         for token in inside

@@ -1,4 +1,4 @@
-"""One clause read for one tool: what leads up to values, and what is left over."""
+"""Read one clause for one tool: lead words and remaining tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPANNED = {
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A value, the tokens it takes (with the words that lead up to it), how good."""
+    """Candidate value, its tokens with lead words, and its score."""
 
     value: Json
     tokens: frozenset[int]
@@ -100,7 +100,7 @@ class Reader(Struct, frozen=True, kw_only=True, eq=False):
         return self.tool.weights.get(fold, 0.0) >= 0.5
 
     def lead(self, first: int) -> tuple[str, frozenset[int]]:
-        """The word before a token ("" behind the verb), and the tokens between."""
+        """Return the word before a token, and the tokens between."""
         index = first - 1
         between: set[int] = set()
         while index >= self.body and self.is_determiner(index):
@@ -184,7 +184,7 @@ class Reader(Struct, frozen=True, kw_only=True, eq=False):
         return self.clause.text[self.tokens[first].start : self.tokens[last].end]
 
     def named(self, token: Token) -> bool:
-        """Whether the word names the tool or a parameter, and is no value."""
+        """Check whether a word names the tool or a parameter."""
         return bool(token.fold) and (
             token.fold in self.tool.noun_words
             or self.told(token.fold)
@@ -193,7 +193,7 @@ class Reader(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def _body(tool: Tool, clause: Clause, language: Language) -> int:
-    """Where values may begin: behind the verb, also one that only the tool knows."""
+    """Return where values may begin, behind the verb."""
     index = body_start(clause, language)
     if not index and len(clause.tokens) > 1:
         fold = clause.tokens[0].fold

@@ -1,4 +1,4 @@
-"""Read by a script's Python under Landlock: `multiprocessing` without /dev/shm.
+"""Start-up hook of a script under Landlock: `multiprocessing` without /dev/shm.
 
 The standard library's locks are named semaphores and its shared values files, both in
 /dev/shm, which belongs to every program of the user and is not granted. Here a lock is
@@ -26,7 +26,7 @@ _RECURSIVE = 0
 
 
 class SemLock:
-    """What `_multiprocessing.SemLock` is, with its names, on an event counter."""
+    """Replacement for `_multiprocessing.SemLock` on an event counter."""
 
     SEM_VALUE_MAX = 2**31 - 1
 
@@ -41,7 +41,7 @@ class SemLock:
         self._owner = 0
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
-        """Take one; False: there was none in time."""
+        """Acquire the lock; return False on timeout."""
         if self.kind == _RECURSIVE and self._is_mine():
             self._times += 1
             return True
@@ -65,7 +65,7 @@ class SemLock:
         return True
 
     def release(self) -> None:
-        """Give one back."""
+        """Release the lock once."""
         if self.kind == _RECURSIVE:
             if not self._is_mine():
                 raise AssertionError(
@@ -101,7 +101,7 @@ class SemLock:
         return not waiting.poll(0)
 
     def _get_value(self) -> int:
-        raise NotImplementedError  # as on systems without sem_getvalue
+        raise NotImplementedError  # Systems without sem_getvalue raise the same error.
 
     def _after_fork(self) -> None:
         self._times = 0
@@ -113,7 +113,7 @@ class SemLock:
 
 
 class _Heap(MetaPathFinder, Loader):
-    """Finds `multiprocessing.heap` and turns it away from /dev/shm."""
+    """Import hook that makes `multiprocessing.heap` avoid /dev/shm."""
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
@@ -132,9 +132,12 @@ class _Heap(MetaPathFinder, Loader):
         self._found.exec_module(module)
         arena: Any = getattr(module, "Arena", None)
         if arena is not None:
-            arena._dir_candidates = []  # the temporary folder is what is left
+            # An empty list makes the arena use the temporary folder.
+            arena._dir_candidates = []
 
 
-_locks: Any = importlib.import_module("_multiprocessing")  # of the standard library
+_locks: Any = importlib.import_module(
+    "_multiprocessing"
+)  # The module belongs to the standard library but has no type stubs.
 _locks.SemLock = SemLock
 sys.meta_path.insert(0, _Heap())

@@ -1,0 +1,123 @@
+"""Change a part of a text file: add to its end, or replace a passage.
+
+The file's encoding and line ends stay as they are; what does not change is not decoded
+and written anew in another form.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from neuraxis.errors import CommandError
+from neuraxis.formatting import quote
+from neuraxis.parsing.encodings import UTF_8, text_of
+
+_MARKED = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+def appended(data: bytes, text: str, path: str, *, own_line: bool) -> bytes:
+    """The file with a text at its end.
+
+    Args:
+        data: the whole file.
+        text: what is added.
+        path: for messages.
+        own_line: begin on a line of its own, and end the last line as the file does.
+
+    Raises:
+        CommandError: the file is no text, or its encoding cannot hold the text.
+    """
+    old, encoding, _ = _decoded(data, path)
+    end = _line_end(old)
+    text = _with_ends(text, end)
+    if own_line and old:
+        if old.endswith("\n"):
+            text += "" if text.endswith("\n") else end
+        else:
+            text = end + text
+    return data + _encoded(text, encoding, path)
+
+
+def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> bytes:
+    """The file with a passage replaced.
+
+    Args:
+        data: the whole file.
+        old: the passage as it stands there.
+        new: what stands there afterwards.
+        path: for messages.
+        every: replace all places; without it there must be exactly one.
+
+    Raises:
+        CommandError: the passage is not there, or stands there more than once.
+    """
+    text, encoding, mark = _decoded(data, path)
+    if old not in text:
+        end = _line_end(text)
+        old, new = _with_ends(old, end), _with_ends(new, end)
+    first = text.find(old)
+    if first < 0:
+        hint = ""
+        if (near := text.casefold().find(old.casefold())) >= 0:
+            hint = f" It has {quote(text[near : near + len(old)])}."
+        raise CommandError(
+            f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
+            f"{hint} Read the file and write the passage exactly as it stands there."
+        )
+    if not every and text.find(old, first + 1) >= 0:
+        lines = sorted({text.count("\n", 0, at) + 1 for at in _places(text, old)})
+        listed = ", ".join(map(str, lines[:10]))
+        raise CommandError(
+            f"{path!r} holds the passage {quote(old)} more than once (line {listed}); "
+            "nothing was changed. Write more of the text around it, or every: true."
+        )
+    text = text.replace(old, new) if every else text.replace(old, new, 1)
+    return mark + _encoded(text, encoding, path)
+
+
+def _places(text: str, old: str) -> list[int]:
+    found, at = list[int](), text.find(old)
+    while at >= 0 and len(found) < 100:
+        found.append(at)
+        at = text.find(old, at + 1)
+    return found
+
+
+def _decoded(data: bytes, path: str) -> tuple[str, str, bytes]:
+    """The text, the encoding that it is written back in, and its mark."""
+    found = text_of(data)
+    if found is None:
+        raise CommandError(
+            f"{path!r} is no text file ({len(data)} bytes); nothing was changed."
+        )
+    mark = next((mark for mark in (
+        codecs.BOM_UTF8, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE,
+        codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE,
+    ) if data.startswith(mark)), b"")  # fmt: skip
+    plain = "utf-8" if found[1] == UTF_8 else "cp1252"
+    encoding = _MARKED.get(mark, plain)
+    return data[len(mark) :].decode(encoding), encoding, mark
+
+
+def _encoded(text: str, encoding: str, path: str) -> bytes:
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise CommandError(
+            f"{path!r} is written in {encoding}, which has no form for "
+            f"{text[error.start]!r}; nothing was changed. Leave that character out."
+        ) from None
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def _with_ends(text: str, end: str) -> str:
+    return text if end == "\n" else text.replace("\r\n", "\n").replace("\n", end)

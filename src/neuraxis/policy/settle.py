@@ -1,0 +1,102 @@
+"""Settle what became of earlier calls of a `once` command, before another is made.
+
+The plugin is asked first (`reconcile(call_id)`: True, it had its effect; False, it had
+none; None, nobody knows), then a person. With nobody to ask the call is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from neuraxis import call_errors
+from neuraxis.engines.threads import THREADS
+from neuraxis.events import ApprovalAsked, CallFinished, CallStarted
+from neuraxis.planning.plan import Step
+from neuraxis.policy.approvals import call_digest
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
+from neuraxis.policy.decision import Refused
+from neuraxis.policy.gate import Gate
+from neuraxis.policy.unknown_calls import settlement
+from neuraxis.specs import Json
+
+_SECONDS = 30.0
+"""What a plugin may take for its answer."""
+
+
+async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
+    """Let a further call of a command through once its earlier ones are settled.
+
+    Raises:
+        Refused: one of them had its effect, or it stays unknown.
+    """
+    command, target = step.command, step.call.target
+    plugin, spec = command.plugin.name, command.spec
+    open_calls: list[CallStarted] = []
+    for call in gate.unknown.of(plugin, spec.name):
+        happened = await _reconciled(command.reconcile, call.id)
+        if happened is None:
+            open_calls.append(call)
+            continue
+        error = call_errors.to_json(call_errors.had_no_effect(call.tool))
+        gate.emit(settlement(call, happened, "the plugin", error))
+        if happened:
+            raise Refused(call_errors.had_its_effect(target, call.id))
+    if not open_calls:
+        return
+    reason = call_errors.unknown_before(target, [call.id for call in open_calls])
+    digest = call_digest(plugin, spec, arguments)
+    asked = ApprovalAsked(
+        id=step.call.id,
+        call={
+            "plugin": plugin,
+            "command": spec.name,
+            "arguments": preview_whole(arguments),
+        },
+        reason=reason,
+        digest=digest,
+        origins=describe_origins(arguments, ()),
+    )
+    async with gate.approvals.one_by_one:
+        no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
+    if no:
+        raise Refused(call_errors.denied(target, no))
+    gate.approvals.grant(digest)  # the same call is not asked about twice
+    _leave_unknown(open_calls, gate)
+
+
+def _leave_unknown(calls: Sequence[CallStarted], gate: Gate) -> None:
+    """Note that a person knows of them, and let the command be called again."""
+    for call in calls:
+        error = call_errors.outcome_unknown(call.tool)
+        gate.emit(
+            CallFinished(
+                id=call.id,
+                plugin=call.plugin,
+                command=call.command,
+                tool=call.tool,
+                status="failed",
+                error=call_errors.to_json(error),
+                part_of=call.part_of,
+            )
+        )
+
+
+async def _reconciled(
+    reconcile: Callable[..., Any] | None, call_id: str
+) -> bool | None:
+    """What the plugin says of a call; None: it does not know."""
+    if reconcile is None:
+        return None
+    try:
+        async with asyncio.timeout(_SECONDS):
+            if inspect.iscoroutinefunction(reconcile):
+                said: Any = await reconcile(call_id)
+            else:
+                said = await THREADS.run(partial(reconcile, call_id))
+    except Exception:  # noqa: BLE001 - the plugin's own code: a person is asked instead
+        return None
+    return said if isinstance(said, bool) else None

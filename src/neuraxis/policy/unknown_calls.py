@@ -1,0 +1,114 @@
+"""Calls of `once` commands whose outcome nobody knows.
+
+Such a command is not called again on a model's word: a person is asked first, or the
+plugin answers for itself (`reconcile(call_id)`). Until then further calls of it are
+refused. What is known is followed event by event, live and of an earlier process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from msgspec import Struct, field
+
+from neuraxis.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    SessionStarted,
+    Unknown,
+)
+from neuraxis.specs import Json
+
+_CODES = frozenset({"outcome_unknown", "cancelled", "timeout"})
+"""Errors of calls that may have had their effect."""
+
+
+class UnknownCalls(Struct, kw_only=True):
+    """Those of one session."""
+
+    _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    _unknown: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+
+    def hear(self, event: Event | Unknown) -> None:
+        """Take up one event."""
+        kind = event.__class__
+        if kind is CallStarted:
+            started = cast("CallStarted", event)
+            if started.effects == "once":
+                self._began(started)
+        elif kind is CallFinished:
+            if self._running or self._unknown:
+                self._ended(cast("CallFinished", event))
+        elif self._running and (
+            kind is SessionStarted
+            or (isinstance(event, MessageSent) and event.sender == "user")
+        ):
+            self._unknown |= self._running  # cut off: nobody will tell how they ended
+            self._running.clear()
+
+    def _began(self, started: CallStarted) -> None:
+        # it could begin: a person or the plugin said of those before it what is true
+        for earlier in self.of(started.plugin, started.command):
+            del self._unknown[earlier.id]
+        self._running[started.id] = started
+
+    def _ended(self, event: CallFinished) -> None:
+        self._unknown.pop(event.id, None)
+        started = self._running.pop(event.id, None)
+        if started is not None and _code(event.error) in _CODES:
+            self._unknown[event.id] = started
+
+    def cut_off(self) -> None:
+        """Count what began and did not end: the process that ran it is gone."""
+        self._unknown |= self._running
+        self._running.clear()
+
+    def of(self, plugin: str, command: str) -> list[CallStarted]:
+        """The calls of a command whose outcome is unknown, the oldest first."""
+        if not self._unknown:
+            return []
+        return [
+            call
+            for call in self._unknown.values()
+            if (call.plugin, call.command) == (plugin, command)
+        ]
+
+    def get(self, call_id: str) -> CallStarted | None:
+        """The call of an id, if its outcome is unknown."""
+        return self._unknown.get(call_id)
+
+    @property
+    def all(self) -> tuple[CallStarted, ...]:
+        """Every call whose outcome is unknown, the oldest first."""
+        return tuple(self._unknown.values())
+
+
+def settlement(
+    call: CallStarted, happened: bool, by: str, error: Mapping[str, Json]
+) -> CallFinished:
+    """The end of a call that somebody answered for.
+
+    Args:
+        call: its beginning.
+        happened: whether it had its effect.
+        by: who says so.
+        error: why it failed, where it had none.
+    """
+    return CallFinished(
+        id=call.id,
+        plugin=call.plugin,
+        command=call.command,
+        tool=call.tool,
+        status="done" if happened else "failed",
+        value=f"{by} says that it had its effect" if happened else None,
+        error=None if happened else dict(error),
+        part_of=call.part_of,
+    )
+
+
+def _code(error: Json) -> str:
+    told = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
+    return str(told.get("code"))

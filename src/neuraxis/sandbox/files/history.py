@@ -1,0 +1,453 @@
+"""Decide what may happen to a file, store its old version, and undo a run.
+
+One rule: a file that the runtime did not write, or that somebody changed since, is
+replaced as a whole, moved or deleted only with an approval. Appending to it and
+changing a passage are free where the user's request names it. The policy asks `risk`
+before a call runs; `CallFiles` asks again when the file is about to change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, field
+
+from neuraxis import call_errors
+from neuraxis.events import Event, FileChanged, RunUndone, Unknown
+from neuraxis.sandbox.files import operations, workspace
+from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.versions import VersionStore, pieces_of
+
+Use = Literal["write", "change", "remove"]
+"""What is done to a file: replaced as a whole, changed in part, moved or deleted."""
+_EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
+"""Characters that a path in a request stands between."""
+
+
+class Undone(Struct, frozen=True, kw_only=True):
+    """What `undo` did, by paths in the workspace."""
+
+    restored: tuple[str, ...] = ()
+    """Files that have their old content again."""
+    removed: tuple[str, ...] = ()
+    """Files and folders that the run had made."""
+    changed_since: tuple[str, ...] = ()
+    """Left as they are: somebody changed them after the run."""
+    lost: tuple[str, ...] = ()
+    """Left as they are: their old version was pruned."""
+    refused: tuple[str, ...] = ()
+    """Left as they are: the system, or what lies there now, does not let them."""
+
+
+class FileHistory:
+    """The changes of one session to the files of its workspace.
+
+    Args:
+        workspace: the folder.
+        store: where old versions are stored.
+        emit: reports a change to the journal, before it is made.
+        words: the user's requests; the list grows with the session.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        store: VersionStore,
+        emit: Callable[[Event], None] = lambda event: None,
+        words: Sequence[str] = (),
+    ) -> None:
+        self.workspace = workspace
+        self.store = store
+        self.emit = emit
+        self.words = words
+        self._lock = threading.RLock()
+        self._run = 1
+        self._changes: list[FileChanged] = []
+        self._undone: set[int] = set()
+        self._allowed: set[tuple[str, str, str]] = set()
+        self._written: dict[str, str] | None = None
+
+    def begin(self) -> None:
+        """Begin another run: `undo` takes back the last one that changed files."""
+        self._run = max([self._run, *(each.run for each in self._changes)]) + 1
+
+    # --- may it happen -------------------------------------------------------------
+
+    def is_own(self, path: str) -> bool:
+        """Whether the runtime wrote the file and nobody changed it since."""
+        written = self._known().get(path)
+        return bool(written) and operations.digest_of(self.workspace, path) == written
+
+    def risk(self, path: str, use: Use) -> str:
+        """Why this needs an approval, in words; empty: it needs none."""
+        path = operations.spelled(path)
+        found = operations.look(self.workspace, path)
+        if found is None or not stat.S_ISREG(found.st_mode) or self.is_own(path):
+            return ""
+        if use == "change" and is_named(path, self.words):
+            return ""
+        return call_errors.file_of_the_user(path, use)
+
+    def allow(self, call_id: str, path: str) -> None:
+        """Note that a person approved this call's change to the file as it is now."""
+        path = operations.spelled(path)
+        now = operations.digest_of(self.workspace, path)
+        self._allowed.add((call_id, path, now))
+
+    def permit(self, call_id: str, path: str, use: Use) -> None:
+        """Let a change happen.
+
+        Raises:
+            FileRefused: it needs an approval, and there is none for the file as it is.
+        """
+        why = self.risk(path, use)
+        if not why:
+            return
+        now = operations.digest_of(self.workspace, path)
+        if (call_id, operations.spelled(path), now) not in self._allowed:
+            raise FileRefused(f"{why}. {call_errors.file_way_out(use)}")
+
+    # --- what happened -------------------------------------------------------------
+
+    def change(
+        self,
+        call_id: str,
+        path: str,
+        kind: str,
+        after: str,
+        *,
+        whole: bool,
+    ) -> bool:
+        """Store the old version and report the change, before it is made.
+
+        Args:
+            call_id: of the call that makes it.
+            path: in the workspace.
+            kind: what is done, for the journal.
+            after: the digest of the new content; empty: the file will be gone.
+            whole: all of the new content is the runtime's.
+
+        Returns:
+            Whether an old version of the user's was stored.
+
+        Raises:
+            FileRefused: the old version cannot be stored.
+        """
+        with self._lock:
+            was_own, before, mode = self.is_own(path), "", 0
+            found = operations.look(self.workspace, path)
+            if found is not None:
+                if not stat.S_ISREG(found.st_mode):
+                    raise FileRefused(
+                        f"{path!r} is no regular file; it is not changed."
+                    )
+                mode = stat.S_IMODE(found.st_mode) & 0o777
+                with operations.opened(self.workspace, path) as fd:
+                    before = self.store.put(pieces_of(fd), found.st_size, path)
+            own = bool(after) and whole
+            for folder in operations.missing_folders(self.workspace, path):
+                self._report(call_id, folder, "folder", after="folder")
+            self._report(
+                call_id, path, kind, before=before, after=after,
+                mode=mode, own=own, was_own=was_own,
+            )  # fmt: skip
+        return bool(before) and before != after
+
+    def folder(self, call_id: str, path: str) -> None:
+        """Report that folders will be made."""
+        missing = operations.missing_folders(self.workspace, path, itself=True)
+        for name in missing:
+            self._report(call_id, name, "folder", after="folder")
+
+    def _report(
+        self,
+        call_id: str,
+        path: str,
+        kind: str,
+        *,
+        before: str = "",
+        after: str = "",
+        mode: int = 0,
+        own: bool = False,
+        was_own: bool = False,
+    ) -> None:
+        event = FileChanged(
+            call=call_id, path=path, run=self._run, kind=kind, before=before,
+            after=after, mode=mode, own=own, was_own=was_own,
+        )  # fmt: skip
+        self.emit(event)
+        self._changes.append(event)
+        if kind != "folder":
+            self._note(path, after if own else "")
+
+    def _known(self) -> dict[str, str]:
+        if self._written is None:
+            self._written = self.store.written_in(self.workspace)
+        return self._written
+
+    def _note(self, path: str, digest: str) -> None:
+        known = self._known()
+        if known.get(path, "") != digest:
+            known[path] = digest
+            self.store.note_written(self.workspace, {path: digest})
+
+    def replay(self, events: Iterable[Event | Unknown]) -> None:
+        """Take up what an earlier part of this session changed."""
+        for event in events:
+            if isinstance(event, FileChanged):
+                self._changes.append(event)
+                if event.kind != "folder":
+                    self._known()[event.path] = event.after if event.own else ""
+            elif isinstance(event, RunUndone):
+                self._undone.add(event.run)
+        # what another session wrote since stands in the index
+        self._known().update(self.store.written_in(self.workspace))
+        self.begin()
+
+    # --- undo ----------------------------------------------------------------------
+
+    def undo(self, agree: Callable[[str], bool] = lambda path: False) -> Undone:
+        """Bring back the files as they were before the last run that changed any.
+
+        Args:
+            agree: asked for each path that somebody changed since; True: restore it.
+        """
+        with self._lock:
+            runs = [each.run for each in self._changes if each.run not in self._undone]
+            if not runs:
+                return Undone()
+            run = max(runs)
+            changes = [each for each in self._changes if each.run == run]
+            first: dict[str, FileChanged] = {}
+            for each in changes:
+                first.setdefault(each.path, each)
+            last = {each.path: each for each in changes}
+            self.begin()
+            done: dict[str, list[str]] = {}
+            for path, then in first.items():
+                if then.kind != "folder":
+                    try:
+                        became = self._restore(then, last[path].after, agree)
+                    except FileRefused:
+                        became = "refused"
+                    done.setdefault(became, []).append(path)
+            for path in sorted(first, key=len, reverse=True):
+                if first[path].kind == "folder" and self._remove_folder(path):
+                    done.setdefault("removed", []).append(path)
+            # one that still waits for an answer can be asked about again
+            if not done.get("changed_since"):
+                self._undone.add(run)
+                self.emit(RunUndone(run=run))
+        return Undone(**{
+            became: tuple(paths) for became, paths in done.items() if became
+        })  # fmt: skip
+
+    def _restore(
+        self, then: FileChanged, after: str, agree: Callable[[str], bool]
+    ) -> str:
+        path = then.path
+        found = operations.look(self.workspace, path)
+        now = operations.digest_of(self.workspace, path)
+        if now == then.before and (now or found is None):
+            return ""
+        if (now != after or (not now and found is not None)) and not agree(path):
+            return "changed_since"
+        if now:  # also what somebody changed since can be found again
+            with operations.opened(self.workspace, path) as fd:
+                size = 0 if found is None else found.st_size
+                self.store.put(pieces_of(fd), size, path)
+        if not then.before:
+            operations.remove(self.workspace, path)
+            self._note(path, "")
+            return "removed"
+        data = self.store.get(then.before)
+        if data is None:
+            return "lost"
+        # no quota: these bytes lay here before
+        room = workspace.Quota(file_bytes=len(data), total_bytes=1 << 62, files=1 << 62)
+        workspace.write_bytes(self.workspace, path, data, quota=room)
+        operations.set_mode(self.workspace, path, then.mode)
+        self._note(path, then.before if then.was_own else "")
+        return "restored"
+
+    def _remove_folder(self, path: str) -> bool:
+        try:
+            operations.remove(self.workspace, path)
+        except FileRefused:
+            return False  # somebody put a file into it
+        return True
+
+
+class CallFiles(Struct, frozen=True, kw_only=True):
+    """The way of one call to change files; `context.files` of a command."""
+
+    history: FileHistory
+    call_id: str
+    warn: Callable[[str], None]
+    ask: Callable[[Sequence[str]], bool] = lambda paths: False
+    """Asks a person about changes that nobody knew of before the call ran."""
+    free: bool = False
+    """The policy allows the call whatever it does."""
+    moved: list[str] = field(default_factory=list[str])
+
+    def write(
+        self,
+        path: str,
+        data: bytes,
+        quota: workspace.Quota,
+        *,
+        use: Use = "write",
+        kind: str = "write",
+    ) -> str:
+        """Write a file whole or not at all; return its path in the workspace.
+
+        Raises:
+            FileRefused: it needs an approval, or the path or amount is not allowed.
+        """
+        history, stored = self.history, list[bool]()
+
+        def begin(shown: str) -> None:
+            self.permit(shown, use)
+            after = hashlib.sha256(data).hexdigest()
+            whole = use == "write" or history.is_own(shown)
+            stored.append(history.change(self.call_id, shown, kind, after, whole=whole))
+
+        written = workspace.write_bytes(
+            history.workspace, path, data, quota=quota, before=begin
+        )
+        self.tell(written, stored=stored == [True] and use == "write")
+        return written
+
+    def permit(self, path: str, use: Use) -> None:
+        """Let a change happen.
+
+        Raises:
+            FileRefused: it needs an approval that was not given.
+        """
+        if not self.free:
+            self.history.permit(self.call_id, path, use)
+
+    def move(self, path: str, new: str) -> str:
+        """Give a file another name; return it.
+
+        Raises:
+            FileRefused: it needs an approval, or the system refuses.
+        """
+        root, (path, new) = self.history.workspace, map(operations.spelled, (path, new))
+        digest = _digest(root, path)
+        if path == new:
+            raise FileRefused(f"{path!r} has that name already.")
+        self.permit(path, "remove")
+        self.permit(new, "write")
+        own = self.history.is_own(path)
+        stored = self.history.change(self.call_id, new, "move", digest, whole=own)
+        self.history.change(self.call_id, path, "move", "", whole=False)
+        operations.move(root, path, new)
+        self.tell(new, stored=stored)
+        return new
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or an empty folder.
+
+        Raises:
+            FileRefused: it needs an approval, or the system refuses.
+        """
+        root, path = self.history.workspace, operations.spelled(path, folder=True)
+        found = operations.look(root, path)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            operations.remove(root, path)
+            return
+        _digest(root, path)
+        self.permit(path, "remove")
+        stored = self.history.change(self.call_id, path, "delete", "", whole=False)
+        operations.remove(root, path)
+        self.tell(path, stored=stored)
+
+    def make_folder(self, path: str) -> str:
+        """Make a folder; return its path.
+
+        Raises:
+            FileRefused: a file has its name, or the place is not allowed.
+        """
+        path = "/".join(parts_of(path))
+        self.history.folder(self.call_id, path)
+        operations.make_folder(self.history.workspace, path)
+        return path
+
+    def bring_back(self, changed: Sequence[tuple[str, str]]) -> frozenset[str]:
+        """Choose the changes of a script that come back; store what they replace.
+
+        Args:
+            changed: each path with the digest it has now; empty: it was deleted.
+
+        Returns:
+            Their paths; for the others a person did not agree, and the model is told.
+        """
+        root, asked = self.history.workspace, list[str]()
+        for path, digest in changed:
+            found = operations.look(root, path)
+            is_file = found is not None and stat.S_ISREG(found.st_mode)
+            # a link of the user's has no version that could be stored
+            if (found is not None and not is_file) or (
+                not self.free
+                and self.history.risk(path, "write" if digest else "remove")
+            ):
+                asked.append(path)
+        agreed = not asked or self.free or self.ask(asked)
+        back: set[str] = set()
+        for path, digest in changed:
+            found = operations.look(root, path)
+            if path in asked and not (
+                agreed and found is not None and stat.S_ISREG(found.st_mode)
+            ):
+                continue
+            try:
+                stored = self.history.change(
+                    self.call_id, path, "script", digest, whole=True
+                )
+            except FileRefused as error:
+                self.warn(str(error))
+                continue
+            back.add(path)
+            self.tell(path, stored=stored and path in asked)
+        if lost := [path for path in asked if path not in back]:
+            self.warn(call_errors.script_changes_refused(lost))
+        return frozenset(back)
+
+    def tell(self, path: str, *, stored: bool) -> None:
+        """Warn that an old version was stored."""
+        if stored:
+            durable = self.history.store.is_durable
+            self.warn(call_errors.version_stored(path, durable=durable))
+
+
+def _digest(root: Path, path: str) -> str:
+    """The digest of a regular file that must be there."""
+    with operations.opened(root, path) as fd:
+        sha = hashlib.sha256()
+        for piece in pieces_of(fd):
+            sha.update(piece)
+    return sha.hexdigest()
+
+
+def is_named(path: str, words: Iterable[str]) -> bool:
+    """Whether the user's words name this file, as a whole name."""
+    name = path.rpartition("/")[2].casefold()
+    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
+    for said in words:
+        text = said.casefold()
+        for found in whole.finditer(text):
+            start = found.start()
+            while start and not (
+                text[start - 1].isspace() or text[start - 1] in _EDGES
+            ):
+                start -= 1
+            if text[start : found.end()].removeprefix("./") in (name, path.casefold()):
+                return True
+    return False

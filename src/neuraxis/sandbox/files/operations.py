@@ -1,0 +1,163 @@
+"""Look at, open, move and remove files and folders of a workspace, without links.
+
+As in `workspace.py`, each path is checked as text and walked from the workspace's
+descriptor. Whether a file may be changed is not decided here (`history.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.versions import pieces_of
+from neuraxis.sandbox.files.walk import FLAGS, Folder, check_case, lstat, parent_folder
+
+
+def spelled(path: str, *, folder: bool = False) -> str:
+    """A path in its one spelling, or as it is where it breaks a rule."""
+    try:
+        return "/".join(parts_of(path, folder=folder))
+    except FileRefused:
+        return path
+
+
+def look(workspace: Path, path: str) -> os.stat_result | None:
+    """What lies at a path, links as links; None: nothing, or no place of ours."""
+    try:
+        parts = parts_of(path)
+        with parent_folder(workspace, parts, create=False) as folder:
+            return lstat(folder, parts[-1])
+    except (FileRefused, OSError):
+        return None
+
+
+@contextmanager
+def opened(workspace: Path, path: str) -> Generator[int]:
+    """A descriptor of a regular file; a second name of it is no hindrance.
+
+    Raises:
+        FileRefused: it is not there, a link, or no regular file.
+    """
+    parts = parts_of(path)
+    with parent_folder(workspace, parts, create=False) as folder:
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS
+        try:
+            fd = os.open(folder.name(parts[-1]), flags, dir_fd=folder.fd)
+        except OSError as error:
+            raise _failed(path, "opened", error) from None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise FileRefused(f"{path!r} is no regular file.")
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def digest_of(workspace: Path, path: str) -> str:
+    """The SHA-256 digest of a regular file; empty: there is none."""
+    try:
+        with opened(workspace, path) as fd:
+            sha = hashlib.sha256()
+            for piece in pieces_of(fd):
+                sha.update(piece)
+            return sha.hexdigest()
+    except (FileRefused, OSError):
+        return ""
+
+
+def missing_folders(workspace: Path, path: str, *, itself: bool = False) -> list[str]:
+    """The folders on the way to a path that are not there, the outermost first."""
+    parts = parts_of(path)
+    ways = ["/".join(parts[:n]) for n in range(1, len(parts) + itself)]
+    return [way for way in ways if look(workspace, way) is None]
+
+
+def make_folder(workspace: Path, path: str) -> None:
+    """Make a folder and those on the way to it.
+
+    Raises:
+        FileRefused: a file has its name, or the place is not allowed.
+    """
+    found = look(workspace, path)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        raise FileRefused(f"{path!r} is a file, not a folder.")
+    with parent_folder(workspace, (*parts_of(path), "-"), create=True):
+        pass
+
+
+def move(workspace: Path, path: str, new: str) -> None:
+    """Give a regular file another name; folders on the way are made.
+
+    Raises:
+        FileRefused: either path is not allowed, or the system refuses.
+    """
+    parts, to = parts_of(path), parts_of(new)
+    with (
+        parent_folder(workspace, parts, create=False) as source,
+        parent_folder(workspace, to, create=True) as target,
+    ):
+        _regular(source, parts[-1], path)
+        if parts[:-1] != to[:-1] or parts[-1].casefold() != to[-1].casefold():
+            check_case(target, to[-1], new)
+        if lstat(target, to[-1]) is not None:
+            _regular(target, to[-1], new)
+        try:
+            os.replace(
+                source.name(parts[-1]),
+                target.name(to[-1]),
+                src_dir_fd=source.fd,
+                dst_dir_fd=target.fd,
+            )
+        except OSError as error:
+            raise _failed(path, "moved", error) from None
+
+
+def remove(workspace: Path, path: str) -> None:
+    """Delete a regular file, or a folder with nothing in it.
+
+    Raises:
+        FileRefused: it is not there, holds files, or the system refuses.
+    """
+    parts = parts_of(path)
+    with parent_folder(workspace, parts, create=False) as folder:
+        found = lstat(folder, parts[-1])
+        if found is None:
+            raise FileRefused(f"{path!r}: there is no such file.")
+        try:
+            if stat.S_ISDIR(found.st_mode):
+                os.rmdir(folder.name(parts[-1]), dir_fd=folder.fd)
+            else:
+                _regular(folder, parts[-1], path)
+                os.unlink(folder.name(parts[-1]), dir_fd=folder.fd)
+        except OSError as error:
+            why = "it holds files" if stat.S_ISDIR(found.st_mode) else error.strerror
+            raise FileRefused(f"{path!r} could not be deleted: {why}.") from None
+
+
+def set_mode(workspace: Path, path: str, mode: int) -> None:
+    """Give a regular file the permissions that its old version had."""
+    if os.name != "posix":
+        return
+    with opened(workspace, path) as fd:
+        os.fchmod(fd, mode)
+
+
+def _regular(folder: Folder, part: str, shown: str) -> None:
+    found = lstat(folder, part)
+    if found is None:
+        raise FileRefused(f"{shown!r}: there is no such file.")
+    if stat.S_ISLNK(found.st_mode):
+        raise FileRefused(f"{shown!r} is a link; only files themselves are changed.")
+    if stat.S_ISDIR(found.st_mode):
+        raise FileRefused(f"{shown!r} is a folder; name a file in it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise FileRefused(f"{shown!r} is no regular file.")
+
+
+def _failed(path: str, done: str, error: OSError) -> FileRefused:
+    return FileRefused(f"{path!r} could not be {done}: {error.strerror or 'refused'}.")

@@ -1,0 +1,173 @@
+"""Old versions of files, stored by their digest, within a budget.
+
+Each is a file with mode 0600 in the session's folder below one root, so that `undo`
+brings it back also from another process. A session without a folder holds them in
+memory, and they end with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from neuraxis.sandbox.files.paths import FileRefused
+
+BUDGET = 1024 * 1024 * 1024
+"""Bytes of all stored versions without the setting `files.versions_bytes`."""
+_INDEX = "written"
+
+
+class VersionStore:
+    """Old versions of one session's files.
+
+    Args:
+        root: the folder of all sessions; None: versions live in memory.
+        session: the id of the session, the name of its folder.
+        budget: bytes of all versions below `root`; the oldest are pruned first.
+        journaled: the changes are in a journal that outlives the process.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        session: str = "",
+        budget: int = BUDGET,
+        *,
+        journaled: bool = True,
+    ) -> None:
+        self._root = root
+        self._folder = None if root is None else root / session
+        self._budget = budget
+        self._journaled = journaled
+        self._memory: dict[str, bytes] = {}
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether another process can bring the versions back."""
+        return self._folder is not None and self._journaled
+
+    def put(self, pieces: Iterable[bytes], size: int, shown: str) -> str:
+        """Store one version; return its digest.
+
+        Raises:
+            FileRefused: it is larger than the budget, or cannot be written.
+        """
+        if size > self._budget:
+            raise FileRefused(
+                f"{shown!r} has {size} bytes, and at most {self._budget} of old "
+                "versions are stored, so that it could not be brought back. Write to "
+                "another name; the user may raise files.versions_bytes."
+            )
+        if self._folder is None:
+            data = b"".join(pieces)
+            digest = hashlib.sha256(data).hexdigest()
+            self._memory.pop(digest, None)  # the newest stand last
+            self._memory[digest] = data
+            while sum(map(len, self._memory.values())) > self._budget:
+                del self._memory[next(iter(self._memory))]
+            return digest
+        try:
+            digest = self._put(self._folder, pieces)
+        except OSError as error:
+            raise FileRefused(
+                f"{shown!r} was not changed: its old version cannot be stored in "
+                f"{self._folder.name!r} ({error.strerror or 'refused'})."
+            ) from None
+        self._prune(self._folder / digest)
+        return digest
+
+    def _put(self, folder: Path, pieces: Iterable[bytes]) -> str:
+        self._make(folder)
+        sha, beside = hashlib.sha256(), folder / f".{os.urandom(8).hex()}"
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(fd, "wb") as stream:
+                for piece in pieces:
+                    sha.update(piece)
+                    stream.write(piece)
+                stream.flush()
+                os.fsync(stream.fileno())
+            beside.replace(folder / sha.hexdigest())
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        return sha.hexdigest()
+
+    def get(self, digest: str) -> bytes | None:
+        """The version of this digest; None: it was pruned, or is not what it was."""
+        data = self._memory.get(digest)
+        if data is None and self._folder is not None:
+            with contextlib.suppress(OSError):
+                data = (self._folder / digest).read_bytes()
+        if data is None or hashlib.sha256(data).hexdigest() != digest:
+            return None
+        return data
+
+    def _prune(self, newest: Path) -> None:
+        """Delete the oldest versions of all sessions above the budget."""
+        assert self._root is not None
+        found: list[tuple[int, int, Path]] = []
+        for path in self._root.glob("*/*"):
+            with contextlib.suppress(OSError):
+                about = path.stat()
+                if path != newest and not path.name.startswith("."):
+                    found.append((about.st_mtime_ns, about.st_size, path))
+        left = self._budget - newest.stat().st_size
+        for _, size, path in sorted(found, reverse=True):
+            left -= size
+            if left < 0:
+                path.unlink(missing_ok=True)
+
+    # --- what the runtime wrote, known to later sessions of the same journal --------
+
+    def written_in(self, workspace: Path) -> dict[str, str]:
+        """Path -> digest of the files that the runtime wrote in a workspace."""
+        index = self._index(workspace)
+        if index is None:
+            return {}
+        try:
+            found: Any = json.loads(index.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(found, dict):
+            return {}
+        pairs = cast("dict[Any, Any]", found).items()
+        return {str(path): str(digest) for path, digest in pairs}
+
+    def note_written(self, workspace: Path, changed: Mapping[str, str]) -> None:
+        """Store the digests of files; an empty one: the runtime did not write it."""
+        index = self._index(workspace)
+        if index is None:
+            return
+        known = {**self.written_in(workspace), **changed}
+        text = json.dumps({path: digest for path, digest in known.items() if digest})
+        beside = index.with_name(f".{os.urandom(8).hex()}")
+        # without the index the user is asked once more, so it may fail
+        with contextlib.suppress(OSError):
+            self._make(index.parent)
+            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            beside.replace(index)
+
+    def _index(self, workspace: Path) -> Path | None:
+        if self._root is None:
+            return None
+        name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()
+        return self._root / f"{_INDEX}-{name[:32]}.json"
+
+    def _make(self, folder: Path) -> None:
+        assert self._root is not None
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # a mode is for the last one only
+
+
+def pieces_of(fd: int) -> Iterator[bytes]:
+    """The content of an open file, piece by piece."""
+    while piece := os.read(fd, 1024 * 1024):
+        yield piece

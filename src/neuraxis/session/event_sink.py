@@ -1,0 +1,156 @@
+"""Where the events of a session go: its journal, who watches, and the run around it.
+
+What the journal promises to hold after a kill is on disk before anybody is told of it:
+who watches sees such an event, and all behind it, once `settled` was awaited.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+from neuraxis.errors import StorageError
+from neuraxis.events import (
+    NOT_STORED,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallProgress,
+    CallStarted,
+    Event,
+    FileChanged,
+    Inside,
+    MessageSent,
+    ModelFinished,
+    RunUndone,
+    SessionFinished,
+    innermost,
+)
+from neuraxis.execution.nested import ParentRun
+from neuraxis.journal import Journal
+from neuraxis.journal.memory import MemoryJournal
+from neuraxis.policy.unknown_calls import UnknownCalls
+from neuraxis.session.run import RunLock
+from neuraxis.session.watch import Watch
+
+_PROMISED = frozenset(
+    {ModelFinished, CallStarted, ApprovalAsked, ApprovalAnswered, SessionFinished}
+)
+_PROMISED_INSIDE = frozenset(
+    {
+        "model_finished",
+        "call_started",
+        "approval_asked",
+        "approval_answered",
+        "session_finished",
+    }
+)
+
+
+class EventSink:
+    """Pass the events of one session on, in their order.
+
+    Args:
+        session: its id.
+        journal: where they are stored.
+        turn: holds who watches the request that is being answered.
+        outer: the run around the session.
+        workspace: the session's.
+        unknown: follows which calls have an unknown outcome.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        journal: Journal,
+        turn: RunLock,
+        outer: ParentRun | None,
+        workspace: Path,
+        unknown: UnknownCalls,
+    ) -> None:
+        self._session = session
+        self._journal = journal
+        self._turn = turn
+        self._outer = outer
+        self._workspace = workspace
+        self._unknown = unknown
+        self.is_durable = not isinstance(journal, MemoryJournal) or (
+            outer is not None and outer.runtime.gate.settled is not None
+        )
+        """Whether there is anything to wait for."""
+        self._emitted = 0
+        self._waiting: deque[tuple[int, Watch, Event]] = deque()
+        """What is not announced yet: its number, who is told, the event."""
+
+    def emit(self, event: Event, watch: Watch | None = None) -> None:
+        """Store an event and pass it on.
+
+        Args:
+            event: what happened.
+            watch: told beside who watches the request.
+
+        Raises:
+            StorageError: it cannot be stored.
+        """
+        kind = event.__class__
+        if kind not in NOT_STORED:
+            self._unknown.hear(event)
+            try:
+                # a file is changed by a command's thread as soon as this returns
+                durable = kind in (FileChanged, RunUndone)
+                self._journal.append(self._session, event, durable=durable)
+            except StorageError as error:
+                if kind is not SessionFinished:
+                    raise
+                self._turn.unwritten = str(error)  # all is done: no answer is lost
+            self._emitted += 1
+        for tell in (watch, self._turn.watch):
+            if tell is not None:
+                self._announce(event, tell)
+        if self._outer is not None:
+            self._outer.hear(self._session, self._workspace, event)
+
+    def _announce(self, event: Event, watch: Watch) -> None:
+        # progress is told in the command's own thread, after its start was announced
+        if event.__class__ is not CallProgress and (
+            self._waiting or (self.is_durable and _is_promised(event))
+        ):
+            self._waiting.append((self._emitted, watch, event))
+        else:
+            watch(event)
+
+    async def settled(self) -> None:
+        """Wait until all that was emitted is on disk, and announce it.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        emitted = self._emitted
+        await self._journal.settled(self._session)
+        if self._outer is not None:
+            await self._outer.settled()
+        self._announce_until(emitted)
+
+    async def end(self) -> None:
+        """As `settled`, in the end of a run: what cannot be written is noted."""
+        try:
+            await self.settled()
+        except StorageError as error:
+            self._turn.unwritten = self._turn.unwritten or str(error)
+            self._announce_until(self._emitted)
+
+    def _announce_until(self, number: int) -> None:
+        while self._waiting and self._waiting[0][0] <= number:
+            _, watch, event = self._waiting.popleft()
+            watch(event)
+
+    def forget(self) -> None:
+        """Announce nothing more: the run has ended."""
+        self._waiting.clear()
+
+
+def _is_promised(event: Event) -> bool:
+    if isinstance(event, Inside):
+        return innermost(event.event)["type"] in _PROMISED_INSIDE
+    if isinstance(event, MessageSent):
+        return event.sender == "user"
+    return event.__class__ in _PROMISED

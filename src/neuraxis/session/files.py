@@ -1,0 +1,99 @@
+"""Where a session works and stores old versions, and how it undoes a run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from neuraxis.errors import ConfigError
+from neuraxis.events import ApprovalAsked
+from neuraxis.journal import Journal
+from neuraxis.policy.gate import Approve
+from neuraxis.sandbox.files.history import FileHistory, Undone
+from neuraxis.sandbox.files.versions import BUDGET
+from neuraxis.session.event_loop import SyncLoop
+from neuraxis.settings import Settings
+
+
+def make_workspace(workspace: Path) -> None:
+    """Make the folder that commands work in.
+
+    Raises:
+        ConfigError: it is a link to elsewhere, a file, or cannot be made.
+    """
+    if workspace.is_symlink():
+        raise ConfigError(
+            f"the workspace {workspace} is a link to {workspace.resolve()}: whoever "
+            "made the link would choose the folder commands write to. "
+            "Delete it or name the folder itself with --workspace"
+        )
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"the workspace {workspace} cannot be made: {error.strerror or error}. "
+            "Name another folder with --workspace"
+        ) from error
+
+
+def versions_root(
+    journal: str | Path | Journal | None,
+    asset_folder: str | Path | None,
+    given: str | Path | None = None,
+) -> Path | None:
+    """Where old versions are stored: beside the journal's file, else in memory."""
+    if given is not None:
+        return Path(given).absolute()
+    path = getattr(journal, "path", journal)
+    if isinstance(path, str | Path) and path != "memory":
+        return Path(path).absolute().parent / "versions"
+    return None if asset_folder is None else Path(asset_folder).absolute() / "versions"
+
+
+def is_on_disk(journal: str | Path | Journal | None) -> bool:
+    """Whether what a journal holds outlives the process."""
+    path = getattr(journal, "path", journal)
+    return isinstance(path, str | Path) and path != "memory"
+
+
+def budget_of(settings: Settings) -> int:
+    """The setting `files.versions_bytes`.
+
+    Raises:
+        ConfigError: it is no whole number.
+    """
+    given = settings.get("files.versions_bytes", BUDGET)
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(
+            f"files.versions_bytes: expected a whole number of bytes, got {given!r}"
+        ) from None
+
+
+def undo_last(
+    files: FileHistory, approve: Approve | None, loop: SyncLoop, changed_since: bool
+) -> Undone:
+    """Undo the last run; ask about each file that somebody changed since."""
+
+    def agree(path: str) -> bool:
+        person = approve
+        if changed_since or person is None:
+            return changed_since
+        asked = ApprovalAsked(
+            id=f"undo {path}",
+            call={"plugin": "", "command": "undo", "arguments": {"file_path": path}},
+            reason=f"{path} was changed after the run; undo replaces what it is now "
+            "with what it was before the run",
+        )
+
+        async def ask() -> bool:
+            return await person(asked) is True
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return loop.run(ask())
+        return False  # who is in an event loop passes `changed_since`
+
+    return files.undo(agree)

@@ -1,0 +1,201 @@
+"""What may happen to a file, what is stored of it, and how a run is undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis.events import Event, FileChanged, from_json, to_json
+from neuraxis.sandbox.files.history import CallFiles, FileHistory, is_named
+from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.sandbox.files.workspace import Quota
+
+Q = Quota()
+
+
+def _way(
+    tmp_path: Path, *words: str, budget: int = 1 << 30, **kept: Any
+) -> tuple[CallFiles, Path, list[Event], list[str]]:
+    """A call's way to the files of a folder, its events and its warnings."""
+    folder = tmp_path / "w"
+    folder.mkdir(exist_ok=True)
+    events, warned = list[Event](), list[str]()
+    history = FileHistory(
+        folder,
+        VersionStore(tmp_path / "state/versions", "s1", budget),
+        events.append,
+        words,
+    )
+    way = CallFiles(history=history, call_id="a1", warn=warned.append, **kept)
+    return way, folder, events, warned
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda way: way.write("n.txt", b"x", Q),
+        lambda way: way.move("n.txt", "m.txt"),
+        lambda way: way.delete("n.txt"),
+        lambda way: way.write("n.txt", b"old and x", Q, use="change"),
+    ],
+)
+def test_N1_a_file_of_the_user_is_not_lost(
+    change: Callable[[CallFiles], Any], tmp_path: Path
+) -> None:
+    """Replaced, moved, deleted, or changed where no request names it: refused."""
+    way, folder, events, _ = _way(tmp_path, "do something with m.txt")
+    (folder / "n.txt").write_bytes(b"old")
+    with pytest.raises(FileRefused, match="another name"):
+        change(way)
+    assert (folder / "n.txt").read_bytes() == b"old"
+    assert [] == events == sorted(folder.glob("m*"))
+    way.history.allow("a1", "n.txt")
+    change(way)
+    assert events
+
+
+def test_N1_an_approval_is_for_the_file_as_it_was(tmp_path: Path) -> None:
+    """Who changes it in between did not approve that."""
+    way, folder, _, _ = _way(tmp_path)
+    (folder / "n.txt").write_bytes(b"old")
+    way.history.allow("a1", "n.txt")
+    (folder / "n.txt").write_bytes(b"newer")
+    with pytest.raises(FileRefused):
+        way.delete("n.txt")
+
+
+def test_N1_C14_own_files_are_written_again_until_somebody_changes_them(
+    tmp_path: Path,
+) -> None:
+    """Known by digest, also in a later session over the same state."""
+    way, folder, _, _ = _way(tmp_path)
+    way.write("n.txt", b"one", Q)
+    way.write("n.txt", b"two", Q)
+    later = _way(tmp_path)[0]
+    later.write("n.txt", b"three", Q)
+    (folder / "n.txt").write_bytes(b"mine")
+    for each in (way, later, _way(tmp_path)[0]):
+        with pytest.raises(FileRefused, match="changed since"):
+            each.write("n.txt", b"four", Q)
+
+
+def test_N1_a_changed_passage_does_not_make_the_file_the_runtimes(
+    tmp_path: Path,
+) -> None:
+    """Appending to it is free, replacing it afterwards is not."""
+    way, folder, _, _ = _way(tmp_path, "append x to n.txt")
+    (folder / "n.txt").write_bytes(b"old")
+    way.write("n.txt", b"old x", Q, use="change", kind="append")
+    with pytest.raises(FileRefused):
+        way.write("n.txt", b"x", Q)
+
+
+def test_N1_the_old_version_is_told_and_stored_for_its_owner_only(
+    tmp_path: Path,
+) -> None:
+    """0600 in 0700 folders; the answer says so in a line."""
+    way, folder, _, warned = _way(tmp_path, free=True)
+    (folder / "n.txt").write_bytes(b"old")
+    way.write("n.txt", b"new", Q)
+    assert warned == [
+        'The old version of "n.txt" is stored; `neuraxis undo` brings it back.'
+    ]
+    state = tmp_path / "state/versions"
+    stored = [path for path in state.rglob("*") if path.is_file()]
+    assert b"old" in [path.read_bytes() for path in stored]
+    if os.name == "posix":
+        assert {path.stat().st_mode & 0o777 for path in stored} == {0o600}
+        folders = {state, *(path.parent for path in stored)}
+        assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+def test_N1_undo_brings_back_bytes_and_permissions(tmp_path: Path) -> None:
+    """Replaced, moved over another, deleted and made; folders that were made go."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    for name in ("a", "b", "c"):
+        (folder / name).write_bytes(name.encode() * 3)
+    (folder / "a").chmod(0o600)
+    way.history.begin()
+    way.write("a", b"new", Q)
+    way.move("a", "b")
+    way.delete("c")
+    way.write("x/y/z", b"", Q)
+    way.make_folder("p/q")
+    undone = way.history.undo()
+    assert set(undone.restored) == {"a", "b", "c"}
+    assert set(undone.removed) == {"x/y/z", "x/y", "x", "p/q", "p"}
+    found = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert found == {"a": b"aaa", "b": b"bbb", "c": b"ccc"}
+    assert os.name != "posix" or (folder / "a").stat().st_mode & 0o777 == 0o600
+    assert way.history.undo() == way.history.undo(), "there is nothing more"
+
+
+def test_N1_undo_asks_where_somebody_changed_it_since(tmp_path: Path) -> None:
+    """Left without an answer, restored with one; their version is stored too."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    (folder / "n").write_bytes(b"old")
+    way.write("n", b"new", Q)
+    (folder / "n").write_bytes(b"mine")
+    assert way.history.undo().changed_since == ("n",)
+    assert (folder / "n").read_bytes() == b"mine"
+    asked: list[str] = []
+    assert way.history.undo(lambda path: not asked.append(path)).restored == ("n",)  # type: ignore[func-returns-value]
+    assert (asked, (folder / "n").read_bytes()) == (["n"], b"old")
+    stored = [path.read_bytes() for path in (tmp_path / "state/versions/s1").iterdir()]
+    assert b"mine" in stored
+
+
+def test_N1_undo_after_the_process_ended(tmp_path: Path) -> None:
+    """The journal's events and the stored versions are all it needs."""
+    way, folder, events, _ = _way(tmp_path, free=True)
+    (folder / "n").write_bytes(b"old")
+    way.write("n", b"new", Q)
+    later, _, more, _ = _way(tmp_path)
+    later.history.replay([from_json(to_json(event)) for event in events])
+    assert later.history.undo().restored == ("n",)
+    third = _way(tmp_path)[0]
+    third.history.replay([*events, *more])
+    assert not third.history.undo().restored
+
+
+def test_N1_stored_versions_have_a_budget(tmp_path: Path) -> None:
+    """The oldest go first; what could never be stored is not changed at all."""
+    way, folder, _, _ = _way(tmp_path, free=True, budget=10)
+    for name, size in (("a", 6), ("b", 6), ("c", 11)):
+        (folder / name).write_bytes(name.encode() * size)
+    way.write("a", b"", Q)
+    way.write("b", b"", Q)
+    with pytest.raises(FileRefused, match=r"files\.versions_bytes"):
+        way.write("c", b"", Q)
+    assert (folder / "c").read_bytes() == b"c" * 11
+    undone = way.history.undo()
+    assert (undone.restored, undone.lost) == (("b",), ("a",))
+
+
+def test_an_old_journal_and_a_bare_event_are_read() -> None:
+    """Each field that may be missing has a default."""
+    bare = from_json({"type": "file_changed", "v": 1, "call": "a1", "path": "n"})
+    assert bare == FileChanged(call="a1", path="n")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("Append 'x' to notes.txt", True),
+        ("append x to ./docs/Notes.TXT.", True),
+        ("append x to docs/notes.txt", True),
+        ("see (notes.txt)", True),
+        ("append x to other/notes.txt", False),
+        ("append x to my-notes.txt", False),
+        ("append x to notes.txt.bak", False),
+        ("append x to my notes", False),
+    ],
+)
+def test_a_request_names_a_file(words: str, named: bool) -> None:
+    """By its name or its path, as a whole."""
+    assert is_named("docs/notes.txt", [words]) is named
