@@ -10,7 +10,7 @@ import pytest
 from neuraxis import Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.load import read_plan
-from neuraxis.session import session as session_module
+from neuraxis.session import build as build_module
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -30,8 +30,8 @@ def test_the_examples_run(
             return name
         return ScriptedModel(lambda prompt: "It is said.")
 
-    monkeypatch.setattr(session_module, "find_model", stand_in)
-    monkeypatch.setattr(session_module, "find_models", stand_in)
+    monkeypatch.setattr(build_module, "find_model", stand_in)
+    monkeypatch.setattr(build_module, "find_models", stand_in)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "example"}
     for block in blocks:
