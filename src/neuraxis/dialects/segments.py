@@ -1,7 +1,6 @@
 """Shared parts of the lenient readers: groups of values, surrounding texts.
 
-The pieces of a reply flow in; the values that belong together and the texts around
-them flow out.
+A reply is cut into values that belong together and the texts around them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of one command flow in; so many at once may run, and the others wait.
+"""Slots that limit how many calls of one command run at once.
 
 A thread cannot be killed: one that is over its time limit, or whose call is given up,
 still runs. It keeps its place until it ends.

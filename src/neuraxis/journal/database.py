@@ -1,4 +1,4 @@
-"""The SQLite file of a journal: a path flows in, an open database of its tables out."""
+"""SQLite file of a journal, and its tables."""
 
 from __future__ import annotations
 

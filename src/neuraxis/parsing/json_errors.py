@@ -1,6 +1,6 @@
 """Faults of malformed JSON: where they are, and their messages.
 
-Text and a position flow in; a `Fault` with a sentence for the model flows out.
+A `Fault` holds a sentence for the model about a position in a text.
 """
 
 from __future__ import annotations

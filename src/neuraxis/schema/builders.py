@@ -1,6 +1,6 @@
 """Build the JSON Schemas that the notation's type names stand for.
 
-Schemas of the parts flow in, the schema of the whole flows out: pure data.
+Each function returns the schema of a whole made of its parts: pure data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Configuration and state of a session's runs, and their `Runtime`.
 
-A session's own parts flow in; the `Runtime` of one run's plans flows out.
+The `Runtime` of one run's plans is made from a session's own parts.
 """
 
 from __future__ import annotations

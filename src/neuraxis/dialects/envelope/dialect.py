@@ -1,7 +1,6 @@
 """Envelope dialects, protocols v1 and v2: calls and results as messages.
 
-Plugins and results flow in, text for the model flows out; a completion flows in, its
-calls flow out.
+It writes plugins and results as text for the model, and reads the calls of a reply.
 """
 
 from __future__ import annotations

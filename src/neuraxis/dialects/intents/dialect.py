@@ -1,7 +1,6 @@
 """Intent dialect: a flat JSON list of calls between markers (part C).
 
-Plugins and results flow in, text for the model flows out; a completion flows in, its
-calls flow out.
+It writes plugins and results as text for the model, and reads the calls of a reply.
 """
 
 from __future__ import annotations

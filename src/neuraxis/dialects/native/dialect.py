@@ -1,7 +1,7 @@
 """Native dialect: tool calls as OpenAI-compatible servers pass them.
 
-Plugins flow in, tool definitions flow out; the tool calls of a completion flow in,
-calls flow out; results flow in, tool messages flow out.
+It writes plugins as tool definitions and results as tool messages, and reads tool
+calls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Collect the `_type_ref` types of one file (rule B36).
 
-A whole file, a command or a node flows in; the table of its named types flows out.
+It is read from a whole file, a command or a node.
 """
 
 from __future__ import annotations
