@@ -96,6 +96,18 @@ def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallEr
     )
 
 
+def not_shown(tool: str) -> CallError:
+    """The command exists and was not listed in the prompt (rule B4)."""
+    return CallError(
+        code="unknown_command",
+        where="tool",
+        candidates=("find_commands",),
+        message=f"{named(tool)} is not listed, so that it cannot be called. Call "
+        "find_commands with a few words on what is to be done; what it finds can be "
+        "called from the next reply on.",
+    )
+
+
 def problem_text(problem: Problem, root: str = "") -> str:
     """Format a problem: `crop.boxes[1].x: expected integer, got "one"`."""
     where = path_text(problem.path, root)

@@ -124,6 +124,11 @@ def load(
                     f"{file}: {key} may not be set in a project's file, since it holds "
                     f"back what the project may do; {_elsewhere(key, users)}"
                 )
+            if key == "plugins" and "secret://" in repr(setting.value):
+                raise ConfigError(
+                    f"{file}: plugins: a project's file may not say where a secret is "
+                    f"sent; {_elsewhere(key, users)}"
+                )
             if key in INSIDE and not _is_inside(setting.value, project):
                 raise ConfigError(
                     f"{file}: {key}: expected a folder inside of {project}, got "

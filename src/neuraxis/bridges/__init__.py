@@ -1,4 +1,4 @@
-"""Bridges: MCP servers and other formats as plugins, and the reverse.
+"""Bridges: MCP servers, OpenAPI documents and skills as plugins.
 
 Each name is looked up when it is first asked for, and its extra is imported when used.
 """
@@ -9,13 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuraxis.bridges.agent_skills import skill, skills
     from neuraxis.bridges.mcp_client.source import mcp
+    from neuraxis.bridges.openapi_client.plugin import openapi
 
 _WHERE = {
     "mcp": "neuraxis.bridges.mcp_client.source",
+    "openapi": "neuraxis.bridges.openapi_client.plugin",
+    "skill": "neuraxis.bridges.agent_skills",
+    "skills": "neuraxis.bridges.agent_skills",
 }
 
-__all__ = ["mcp"]
+__all__ = ["mcp", "openapi", "skill", "skills"]
 
 
 def __getattr__(name: str) -> Any:

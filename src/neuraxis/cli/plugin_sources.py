@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 
+if TYPE_CHECKING:
+    from neuraxis.specs import PluginSpec
+
 FILE_NAME = "neuraxis.toml"
+_LISTED = 10
+"""Commands of a plugin whose names are shown."""
 _LIST = re.compile(r"^plugins[ \t]*=[ \t]*\[", re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -39,6 +46,12 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             continue
         try:
             found = source.open_plugins(Path.cwd())
+        except ManifestError as error:
+            errors.append(error)
+            continue
+        except ConfigError as error:
+            errors.append(_error(text, str(error)))
+            continue
         finally:
             source.close_plugins()
         for plugin in found:
@@ -59,8 +72,10 @@ def add_to_settings(source: str, folder: Path | None = None) -> Path:
     Raises:
         ConfigError: the file is no TOML, or writes its list in another way.
     """
+    import tomllib  # few commands write settings
+
     file = (folder or Path.cwd()) / FILE_NAME
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    text = file.read_text(encoding="utf-8-sig") if file.exists() else ""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -69,19 +84,135 @@ def add_to_settings(source: str, folder: Path | None = None) -> Path:
     if source in listed:
         return file
     written = json.dumps(source, ensure_ascii=False)
-    found = _LIST.search(text)
+    table = _TABLE.search(text)  # keys of no table stand before all tables
+    at = table.start() if table else len(text)
+    found = _LIST.search(text, 0, at)
     if found is not None:
         comma = ", " if listed else ""
         new = f"{text[: found.end()]}{written}{comma}{text[found.end() :]}"
     elif "plugins" in tree:
         raise ConfigError(f"{file}: plugins: expected a list; add {written} to it")
     else:
-        table = _TABLE.search(text)  # keys of no table stand before all tables
-        at = table.start() if table else len(text)
         before = text[:at]
         gap = "" if not before or before.endswith("\n") else "\n"
         new = f"{before}{gap}plugins = [{written}]\n{text[at:]}"
     if tomllib.loads(new).get("plugins") != [source, *listed]:
         raise ConfigError(f"{file}: plugins: add {written} to it by hand")
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(new, encoding="utf-8")
     return file
+
+
+@click.command(short_help="Use a plugin in every run of this folder.")
+@click.argument("source", required=False)
+@click.option(
+    "--mcp", metavar="SERVER", help="An MCP server: a command, a URL or a JSON file."
+)
+@click.option("--auth", help="The secret the API's requests carry: secret://NAME.")
+@click.option("--server", help="The API's address, where its document names another.")
+@click.option("--name", help="The plugin's name; default: from its title.")
+def add(source: str | None, mcp: str | None, **options: str | None) -> int:
+    """Write SOURCE into neuraxis.toml of this folder.
+
+    SOURCE is an OpenAPI document (URL or file), a folder with a skill, or a plugin; or
+    there is an MCP server. It is loaded once, to say what it offers and what of it
+    cannot be used. With --auth it is added to the user's own settings: a project's
+    file, which may come from anybody, may not say where a secret is sent.
+    """
+    from neuraxis.settings import user_dir
+
+    if (source is None) == (mcp is None):
+        raise ConfigError("plugins add: expected a SOURCE or --mcp SERVER, one of them")
+    text = source_text(f"mcp:{mcp}" if mcp is not None else str(source), **options)
+    loaded, errors = load_all((text,))
+    if errors:
+        raise errors[0]
+    for plugin in loaded:
+        for problem in plugin.problems:
+            _say(str(problem), err=True)
+        _say(_summary(plugin))
+    if not any(plugin.commands for plugin in loaded):
+        raise ConfigError(f"{text}: it offers no command, and is not added")
+    users = user_dir("config") if options.get("auth") is not None else None
+    _say(f"added to {add_to_settings(text, users)}")
+    _lock(text, [plugin.spec for plugin in loaded])
+    return 0
+
+
+def _summary(plugin: Any) -> str:
+    names = list(plugin.commands)
+    if len(names) <= _LISTED:
+        return f"{plugin.spec.name}: {', '.join(names) or 'no command'}"
+    first = ", ".join(names[:_LISTED])
+    return f"{plugin.spec.name}: {len(names)} commands, such as {first}"
+
+
+_SCRIPT = """import sys
+
+print(f"Hello, {sys.argv[1]}!")
+"""
+
+
+def new_skill(folder: str) -> int:
+    """Write a folder with a `SKILL.md` and a script that works.
+
+    Raises:
+        ConfigError: the format takes no such name, or the folder is there already.
+    """
+    from neuraxis.bridges.skill_file import new_skill_file
+
+    target = Path(folder)
+    text = new_skill_file(target.absolute().name)
+    if target.exists():
+        raise ConfigError(f"{folder}: it is there already; name another folder")
+    (target / "scripts").mkdir(parents=True)
+    (target / "SKILL.md").write_text(text, encoding="utf-8")
+    (target / "scripts" / "hello.py").write_text(_SCRIPT, encoding="utf-8")
+    _say(f"made {target}/SKILL.md and {target}/scripts/hello.py; try:")
+    _say(f"  neuraxis plugins check skill:{target}")
+    return 0
+
+
+def source_text(source: str, **options: str | None) -> str:
+    """Return a source as a settings file names it.
+
+    Raises:
+        ConfigError: an option was given for what takes none.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    kind = source.partition(":")[0]
+    if source.lower().startswith(("http://", "https://")) or source.lower().endswith(
+        (".json", ".yaml", ".yml")
+    ):
+        kind, source = "openapi", f"openapi:{shlex.quote(source)}"
+    elif (Path(source) / "SKILL.md").is_file():
+        kind, source = "skill", f"skill:{source}"
+    if given and kind != "openapi":
+        raise ConfigError(f"--{next(iter(given))}: only an OpenAPI document takes it")
+    return " ".join(
+        [source, *(f"{key}={shlex.quote(value)}" for key, value in given.items())]
+    )
+
+
+def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
+    """Accept new plugins where there is a lock file: a person just added them."""
+    from neuraxis.plugins.lock import FILE_NAME, accept, read_lock, write_lock
+
+    file = Path(FILE_NAME)
+    locked = read_lock(file)
+    if locked is None:
+        return
+    entries, refused = accept(locked, specs, ())
+    for name in refused:
+        _say(
+            f"{file} has another form of it; to take this one: neuraxis plugins lock "
+            f"{shlex.quote(source)} --accept {name}",
+            err=True,
+        )
+    write_lock(file, entries)
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    from neuraxis.cli.terminal import inert
+
+    click.echo(inert(text), err=err)

@@ -9,12 +9,16 @@ from typing import Any
 import click
 
 from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
-from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.cli.plugin_sources import add, new_skill
+from neuraxis.errors import ConfigError
 
 
 @click.group()
 def plugins() -> None:
     """Look at plugins, check them, and begin a new one."""
+
+
+plugins.add_command(add)
 
 
 def _load(sources: tuple[str, ...]) -> Any:
@@ -104,33 +108,23 @@ def show(name: str, source: tuple[str, ...]) -> int:
 @click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
-    from neuraxis.errors import ManifestProblem
-    from neuraxis.plugins.loader import load_plugin
-
     problems: list[Any] = []
     failed = 0
     for given in _files(path):
-        try:
-            plugin = load_plugin(given)
-        except ManifestError as error:
+        loaded, errors = _load((given,))
+        for error in errors:
             failed += 1
             problems += error.problems
             if not as_json:
                 _say(str(error), err=True)
-            continue
-        except ConfigError as error:
-            failed += 1
-            problems.append(ManifestProblem(file=given, line=0, message=str(error)))
+        for plugin in loaded:
+            found = [*plugin.problems, *_doubts(given, plugin)]
+            problems += found
             if not as_json:
-                _say(f"{given}: {error}", err=True)
-            continue
-        found = [*plugin.problems, *_doubts(given, plugin)]
-        problems += found
-        if not as_json:
-            for problem in found:
-                _say(str(problem), err=True)
-            commands = ", ".join(plugin.commands) or "no command"
-            _say(f"{given}: {plugin.spec.name} is right ({commands})")
+                for problem in found:
+                    _say(str(problem), err=True)
+                commands = ", ".join(plugin.commands) or "no command"
+                _say(f"{given}: {plugin.spec.name} is right ({commands})")
     if as_json:
         rows = [
             {
@@ -160,14 +154,19 @@ def convert(source: str, notation: str) -> int:
 
     Of a folder or manifest only the description is read; no code is run.
     """
-    from neuraxis.plugins.loader import load_plugin
     from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
     from neuraxis.plugins.manifest.load import load_manifest
     from neuraxis.plugins.manifest.write import to_yaml
 
     path = Path(source).expanduser()
     is_manifest = path.exists() and path.suffix != ".py"
-    spec = load_manifest(path)[0] if is_manifest else load_plugin(source).spec
+    if is_manifest:
+        spec = load_manifest(path)[0]
+    else:
+        loaded, errors = _load((source,))
+        if errors:
+            raise errors[0]
+        spec = loaded[0].spec
     if notation == "json-schema":
         schemas = to_json_schema(spec)
         _say(json.dumps(schemas, ensure_ascii=False, indent=2))
@@ -292,39 +291,13 @@ def greet(person: str) -> dict[str, str]:
 '''
 
 
-@plugins.command(short_help="Use a plugin in every run of this folder.")
-@click.argument("source", required=False)
-@click.option(
-    "--mcp", metavar="SERVER", help="An MCP server: a command, a URL or a JSON file."
-)
-def add(source: str | None, mcp: str | None) -> int:
-    """Write the plugin SOURCE, or an MCP server, into neuraxis.toml of this folder.
-
-    It is loaded once, to say what it offers and what of it cannot be used.
-    """
-    from neuraxis.cli.plugin_sources import add_to_settings
-
-    if (source is None) == (mcp is None):
-        raise ConfigError("plugins add: expected a SOURCE or --mcp SERVER, one of them")
-    text = f"mcp:{mcp}" if mcp is not None else str(source)
-    loaded, errors = _load((text,))
-    if errors:
-        raise errors[0]
-    for plugin in loaded:
-        for problem in plugin.problems:
-            _say(str(problem), err=True)
-        commands = ", ".join(plugin.commands) or "no command"
-        _say(f"{plugin.spec.name}: {commands}")
-    if not any(plugin.commands for plugin in loaded):
-        raise ConfigError(f"{text}: it offers no command, and is not added")
-    _say(f"added to {add_to_settings(text)}")
-    return 0
-
-
 @plugins.command(short_help="Begin a plugin: a folder that works.")
 @click.argument("folder", type=click.Path())
-def new(folder: str) -> int:
+@click.option("--skill", is_flag=True, help="An Agent Skill: SKILL.md and a script.")
+def new(folder: str, skill: bool) -> int:
     """Begin a plugin: a FOLDER with config.yaml and plugin.py that work."""
+    if skill:
+        return new_skill(folder)
     target = Path(folder)
     name = target.name.replace("-", "_")
     if not name.isidentifier():

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.errors import ManifestError, ManifestProblem
@@ -94,6 +95,8 @@ class Registry:
         self._specs: tuple[PluginSpec, ...] = ()
         self._stale = True
         self._explicit: dict[str, Command] = {}
+        self._shown: frozenset[tuple[str, str]] | None = None
+        self._hidden: dict[tuple[str | None, str], str] = {}
         self.sources: Sequence[_Closed] = ()
         """What was opened for these plugins, and is closed with them."""
         for plugin in plugins:
@@ -137,6 +140,24 @@ class Registry:
             self._explicit[name] = command
         self._plugins[spec.name] = plugin
         self._stale = True
+
+    def show(self, commands: Iterable[tuple[str, str]] | None) -> None:
+        """Show a model these commands only, by plugin and name; None: all of them.
+
+        The others cannot be called (rule B4), and keep their names.
+        """
+        shown = None if commands is None else frozenset(commands)
+        if shown != self._shown:
+            self._shown = shown
+            self._stale = True
+
+    def command(self, plugin: str, name: str) -> Command:
+        """Return a command, shown or not.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._plugins[plugin].commands[name]
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -183,8 +204,12 @@ class Registry:
             found = self._found.get((None, command))
             if found is not None:
                 return found
+            if (tool := self._hidden.get((None, command))) is not None:
+                return call_errors.not_shown(tool)
             return call_errors.unknown_command(command, tuple(self._tools))
         plugin = plugin.strip()
+        if (tool := self._hidden.get((plugin, command))) is not None:
+            return call_errors.not_shown(tool)
         found = self._found.get((plugin, command))
         if found is not None:
             return found
@@ -222,10 +247,54 @@ class Registry:
             found.setdefault((None, full), command)
         for tool, key in tools.items():
             found[None, tool] = found[key]
-        self._found, self._tools = found, tools
-        self._specs = tuple([plugin.spec for plugin in self.listed])
         self._tool_of = {key: tool for tool, key in tools.items()}
+        self._specs = tuple([plugin.spec for plugin in self.listed])
+        self._hidden = {}
+        if self._shown is not None:
+            found, tools = self._narrowed(found, tools, self._shown)
+        self._found, self._tools = found, tools
         self._stale = False
+
+    def _narrowed(
+        self,
+        found: dict[tuple[str | None, str], Command],
+        tools: dict[str, tuple[str, str]],
+        shown: frozenset[tuple[str, str]],
+    ) -> tuple[dict[tuple[str | None, str], Command], dict[str, tuple[str, str]]]:
+        """Return what is left to be found and named of the commands that are shown."""
+        visible: dict[tuple[str | None, str], Command] = {}
+        for key, command in found.items():
+            own = (command.plugin.name, command.spec.name)
+            if own in shown:
+                visible[key] = command
+            else:
+                self._hidden[key] = self._tool_of.get(own) or ".".join(own)
+        specs: list[PluginSpec] = []
+        for spec in self._specs:
+            kept = tuple(
+                [item for item in spec.commands if (spec.name, item.name) in shown]
+            )
+            if kept:
+                whole = len(kept) == len(spec.commands)
+                specs.append(spec if whole else _part_of(spec, kept))
+        self._specs = tuple(specs)
+        return visible, {tool: key for tool, key in tools.items() if key in shown}
+
+
+def _part_of(spec: PluginSpec, commands: tuple[CommandSpec, ...]) -> PluginSpec:
+    """Return the plugin with some of its commands only, in its raw form too."""
+    names = {command.name for command in commands}
+    raw, listed = spec.raw, spec.raw.get("commands")
+    if isinstance(listed, list):
+        entries = cast("list[Mapping[str, Any]]", listed)
+        kept = [item for item in entries if item.get("command_name") in names]
+        raw = {**raw, "commands": kept}
+    examples = tuple(
+        example
+        for example in spec.examples
+        if {call.tool.rpartition(".")[2] for call in example.calls} <= names
+    )
+    return replace(spec, commands=commands, raw=raw, examples=examples)
 
 
 def _renaming(spec: PluginSpec) -> str:

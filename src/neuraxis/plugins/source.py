@@ -1,7 +1,7 @@
 """Plugin sources: servers and files that give plugins to a session.
 
 An MCP server is one: it is connected to when the session is made. A text such as
-`mcp:npx some-server` names one, in settings and on the command line.
+`mcp:npx some-server` or `skill:FOLDER` names one, in settings and on the command line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ GROUP = "neuraxis.plugin_sources"
 """The entry points of other packages' sources, each by its scheme."""
 _OURS: Mapping[str, str] = {
     "mcp": "neuraxis.bridges.mcp_client.source:mcp",
+    "openapi": "neuraxis.bridges.openapi_client.plugin:from_name",
+    "skill": "neuraxis.bridges.agent_skills:from_name",
 }
 """Scheme -> `module:function` that makes the source from the rest of the text."""
 
@@ -35,6 +37,28 @@ class PluginSource(Protocol):
     def close_plugins(self) -> None:
         """Release what `open_plugins` holds: processes, connections, threads."""
         ...
+
+
+class ReadSource:
+    """A plugin source that is read for each session and holds nothing open.
+
+    Args:
+        read: returns the plugin.
+    """
+
+    def __init__(self, read: Callable[[], Plugin]) -> None:
+        self._read = read
+
+    def open_plugins(self, workspace: Path) -> Sequence[Plugin]:
+        """Read the plugin.
+
+        Raises:
+            ConfigError: there is nothing that can be read, or it has mistakes.
+        """
+        return (self._read(),)
+
+    def close_plugins(self) -> None:
+        """Do nothing: nothing is held."""
 
 
 def find_source(source: Any) -> PluginSource | None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.lock import FILE_NAME, check
-from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.lock import FILE_NAME, check, read_lock
+from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.source import PluginSource, find_source
+from neuraxis.settings import user_dir
+
+if TYPE_CHECKING:
+    from neuraxis.plugins.search.shortlist import Shortlist
+
+IMPORTED = ("openapi", "skill")
+"""Prefixes of sources whose descriptions others wrote."""
+_PLACES = (*IMPORTED, "mcp")
+"""Prefixes of sources that may name a file or folder."""
 
 
 def registry_of(
@@ -33,12 +44,24 @@ def registry_of(
             for source in plugins
             for each in _loaded(outside(source, workspace), workspace, opened)
         ]
+        file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
         check(
-            Path.cwd() / FILE_NAME if lock is None else Path(lock),
-            # what the program itself hands over needs no acceptance
-            (plugin.spec for is_checked, plugin in named if is_checked),
+            file,
+            # what the program itself hands over needs no acceptance, unless others
+            # wrote it
+            (
+                item.spec
+                for is_checked, item in named
+                if is_checked or is_imported(item)
+            ),
         )
-        registry = Registry(plugin for _, plugin in named)
+        accepted = _accepted(file, [plugin for _, plugin in named])
+        registry = Registry(
+            untrusted(plugin)
+            if is_imported(plugin) and plugin.spec.name not in accepted
+            else plugin
+            for _, plugin in named
+        )
     except BaseException:
         for source in opened:
             source.close_plugins()
@@ -59,6 +82,60 @@ def _loaded(
     return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
 
 
+def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
+    """The lock file's plugins; it is read only where an imported plugin needs it."""
+    return (read_lock(file) or {}) if any(map(is_imported, plugins)) else {}
+
+
+def untrusted(plugin: Plugin) -> Plugin:
+    """Return the plugin with answers that count as written by others.
+
+    Nobody accepted what an imported plugin says: no lock file holds it.
+    """
+    specs = {
+        item.name: replace(
+            item, effects=replace(item.effects, open_world=True, declared=True)
+        )
+        for item in plugin.spec.commands
+    }
+    spec = replace(plugin.spec, commands=tuple(specs.values()))
+    commands = {
+        name: Command(
+            plugin=spec,
+            spec=specs[name],
+            run=item.run,
+            is_async=item.is_async,
+            context_name=item.context_name,
+        )
+        for name, item in plugin.commands.items()
+    }
+    return Plugin(spec=spec, commands=commands, problems=plugin.problems)
+
+
+def shortlist_of(
+    registry: Registry, budget: int | None, always_on: Sequence[str]
+) -> Shortlist | None:
+    """Return what chooses the commands of each prompt; None: all are shown.
+
+    Its index is kept in the user's cache, for the same set of plugins the next time.
+    """
+    if budget is None:
+        return None
+    import hashlib  # few sessions need these
+
+    from neuraxis.plugins.search.shortlist import Shortlist
+
+    names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
+    mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
+    cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
+    return Shortlist(registry, budget=budget, always_on=always_on, cache=cache)
+
+
+def is_imported(plugin: Plugin) -> bool:
+    """Check whether a bridge made the plugin from a description that others wrote."""
+    return plugin.spec.source.partition(":")[0] in IMPORTED
+
+
 def outside(source: Any, workspace: Path) -> Any:
     """Return a plugin's source, refused if commands could have written it.
 
@@ -67,7 +144,7 @@ def outside(source: Any, workspace: Path) -> Any:
     """
     if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
         try:
-            folder = Path(source).expanduser().resolve()
+            folder = Path(_place(str(source))).expanduser().resolve()
             is_there = folder.exists()
         except (OSError, RuntimeError, ValueError):
             return source  # no path at all: the loader reports what is accepted
@@ -77,3 +154,16 @@ def outside(source: Any, workspace: Path) -> Any:
                 "can write its code; move it out, or choose another --workspace"
             )
     return source
+
+
+def _place(source: str) -> str:
+    """The path that a source may name: all of it, or the first word after a prefix."""
+    kind, colon, rest = source.partition(":")
+    if not colon or kind not in _PLACES:
+        return source
+    rest = rest.strip()
+    if kind == "skill" or not rest:
+        return rest
+    import shlex  # few plugins have a prefix
+
+    return (shlex.split(rest) or [rest])[0]

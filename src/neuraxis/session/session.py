@@ -42,7 +42,7 @@ from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
 from neuraxis.session.inherit import Inherited, inherit, made_of
-from neuraxis.session.load_plugins import registry_of
+from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of, release, wrong_id
@@ -86,6 +86,9 @@ class Session:
             "continue" what depends on it, "retry" tries repeatable commands again.
         early_start: whether read-only calls may start while the reply is streaming.
         tell: results that the model is shown: "all", or "ends", which no step takes.
+        prompt_budget: characters of descriptions that a prompt has room for; where the
+            plugins have more, it shows what fits the request. None: all are shown.
+        always_on: patterns of plugins that every prompt shows then.
         within: a command's `Context`: its run becomes the parent run (rule D12).
         on_failure: "raise": a command's own exception is raised (for tests).
 
@@ -118,6 +121,8 @@ class Session:
         on_error: OnError = "fail_fast",
         early_start: bool = True,
         tell: Tell = "all",
+        prompt_budget: int | None = None,
+        always_on: Sequence[str] = (),
         within: Context | None = None,
         on_failure: str = "tell",
         _earlier: bool = False,
@@ -132,6 +137,7 @@ class Session:
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
         self.registry = registry_of(plugins, self.workspace, lock)
+        self._shortlist = shortlist_of(self.registry, prompt_budget, always_on)
         self.model = build.build_model(model, self.settings, budget)
         names = self._parameter_names
         self.dialect = build.build_dialect(dialect, template, names, strict=strict)
@@ -349,6 +355,9 @@ class Session:
                 del self.history[len(self.history) - self._pending :]
             self._is_cut_off, self._pending = True, -1
             self._begin_files()
+            if self._shortlist is not None:
+                said = [item.content for item in self.history]
+                self._shortlist.choose(text or "", said)
             parts, live = self._limited(), watch is not None
             work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))

@@ -14,10 +14,11 @@ import contextlib
 import functools
 import http.client
 import io
+import re
 import socket
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from email.message import Message
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ from neuraxis.sandbox.http.connection import (
 )
 from neuraxis.sandbox.http.urls import RequestRefused, Url, follow, parse
 
-__all__ = ["Limits", "RequestFailed", "RequestRefused", "Response", "fetch"]
+__all__ = ["Limits", "RequestFailed", "RequestRefused", "Response", "fetch", "send"]
 
 MIB = 1024 * 1024
 TEXT_TYPES = (
@@ -84,6 +85,8 @@ class Response(Struct, frozen=True, kw_only=True):
     body: bytes
     redirects: tuple[str, ...] = ()
     truncated: bool = False
+    links: str = ""
+    """The `Link` headers, joined by commas: servers name the next page there."""
 
 
 def fetch(
@@ -112,14 +115,9 @@ def fetch(
         RequestFailed: the server could not be reached or broke off.
     """
     rules = limits or Limits()
-    clock = Clock(
-        end=time.monotonic() + rules.seconds,
-        seconds=rules.seconds,
-        cancelled=cancelled,
-    )
     way = _Request(
         rules=rules,
-        clock=clock,
+        clock=_clock(rules, cancelled),
         allowed=tuple(allowed_hosts),
         accept=accept,
         resolver=resolver or _resolve,
@@ -134,6 +132,73 @@ def fetch(
     return _follow_all(forms[-1], way)
 
 
+def send(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    limits: Limits | None = None,
+    allowed_hosts: Collection[str] = (),
+    cancelled: Flag | None = None,
+) -> Response:
+    """Send a request of any method to one server.
+
+    A redirect is followed for GET only, and only to the same host and scheme: what the
+    request carries (keys, a body) was meant for that server.
+
+    Args:
+        method: GET, POST and so on.
+        url: with its scheme.
+        headers: beside Host, User-Agent and those of the body's length.
+        body: None: the request has none.
+        limits: time, sizes, redirects and types.
+        allowed_hosts: `host` or `host:port` that may be an inner one.
+        cancelled: looked at ten times a second.
+
+    Raises:
+        RequestRefused: the URL, a header, an address or the answer breaks a rule.
+        RequestFailed: the server could not be reached or broke off.
+    """
+    rules = limits or Limits(content_types=None)
+    given = {"Accept": "*/*", **(headers or {})}
+    if not _METHOD.fullmatch(method):
+        raise RequestRefused(f"{method[:40]!r} is no HTTP method.")
+    for name, value in given.items():
+        if name.lower() in OWN_HEADERS:
+            raise RequestRefused(f"The header {name} is set by the connection itself.")
+        if not _METHOD.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise RequestRefused(
+                f"The header {name[:60]!r} must be one line of printable characters."
+            )
+    way = _Request(
+        rules=rules,
+        clock=_clock(rules, cancelled),
+        allowed=tuple(allowed_hosts),
+        accept=given.pop("Accept"),
+        resolver=_resolve,
+        connect=_connect,
+        method=method,
+        headers=tuple(given.items()),
+        body=body,
+    )
+    return _follow_all(parse(url, way.allowed)[-1], way)
+
+
+OWN_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te"}
+    | {"trailer", "keep-alive", "expect", "accept-encoding", "proxy-connection"}
+)
+"""Headers of the connection itself: another's value could smuggle a second request."""
+_METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,16000}")
+
+
+def _clock(rules: Limits, cancelled: Flag | None) -> Clock:
+    end = time.monotonic() + rules.seconds
+    return Clock(end=end, seconds=rules.seconds, cancelled=cancelled)
+
+
 class _Request(Struct, frozen=True, kw_only=True):
     """State of a request that stays the same over all redirects."""
 
@@ -143,6 +208,14 @@ class _Request(Struct, frozen=True, kw_only=True):
     accept: str
     resolver: Resolver
     connect: Connector
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether what is sent was meant for one server only."""
+        return self.method != "GET" or bool(self.headers)
 
 
 def _follow_all(url: Url, way: _Request) -> Response:
@@ -159,13 +232,20 @@ def _follow_all(url: Url, way: _Request) -> Response:
                 body=answer.body,
                 redirects=tuple(visited),
                 truncated=answer.truncated,
+                links=answer.links,
             )
         if len(visited) >= way.rules.redirects:
             raise RequestRefused(
                 f"{url.host} redirects more than {way.rules.redirects} times."
             )
         visited.append(str(url))
-        url = follow(url, answer, way.allowed)
+        then = follow(url, answer, way.allowed)
+        if way.bound and (then.scheme, then.authority) != (url.scheme, url.authority):
+            raise RequestRefused(
+                f"{url.host} redirects to {then.host}; a request with a key is made "
+                "to the server it was meant for only."
+            )
+        url = then
 
 
 # --- one hop -------------------------------------------------------------------
@@ -182,11 +262,11 @@ def _one(url: Url, way: _Request) -> Response | str:
             sock = secure(raw, url.host, url.port, way.clock, way.rules.connect_seconds)
             stack.callback(sock.close)
         wire = Wire(sock, way.clock, url.host)
-        _send(wire, url, way.accept)
+        _send(wire, url, way)
         wire.budget = way.rules.header_bytes
         response = http.client.HTTPResponse(
             File(io.BufferedReader(wire, 16 * 1024)),  # pyright: ignore[reportArgumentType] it only asks for makefile
-            method="GET",
+            method=way.method,
         )
         stack.callback(response.close)
         try:
@@ -197,7 +277,8 @@ def _one(url: Url, way: _Request) -> Response | str:
             ) from None
         # Bytes read ahead with the headers count against the body's limit.
         wire.budget = way.rules.body_bytes + 2 * MIB
-        if response.status in _REDIRECTS and (to := response.headers.get("location")):
+        to = response.headers.get("location")
+        if response.status in _REDIRECTS and to and way.method == "GET":
             return _location(to, url)
         return _answer(response, url, way)
 
@@ -232,6 +313,7 @@ def _answer(response: http.client.HTTPResponse, url: Url, way: _Request) -> Resp
         charset=charset,
         body=body,
         truncated=truncated,
+        links=", ".join(headers.get_all("link") or ())[:4000],
     )
 
 
@@ -333,16 +415,21 @@ def _decoder(encoding: str, url: Url) -> _Decoder | None:
     raise RequestRefused(f"{url.host} sent the encoding {encoding[:40]!r} unasked.")
 
 
-def _send(wire: Wire, url: Url, accept: str) -> None:
-    lines = (
-        f"GET {url.target} HTTP/1.1",
+def _send(wire: Wire, url: Url, way: _Request) -> None:
+    lines = [
+        f"{way.method} {url.target} HTTP/1.1",
         f"Host: {url.authority}",
         "User-Agent: neuraxis (+https://pypi.org/project/neuraxis)",
-        f"Accept: {accept}",
+        f"Accept: {way.accept}",
         "Accept-Encoding: identity",
         "Connection: close",
-    )
-    wire.send(("\r\n".join(lines) + "\r\n\r\n").encode("ascii"))
+        *(f"{name}: {value}" for name, value in way.headers),
+    ]
+    if way.body is not None:
+        lines.append(f"Content-Length: {len(way.body)}")
+    wire.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    if way.body:
+        wire.send(way.body)
 
 
 # --- addresses and connections -------------------------------------------------

@@ -1,0 +1,298 @@
+"""Agent Skills as plugins: a folder with a `SKILL.md` in the open format.
+
+The model is shown name and description; the instructions, and the files beside them,
+are read when it asks for them. Scripts run in the sandbox, on a copy in the workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from neuraxis.bridges.skill_file import SkillFile, read_skill_file
+from neuraxis.errors import CommandError, ConfigError, ManifestProblem
+from neuraxis.plugins.context import Context
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.plugins.source import ReadSource
+from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.process.job import Limits
+from neuraxis.sandbox.process.run import DEFAULT_UID, run_python
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
+
+FILE_NAME = "SKILL.md"
+COPIES = "skill_files"
+"""Folder of the workspace that holds the copies of skills whose scripts are run."""
+MOST_FILES = 1000
+MOST_BYTES = 50 * 1024 * 1024
+"""Bytes of all files of one skill."""
+_LISTED = 100
+"""Files whose names the model is shown."""
+_READS = Effects(kind="read", destructive=False, open_world=False, declared=True)
+_RUNS = Effects(kind="once", destructive=True, open_world=False, declared=True)
+
+
+class Skill(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill: its folder, its text, and the files beside it."""
+
+    folder: Path
+    name: str
+    """Its own name as an identifier."""
+    text: SkillFile
+    files: tuple[str, ...]
+    """Paths relative to the folder."""
+
+
+def skill(folder: str | Path) -> Plugin:
+    """Return the plugin of the skill in a folder.
+
+    Raises:
+        ConfigError: there is no `SKILL.md`, or it cannot be read.
+    """
+    root = Path(folder).expanduser().absolute()
+    try:
+        written = workspace.read_text(root, FILE_NAME)
+    except FileRefused as error:
+        inside = [item.parent.name for item in sorted(root.glob(f"*/{FILE_NAME}"))[:5]]
+        hint = f"; there are skills in: {', '.join(inside)}" if inside else ""
+        raise ConfigError(
+            f"{folder}: expected a folder with a {FILE_NAME}: {error}{hint}"
+        ) from None
+    text = read_skill_file(written, root.name)
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text.name).strip("_").lower() or "skill"
+    name = f"skill_{name}" if name[0].isdigit() else name
+    files, digest = _files(root)
+    return _plugin(Skill(folder=root, name=name, text=text, files=files), digest)
+
+
+def skills(folder: str | Path) -> list[Plugin]:
+    """Return the plugins of all skills in the folders of a folder.
+
+    Raises:
+        ConfigError: there is none, or one cannot be read.
+    """
+    found = sorted(Path(folder).expanduser().glob(f"*/{FILE_NAME}"))
+    if not found:
+        raise ConfigError(f"{folder}: expected folders with a {FILE_NAME}")
+    return [skill(file.parent) for file in found]
+
+
+def from_name(text: str) -> ReadSource:
+    """Return the source `skill:FOLDER`, as settings and command line name it."""
+    return ReadSource(partial(skill, text))
+
+
+def _files(root: Path) -> tuple[tuple[str, ...], str]:
+    """Return the names of a skill's files, and a digest of all they hold."""
+    try:
+        listing = workspace.list_files(root, most=MOST_FILES)
+    except FileRefused as error:
+        raise ConfigError(f"{root}: {error}") from None
+    names = listing.files
+    if listing.more:
+        raise ConfigError(f"{root}: expected at most {MOST_FILES} files")
+    digest = hashlib.sha256()
+    total = 0
+    for name in sorted(names):
+        try:
+            data = workspace.read_bytes(root, name, limit=MOST_BYTES)
+        except FileRefused as error:
+            raise ConfigError(f"{root}: {error}") from None
+        if (total := total + len(data)) > MOST_BYTES:
+            raise ConfigError(f"{root}: expected at most {MOST_BYTES} bytes")
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    beside = tuple(name for name in sorted(names) if name != FILE_NAME)
+    return beside, digest.hexdigest()
+
+
+def _plugin(given: Skill, digest: str) -> Plugin:
+    """Return the plugin; its id is a digest of every file, for the lock file."""
+    specs = [_instructions(given)]
+    runs: dict[str, Any] = {"instructions": partial(_read_body, given)}
+    if given.files:
+        specs.append(_file(given))
+        runs["file"] = partial(_read_file, given)
+    if scripts := [name for name in given.files if name.endswith(".py")]:
+        specs.append(_script(given, scripts))
+        runs["run"] = partial(_run_script, given, scripts)
+    spec = PluginSpec(
+        name=given.name,
+        title=given.text.name,
+        id=f"sha256:{digest}",
+        description=given.text.description,
+        commands=tuple(specs),
+        source=f"skill:{given.folder}",
+    )
+    commands = {
+        item.name: Command(
+            plugin=spec,
+            spec=item,
+            run=runs[item.name],
+            context_name="context" if item.name == "run" else "",
+        )
+        for item in specs
+    }
+    return Plugin(
+        spec=spec,
+        commands=commands,
+        problems=tuple(
+            ManifestProblem(
+                file=str(given.folder / FILE_NAME),
+                line=0,
+                message=text,
+                severity="warning",
+            )
+            for text in given.text.problems
+        ),
+    )
+
+
+def _instructions(given: Skill) -> CommandSpec:
+    return CommandSpec(
+        name="instructions",
+        tool_name=f"{given.name}_instructions",
+        description=(
+            f"Read the instructions of the skill {given.text.name}, before a task that "
+            f"it is for. {given.text.description}"
+        ),
+        effects=_READS,
+    )
+
+
+def _file(given: Skill) -> CommandSpec:
+    return CommandSpec(
+        name="file",
+        tool_name=f"{given.name}_file",
+        description=f"Read a file of the skill {given.text.name} that it refers to.",
+        parameters=_object(
+            {
+                "path": {
+                    "type": "string",
+                    "description": "relative to the skill's folder",
+                    "examples": [given.files[0]],
+                }
+            },
+            ["path"],
+        ),
+        effects=_READS,
+    )
+
+
+def _script(given: Skill, scripts: Sequence[str]) -> CommandSpec:
+    return CommandSpec(
+        name="run",
+        tool_name=f"{given.name}_run",
+        description=(
+            f"Run a Python script of the skill {given.text.name} in a sandbox, in the "
+            "workspace; it can read and write the files there."
+        ),
+        parameters=_object(
+            {
+                "script": {
+                    "type": "string",
+                    "enum": list(scripts[:_LISTED]),
+                    "x-trusted-only": True,
+                },
+                "args": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "the arguments of its command line",
+                },
+            },
+            ["script"],
+        ),
+        response={
+            "type": "object",
+            "properties": {
+                "success": {"type": "boolean"},
+                "output": {"type": "string", "description": "what it printed"},
+                "error": {"type": "string", "description": "why it failed"},
+            },
+            "required": ["success", "output"],
+        },
+        failure_field="success",
+        time_limit=90,
+        effects=_RUNS,
+    )
+
+
+def _object(properties: dict[str, Json], required: list[Json]) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+# --- commands -------------------------------------------------------------------
+
+
+def _read_body(given: Skill) -> dict[str, Json]:
+    told: dict[str, Json] = {"instructions": given.text.body}
+    if given.files:
+        told["files"] = list(given.files[:_LISTED])
+    return told
+
+
+def _read_file(given: Skill, path: str) -> str:
+    clean = path.removeprefix("./")
+    try:
+        return workspace.read_text(given.folder, clean)
+    except FileRefused as error:
+        raise CommandError(str(error)) from None
+
+
+def _run_script(
+    given: Skill,
+    scripts: Sequence[str],
+    script: str,
+    context: Context,
+    args: Sequence[str] = (),
+) -> dict[str, Json]:
+    if script not in scripts:
+        raise CommandError(f"script: expected one of {', '.join(scripts[:_LISTED])}")
+    target = f"{COPIES}/{given.name}"
+    try:
+        # written anew each time: what the model changed there is not run
+        for name in given.files:
+            data = workspace.read_bytes(given.folder, name, limit=MOST_BYTES)
+            workspace.write_bytes(context.workspace, f"{target}/{name}", data)
+    except FileRefused as error:
+        raise CommandError(str(error)) from None
+    context.progress(f"running {script}", None)
+    settings, usual = context.settings, Limits()
+    outcome = run_python(
+        f"{target}/{script}",
+        workspace=context.workspace,
+        limits=Limits(
+            seconds=_number(settings.get("sandbox.seconds"), usual.seconds),
+            memory=int(_number(settings.get("sandbox.memory"), usual.memory)),
+        ),
+        network=settings.get("sandbox.network") in (True, "true", "1"),
+        mode=str(settings.get("sandbox.mode", "auto")),
+        cancelled=context.cancelled,
+        args=args,
+        allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
+        sandbox_uid=int(_number(settings.get("sandbox.uid"), DEFAULT_UID)),
+    )
+    told: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
+    if not outcome.ok:
+        told["error"] = outcome.reason or outcome.stderr.strip()[-800:]
+    return told
+
+
+def _number(value: Json, usual: float) -> float:
+    try:
+        return float(cast("float", value)) if value is not None else usual
+    except (TypeError, ValueError):
+        raise CommandError(
+            f"a sandbox setting: expected a number, got {value!r}"
+        ) from None

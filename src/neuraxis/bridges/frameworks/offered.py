@@ -1,0 +1,98 @@
+"""Plugins as other frameworks call them: every call goes through a session.
+
+A call is checked, decided by the policy, and recorded as one of a model of ours is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any, cast
+
+import msgspec
+
+from neuraxis.call_errors import to_json
+from neuraxis.dialects.native.dialect import Native
+from neuraxis.dialects.results import json_text, outcome
+from neuraxis.messages import Call, Result
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.session import Session
+from neuraxis.specs import Json
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """One command as another framework's model is shown it."""
+
+    name: str
+    """Legal for every model server."""
+    tool: str
+    description: str
+    parameters: dict[str, Json]
+
+
+class Offered:
+    """The commands of a session, for callers that are no model of ours."""
+
+    def __init__(self, plugins: Iterable[Any], options: Mapping[str, Any]) -> None:
+        given: dict[str, Any] = {"model": ScriptedModel([]), **options}
+        self.session = Session(plugins=plugins, **given)
+        self._numbers = count(1)
+        self._loop = SyncLoop()
+
+    def offers(self) -> list[Offer]:
+        """Return every command, its schema as model servers take it."""
+        registry = self.session.registry
+        tools = {where: tool for tool, where in registry.tool_names.items()}
+        keys = [
+            (plugin.name, command.name)
+            for plugin in registry.specs
+            for command in plugin.commands
+        ]
+        made = Native().native_tools(registry.specs, registry.tool_names)
+        found: list[Offer] = []
+        for key, definition in zip(keys, made, strict=True):
+            function = cast("dict[str, Any]", definition["function"])
+            found.append(
+                Offer(
+                    name=function["name"],
+                    tool=tools.get(key) or ".".join(key),
+                    description=function.get("description", ""),
+                    parameters=function["parameters"],
+                )
+            )
+        return found
+
+    async def call(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:
+        """Run one call; a failure is in the result."""
+        found = self.session.registry.tool_names.get(offer.tool)
+        plugin, command = found or (None, offer.tool)
+        given: Any = dict(arguments)
+        properties = cast("dict[str, Json]", offer.parameters.get("properties", {}))
+        spec = self.session.registry.find(plugin, command)
+        bare = getattr(spec, "bare", False)
+        if bare and len(properties) == 1:  # a command of one value, wrapped for servers
+            given = given.get(next(iter(properties)))
+        call = Call(
+            id=f"a{next(self._numbers)}",
+            plugin=plugin,
+            command=command,
+            arguments=given,
+        )
+        return await self.session.call(call)
+
+    def call_sync(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:
+        """Run one call from code that is not async."""
+        return self._loop.run(self.call(offer, arguments))
+
+
+def result_text(result: Result) -> str:
+    """Return what a model is shown of a result: the value, or its asset's address."""
+    told = outcome(result, 1)
+    if result.error is not None:
+        return json_text({"error": to_json(result.error)})
+    value = told.get("response")
+    text = value if isinstance(value, str) else json_text(value)
+    if warnings := told.get("warnings"):
+        text += "\n" + "\n".join(str(item) for item in warnings)
+    return text

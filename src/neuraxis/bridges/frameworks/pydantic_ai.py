@@ -1,0 +1,97 @@
+"""Pydantic AI tools as a plugin, and plugins as Pydantic AI tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, package, plugin_of
+from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
+from neuraxis.errors import CommandError
+from neuraxis.plugins.registry import Plugin
+
+_EXTRA, _PURPOSE = "pydantic-ai", "Using Pydantic AI tools"
+
+
+def from_pydantic_ai(
+    tools: Any, *, name: str = "pydantic_ai", effects: EffectsOf = "once"
+) -> Plugin:
+    """Return the plugin of Pydantic AI tools, or of a `FunctionToolset`.
+
+    A tool that takes a `RunContext` is left out: there is none outside of a run of
+    Pydantic AI.
+
+    Raises:
+        MissingExtra: pydantic-ai is not installed.
+        ConfigError: there is no tool that can be used, or two have one name.
+    """
+    module: Any = package("pydantic_ai", _EXTRA, _PURPOSE)
+    inner: Any = getattr(tools, "tools", tools)
+    listed: list[Any] = (
+        list(cast("Mapping[str, Any]", inner).values())
+        if isinstance(inner, Mapping)
+        else list(inner)
+    )
+    found: list[Tool] = []
+    notes: list[str] = []
+    for tool in listed:
+        if tool.takes_ctx:
+            notes.append(f"{tool.name} is left out: it takes a RunContext")
+            continue
+        schema: Any = tool.function_schema
+        found.append(
+            Tool(
+                name=tool.name,
+                description=str(tool.description or ""),
+                parameters=schema.json_schema,
+                run=partial(_run, tool, module.ModelRetry),
+                is_async=True,
+            )
+        )
+    return plugin_of(name, found, source="pydantic-ai", effects=effects, problems=notes)
+
+
+async def _run(tool: Any, retry: type[Exception], /, **arguments: Any) -> Any:
+    schema: Any = tool.function_schema
+    try:
+        validated = schema.validator.validate_python(arguments)
+        made = schema.call(validated, None)
+        return await made if inspect.isawaitable(made) else made
+    except retry as error:
+        raise CommandError(str(error)) from None
+    except ValueError as error:
+        if type(error).__name__ != "ValidationError":
+            raise
+        raise CommandError(str(error)) from None
+
+
+def to_pydantic_ai(plugins: Iterable[Any], **options: Any) -> list[Any]:
+    """Return Pydantic AI tools for every command of the plugins.
+
+    Args:
+        plugins: as `Session(plugins=...)` takes them.
+        **options: of the `Session` that checks and runs the calls.
+
+    Raises:
+        MissingExtra: pydantic-ai is not installed.
+    """
+    module: Any = package("pydantic_ai", _EXTRA, _PURPOSE)
+    offered = Offered(plugins, options)
+
+    def tool(offer: Offer) -> Any:
+        async def call(**arguments: Any) -> str:
+            result = await offered.call(offer, arguments)
+            if result.error is not None and result.error.fixable_by == "model":
+                raise module.ModelRetry(result_text(result))
+            return result_text(result)
+
+        return module.Tool.from_schema(
+            call,
+            name=offer.name,
+            description=offer.description,
+            json_schema=offer.parameters,
+        )
+
+    return [tool(offer) for offer in offered.offers()]

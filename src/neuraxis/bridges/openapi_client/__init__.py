@@ -1,0 +1,1 @@
+"""OpenAPI 2.0, 3.0 and 3.1 documents, and old `ai-plugin.json`, as plugins."""

@@ -1,0 +1,58 @@
+"""Objects as files of a request: pictures as PNG, tables as CSV, bytes as they are."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any, cast
+
+import msgspec
+
+from neuraxis.errors import CommandError
+
+_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class FilePart(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of one part of a body, and what they are."""
+
+    data: bytes
+    media_type: str
+    filename: str = ""
+    """Empty: it is a field and no file."""
+
+
+def file_part(value: Any, name: str) -> FilePart:
+    """Return an object as a file.
+
+    Raises:
+        CommandError: an object of that kind has no form as a file.
+    """
+    stem = _NAME.sub("_", name).strip("_")[:40] or "file"
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(cast("bytes", value))
+        return _made(data, "application/octet-stream", stem, "bin")
+    if isinstance(value, str):
+        return _made(value.encode("utf-8"), "text/plain", stem, "txt")
+    package = type(value).__module__.partition(".")[0]
+    if package == "PIL":
+        stream = io.BytesIO()
+        value.save(stream, format="PNG")
+        return _made(stream.getvalue(), "image/png", stem, "png")
+    if package in ("polars", "pandas"):
+        write = getattr(value, "write_csv", None)
+        text = write() if write is not None else value.to_csv(index=False)
+        return _made(str(text).encode("utf-8"), "text/csv", stem, "csv")
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        raise CommandError(
+            f"{name}: a {type(value).__name__} cannot be sent as a file; send bytes, "
+            "text, a picture or a table"
+        ) from None
+    return _made(text.encode("utf-8"), "application/json", stem, "json")
+
+
+def _made(data: bytes, media: str, stem: str, ending: str) -> FilePart:
+    return FilePart(data=data, media_type=media, filename=f"{stem}.{ending}")

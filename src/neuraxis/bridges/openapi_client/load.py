@@ -1,0 +1,277 @@
+"""Read an OpenAPI document from a file or URL, and follow its references.
+
+Addresses are fetched by the guarded client only. A reference to another document is
+followed in the folder of a file, or on the host of a URL, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
+
+from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_map, as_text
+from neuraxis.errors import ConfigError
+from neuraxis.sandbox.http import client
+from neuraxis.specs import Json
+
+MOST_BYTES = 30 * client.MIB
+"""Bytes of one document."""
+MOST_DOCUMENTS = 40
+"""Documents that one import reads."""
+MOST_NODES = 3_000_000
+"""Nodes of a YAML document after its aliases are followed."""
+_LIMITS = client.Limits(
+    seconds=60,
+    body_bytes=MOST_BYTES,
+    content_types=(*client.TEXT_TYPES, "application/octet-stream", "application/*", ""),
+)
+
+
+class Document(msgspec.Struct, kw_only=True):
+    """A document, and those it refers to."""
+
+    place: str
+    """The file or URL that it was read from."""
+    root: Node
+    others: dict[str, Json] = {}
+    """Other documents by their place."""
+    allow_hosts: tuple[str, ...] = ()
+
+    def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
+        """Return what a reference names, its document's place, and its pointer.
+
+        Args:
+            ref: the text of a `$ref`.
+            base: the place of the document it stands in; empty: the first one.
+
+        Raises:
+            CannotImport: there is nothing there, or it may not be read.
+        """
+        base = base or self.place
+        where, _, pointer = ref.partition("#")
+        place = self._joined(base, where) if where else base
+        here: Json = self._tree(place)
+        for part in unquote(pointer).split("/"):
+            if not part:
+                continue
+            key = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(here, Mapping) and key in here:
+                here = cast("Node", here)[key]
+            elif (
+                isinstance(here, list)
+                and key.isdecimal()
+                and int(key) < len(cast("list[Json]", here))
+            ):
+                here = cast("list[Json]", here)[int(key)]
+            else:
+                raise CannotImport(f"$ref {ref[:200]!r}: there is nothing at {part!r}")
+        return here, place, pointer
+
+    def deref(self, value: Json, base: str = "") -> tuple[Node, str]:
+        """Return an object with its `$ref` followed, and where it stands.
+
+        Raises:
+            CannotImport: the reference leads nowhere, or to itself.
+        """
+        base = base or self.place
+        for _ in range(20):
+            node = as_map(value)
+            ref = node.get("$ref")
+            if not isinstance(ref, str):
+                return node, base
+            value, base, _ = self.find(ref, base)
+        raise CannotImport("$ref: it leads from reference to reference, without end")
+
+    def _joined(self, base: str, where: str) -> str:
+        if is_url(base):
+            return urljoin(base, where)
+        if is_url(where):
+            raise CannotImport(f"$ref {where[:200]!r}: a file refers to a web address")
+        return str((Path(base).parent / unquote(where)).resolve())
+
+    def _tree(self, place: str) -> Json:
+        if place == self.place:
+            return self.root
+        if place not in self.others:
+            self._check(place)
+            try:
+                self.others[place] = parse(read(place, self.allow_hosts), place)
+            except ConfigError as error:
+                raise CannotImport(f"$ref: {error}") from None
+        return self.others[place]
+
+    def _check(self, place: str) -> None:
+        if len(self.others) >= MOST_DOCUMENTS:
+            raise CannotImport(f"$ref: more than {MOST_DOCUMENTS} other documents")
+        if is_url(self.place):
+            own, other = urlsplit(self.place), urlsplit(place)
+            if (own.scheme, own.netloc) == (other.scheme, other.netloc):
+                return
+        elif Path(place).is_relative_to(Path(self.place).resolve().parent):
+            return
+        raise CannotImport(
+            f"$ref {place[:200]!r}: only documents beside the first one are read"
+        )
+
+
+def is_url(text: str) -> bool:
+    """Check whether the text is a web address."""
+    return text.lower().startswith(("http://", "https://"))
+
+
+def load(
+    source: str | Path | Node, *, allow_hosts: Collection[str] = ()
+) -> tuple[Document, Node]:
+    """Return the document, and the `ai-plugin.json` manifest around it or `{}`.
+
+    Raises:
+        ConfigError: it cannot be read, or is no OpenAPI document.
+    """
+    if isinstance(source, Mapping):
+        tree, place = source, "document"
+        return Document(place=place, root=_checked(tree, place)), {}
+    place = str(source)
+    tree = as_map(parse(read(place, allow_hosts), place))
+    manifest: Node = {}
+    api = as_map(tree.get("api"))
+    if "name_for_model" in tree or (api and "paths" not in tree):
+        manifest, address = tree, as_text(api.get("url"))
+        if not address:
+            raise ConfigError(f"{place}: the manifest's api.url names no document")
+        if not is_url(place):
+            beside = Path(place).parent / address.rpartition("/")[2]
+            address = str(beside) if beside.is_file() else address
+        else:
+            address = urljoin(place, address)
+        place = address
+        tree = as_map(parse(read(place, allow_hosts), place))
+    root = _checked(tree, place)
+    return Document(place=place, root=root, allow_hosts=tuple(allow_hosts)), manifest
+
+
+def _checked(tree: Node, place: str) -> Node:
+    version = str(tree.get("openapi") or tree.get("swagger") or "")
+    if not isinstance(tree.get("paths"), Mapping):
+        raise ConfigError(
+            f"{place}: expected an OpenAPI document with paths, got "
+            + (f"one of version {version[:20]} without" if version else "another file")
+        )
+    if version and not version.startswith(("2", "3", "1")):
+        raise ConfigError(
+            f"{place}: expected OpenAPI 2.0, 3.0 or 3.1, got {version[:20]!r}"
+        )
+    return tree
+
+
+def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
+    """Return the bytes of a document.
+
+    Raises:
+        ConfigError: there is no such file, or the server does not send it.
+    """
+    if not is_url(place):
+        path = Path(place).expanduser()
+        try:
+            with path.open("rb") as stream:
+                data = stream.read(MOST_BYTES + 1)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ConfigError(f"{place}: cannot be read: {why}") from None
+        if len(data) > MOST_BYTES:
+            raise ConfigError(f"{place}: expected at most {MOST_BYTES} bytes")
+        return data
+    try:
+        answer = client.fetch(
+            place,
+            limits=_LIMITS,
+            allowed_hosts=allow_hosts,
+            accept="application/json, application/yaml, */*;q=0.5",
+        )
+    except (client.RequestRefused, client.RequestFailed) as error:
+        raise ConfigError(f"{place}: cannot be fetched: {error}") from None
+    if answer.status >= 400 or answer.truncated:
+        why = "it is too long" if answer.truncated else f"status {answer.status}"
+        raise ConfigError(f"{place}: cannot be fetched: {why}")
+    return answer.body
+
+
+def parse(data: bytes, place: str) -> Json:
+    """Return the JSON or YAML as JSON values; every key is text.
+
+    Raises:
+        ConfigError: it is neither, or larger than the limits allow.
+    """
+    text = data.decode("utf-8-sig", errors="replace")
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        pass
+    import yaml  # most documents are JSON
+
+    try:
+        compose: Any = getattr(yaml, "compose")  # noqa: B009 - its types are not known
+        loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        tree: Any = compose(text, Loader=loader)
+        return None if tree is None else _Plain(left=MOST_NODES).value(tree)
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())[:300]
+        raise ConfigError(f"{place}: neither JSON nor YAML: {said}") from None
+    except (RecursionError, CannotImport, ValueError) as error:
+        said = str(error) or "nested too deep"
+        raise ConfigError(f"{place}: cannot be read as YAML: {said[:300]}") from None
+
+
+_CONSTANTS: Mapping[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class _Plain(msgspec.Struct, kw_only=True):
+    """Composed YAML as JSON values by the core schema: no dates, keys are text."""
+
+    left: int
+
+    def value(self, node: Any, depth: int = 0) -> Json:
+        """Return the value of a node; aliases are followed and counted."""
+        self.left -= 1
+        if self.left < 0 or depth > 200:
+            raise CannotImport("more nodes than the limit, or nested too deep")
+        kind = node.id
+        if kind == "sequence":
+            return [self.value(item, depth + 1) for item in node.value]
+        if kind == "mapping":
+            made: dict[str, Json] = {}
+            for key, item in node.value:
+                name = str(key.value) if key.id == "scalar" else ""
+                inner = self.value(item, depth + 1)
+                if name == "<<" and isinstance(inner, dict):
+                    made = {**cast("dict[str, Json]", inner), **made}
+                else:
+                    made[name] = inner
+            return made
+        return _scalar(node.value, plain=node.style is None)
+
+
+def _scalar(text: str, *, plain: bool) -> Json:
+    if not plain:
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    sign = text[1:] if text[:1] in "+-" else text
+    if sign[:1].isdigit() or sign[:1] == ".":
+        try:
+            if sign.isascii() and sign.isdecimal() and len(sign) < 30:
+                return int(text)
+            number = float(text.replace("_", "x"))
+            if number - number == 0:  # neither infinite nor no number
+                return number
+        except ValueError:
+            return text
+    return text

@@ -1,0 +1,68 @@
+"""Tolerant access to parts of a document that may be anything.
+
+An importer reads what others wrote: a field of the wrong type counts as absent, and the
+caller reports it where that loses something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import msgspec
+
+from neuraxis.errors import ManifestProblem, NeuraxisError
+from neuraxis.specs import Json
+
+Node = Mapping[str, Json]
+"""One object of a document."""
+
+
+class CannotImport(NeuraxisError):
+    """One part of a document that cannot be used; says why."""
+
+
+def as_map(value: Json) -> Node:
+    """Return the value if it is an object, else an empty one."""
+    return cast("Node", value) if isinstance(value, Mapping) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """Return the value if it is an array, else an empty one."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def as_flag(value: Json) -> bool | None:
+    """Return the value if it is true or false, also where it is written as text."""
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    return value if isinstance(value, bool) else None
+
+
+def as_text(value: Json) -> str:
+    """Return the value if it is text, else an empty one."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def maps(values: Iterable[Json]) -> list[Node]:
+    """Return those of the values that are objects."""
+    return [cast("Node", value) for value in values if isinstance(value, Mapping)]
+
+
+class Notes(msgspec.Struct, kw_only=True):
+    """Everything that was skipped or changed while a document was read."""
+
+    file: str
+    found: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Report one thing, once."""
+        if text not in self.found:
+            self.found.append(text)
+
+    def problems(self) -> tuple[ManifestProblem, ...]:
+        """Return them as a plugin's problems: warnings."""
+        return tuple(
+            ManifestProblem(file=self.file, line=0, message=text, severity="warning")
+            for text in self.found
+        )

@@ -1,0 +1,252 @@
+"""Make a plugin of an OpenAPI document: one checked command for each operation."""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
+from neuraxis.bridges.openapi_client.load import Document, is_url, load
+from neuraxis.bridges.openapi_client.names import command_name, plugin_name
+from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_map, as_text
+from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
+from neuraxis.bridges.openapi_client.pages import paging
+from neuraxis.bridges.openapi_client.schemas import Schemas
+from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_of
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.plugins.source import ReadSource
+from neuraxis.schema import Schema
+from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+SCHEMA_CHARACTERS = 12_000
+"""Characters of one command's parameters as JSON, before types are shortened."""
+_DESCRIPTION = 700
+
+
+def openapi(
+    source: str | Path | Mapping[str, Json],
+    *,
+    auth: Auth = None,
+    server: str | None = None,
+    name: str | None = None,
+    include: Collection[str] = ("*",),
+    allow_hosts: Collection[str] = (),
+) -> Plugin:
+    """Return the plugin of an OpenAPI document or an old `ai-plugin.json`.
+
+    Args:
+        source: a file, a URL, or the document itself.
+        auth: `secret://NAME`, or a mapping from the document's security schemes to
+            such names. The model sees neither the name nor the value.
+        server: the API's address; default: the first one that the document names.
+        name: the plugin's name; default: from the document's title.
+        include: patterns of the commands' names that are wanted.
+        allow_hosts: inside addresses, as `host:port`, that requests may reach beside
+            the host of `source` and of `server`.
+
+    Raises:
+        ConfigError: it cannot be read, or `auth` is no name of a secret.
+        ManifestError: none of its operations can be used; says why.
+    """
+    check_auth(auth)
+    # what a person named is allowed, also on a network of their own
+    named = [urlsplit(str(item)).netloc for item in (source, server) if _is_web(item)]
+    allowed = (*allow_hosts, *(host for host in named if host))
+    document, manifest = load(source, allow_hosts=allowed)
+    notes = Notes(file=document.place)
+    schemas = Schemas(document=document, notes=notes, modern=_is_modern(document.root))
+    schemes = schemes_of(document)
+    if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
+        raise ConfigError(
+            f"auth: {document.place} has no security scheme {sorted(wrong)[0]!r}; it "
+            f"has: {', '.join(schemes) or 'none'}"
+        )
+    specs: dict[str, CommandSpec] = {}
+    targets: dict[str, Target] = {}
+    taken: set[str] = set()
+    for operation in operations(document, schemas, notes, schemes, auth):
+        own = command_name(
+            operation.node.get("operationId"), operation.method, operation.path, taken
+        )
+        taken.add(own)
+        if not any(fnmatch.fnmatchcase(own, pattern) for pattern in include):
+            continue
+        specs[own] = _command(own, operation, schemas, notes)
+        address = (server or operation.server).rstrip("/")
+        targets[own] = Target(operation=operation, server=address, allow_hosts=allowed)
+    _check_any(specs, notes, include)
+    return _plugin(document, manifest, specs, targets, auth, name, notes)
+
+
+def from_name(text: str) -> ReadSource:
+    """Return the source `openapi:SOURCE auth=secret://NAME server=URL name=NAME`.
+
+    This is the form in which a settings file and the command line name one.
+
+    Raises:
+        ConfigError: an option is not known.
+    """
+    try:
+        source, *options = shlex.split(text)
+    except ValueError:
+        source, options = "", []
+    given: dict[str, str] = {}
+    for option in options:
+        key, _, given[key] = option.partition("=")
+    wrong = set(given) - {"auth", "server", "name"}
+    if not source or wrong:
+        what = f"the option {sorted(wrong)[0]!r}" if source else repr(text)
+        raise ConfigError(
+            "openapi: expected SOURCE, then auth=secret://NAME, server=URL or "
+            f"name=NAME, got {what}"
+        )
+    return ReadSource(
+        partial(
+            openapi,
+            source,
+            auth=given.get("auth"),
+            server=given.get("server"),
+            name=given.get("name"),
+        )
+    )
+
+
+def _is_web(value: Any) -> bool:
+    return isinstance(value, str) and is_url(value)
+
+
+def _is_modern(root: Node) -> bool:
+    return str(root.get("openapi") or "").startswith("3.1")
+
+
+def _command(
+    name: str, operation: Operation, schemas: Schemas, notes: Notes
+) -> CommandSpec:
+    properties: dict[str, Json] = {}
+    required: list[Json] = []
+    for parameter in operation.parameters:
+        properties[parameter.argument] = parameter.schema
+        if parameter.required:
+            required.append(parameter.argument)
+    body = operation.body
+    if body is not None:
+        properties[body.argument] = body.schema
+        if body.required:
+            required.append(body.argument)
+    whole: dict[str, Json] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        # the formats of such documents are remarks, and often wrong
+        "x-formats": "annotation",
+    }
+    if required:
+        whole["required"] = required
+    made, cut = schemas.whole(whole, SCHEMA_CHARACTERS)
+    if cut:
+        notes.add(f"{name}: {cut} of its types are too large to be shown in full")
+    made = _usable(name, made, notes)
+    return CommandSpec(
+        name=name,
+        description=_description(operation),
+        parameters=made,
+        response=operation.response,
+        effects=effects_of(operation.method),
+        raw={},
+    )
+
+
+def _usable(name: str, made: dict[str, Json], notes: Notes) -> dict[str, Json]:
+    """Return the schema, or one that takes any value where it cannot be enforced."""
+    defect = Schema(made).defect
+    if defect is None:
+        return made
+    notes.add(f"{name}: parameters that are not checked, since {defect}")
+    properties: dict[str, Json] = {}
+    for key, part in made["properties"].items():
+        alone = {**part, "$defs": made.get("$defs", {})}
+        text = as_text(part.get("description"))
+        loose: dict[str, Json] = {"description": text} if text else {}
+        properties[key] = part if Schema(alone).defect is None else loose
+    loosened = {**made, "properties": properties}
+    if Schema(loosened).defect is not None:
+        loosened.pop("$defs", None)
+        loosened["properties"] = {key: {} for key in properties}
+    return loosened
+
+
+def _description(operation: Operation) -> str:
+    node = operation.node
+    summary, text = as_text(node.get("summary")), as_text(node.get("description"))
+    said = " ".join(text.split())
+    first = " ".join(summary.split())
+    if first and not said.startswith(first.rstrip(".")):
+        said = f"{first.rstrip('.')}. {said}" if said else first
+    if not said:
+        said = f"{operation.method.upper()} {operation.path}"
+    if len(said) > _DESCRIPTION:
+        said = said[: _DESCRIPTION - 1].rstrip() + "…"
+    if node.get("deprecated") is True:
+        said += " (deprecated)"
+    if pages := paging(operation.parameters):
+        said += f" Answers in pages, chosen by {', '.join(pages)}."
+    return said
+
+
+def _check_any(
+    specs: Mapping[str, CommandSpec], notes: Notes, include: Collection[str]
+) -> None:
+    if specs:
+        return
+    problems = notes.problems()
+    message = f"no operation can be used as a command ({', '.join(include)})"
+    first = ManifestProblem(file=notes.file, line=0, message=message)
+    raise ManifestError((first, *problems))
+
+
+def _plugin(
+    document: Document,
+    manifest: Node,
+    specs: Mapping[str, CommandSpec],
+    targets: Mapping[str, Target],
+    auth: Auth,
+    name: str | None,
+    notes: Notes,
+) -> Plugin:
+    info = as_map(document.root.get("info"))
+    title = as_text(manifest.get("name_for_human")) or as_text(info.get("title"))
+    own = as_text(manifest.get("name_for_model")) or title
+    said = as_text(manifest.get("description_for_model"))
+    said = " ".join((said or as_text(info.get("description")) or title).split())
+    servers = sorted({target.server for target in targets.values() if target.server})
+    # the addresses are part of what the lock file accepts: keys are sent there
+    where = f" Its server is {', '.join(servers[:3])}." if servers else ""
+    if not servers:
+        notes.add("the document names no server: calls need openapi(..., server=URL)")
+    if hooks := as_map(document.root.get("webhooks")):
+        notes.add(f"{len(hooks)} webhooks are no commands")
+    spec = PluginSpec(
+        name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
+        title=title or own,
+        description=(said[:_DESCRIPTION] + where).strip(),
+        description_for_human=as_text(manifest.get("description_for_human")) or None,
+        commands=tuple(specs.values()),
+        config={} if auth is None else {"auth": auth},
+        source=f"openapi:{document.place}",
+    )
+    commands = {
+        key: Command(
+            plugin=spec,
+            spec=item,
+            run=partial(run, targets[key]),
+            context_name=CONTEXT,
+        )
+        for key, item in specs.items()
+    }
+    return Plugin(spec=spec, commands=commands, problems=notes.problems())

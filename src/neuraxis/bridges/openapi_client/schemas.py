@@ -1,0 +1,423 @@
+"""Translate the schemas of a document to JSON Schema 2020-12 with `$defs`.
+
+A named schema is translated once and referred to, never copied in: that is what keeps
+the schema of a command short, and lets a type contain itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from neuraxis.bridges.openapi_client.load import Document
+from neuraxis.bridges.openapi_client.nodes import (
+    CannotImport,
+    Node,
+    Notes,
+    as_flag,
+    as_list,
+    as_map,
+    as_text,
+)
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+TEXT_CHARACTERS = 300
+"""Characters of a description inside of a schema; the rest is cut."""
+_EXAMPLE_CHARACTERS = 120
+_TYPES = frozenset(
+    {"string", "number", "integer", "boolean", "object", "array", "null"}
+)
+_MEANT = {
+    "int": "integer", "int32": "integer", "int64": "integer", "long": "integer",
+    "float": "number", "double": "number", "decimal": "number", "bool": "boolean",
+    "str": "string", "text": "string", "date": "string", "datetime": "string",
+    "date-time": "string", "uuid": "string", "uri": "string", "url": "string",
+    "password": "string", "file": "string", "binary": "string", "list": "array",
+    "dict": "object", "map": "object", "dictionary": "object", "hash": "object",
+}  # fmt: skip
+"""Types that authors write, and what JSON Schema calls them."""
+_SAME = ("const", "uniqueItems", "deprecated", "contentEncoding", "contentMediaType")
+_COUNTS = (
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties",
+    "maxProperties", "minContains", "maxContains",
+)  # fmt: skip
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_INNER = (
+    "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties",
+    "unevaluatedItems",
+)  # fmt: skip
+_UNIONS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class Schemas(msgspec.Struct, kw_only=True):
+    """The translated named schemas of one document."""
+
+    document: Document
+    notes: Notes
+    modern: bool = False
+    """Whether the document is 3.1, whose schemas are JSON Schema 2020-12."""
+    defs: dict[str, dict[str, Json]] = {}
+    names: dict[tuple[str, str], str] = {}
+    """Name in `$defs` by a schema's document and pointer."""
+    patterns: dict[str, bool] = {}
+
+    def translate(self, value: Json, base: str = "") -> dict[str, Json]:
+        """Return the JSON Schema of a schema; named ones are referred to."""
+        if isinstance(value, bool):
+            return {} if value else {"not": {}}
+        if not isinstance(value, Mapping):
+            if value is not None:
+                self.notes.add("a schema that is no object: any value is taken there")
+            return {}
+        node = cast("Node", value)
+        if isinstance(ref := node.get("$ref"), str):
+            return self._referred(ref, node, base)
+        made: dict[str, Json] = {}
+        self._type(node, made)
+        self._limits(node, made)
+        self._parts(node, made, base)
+        self._texts(node, made)
+        return made
+
+    def _referred(self, ref: str, node: Node, base: str) -> dict[str, Json]:
+        made: dict[str, Json] = {}
+        try:
+            target, place, pointer = self.document.find(ref, base)
+        except CannotImport as error:
+            self.notes.add(f"{error}; any value is taken there")
+        else:
+            made["$ref"] = f"#/$defs/{self._named(target, place, pointer)}"
+        if self.modern:
+            beside = {key: part for key, part in node.items() if key != "$ref"}
+            made.update(self.translate(beside, base))
+        elif text := as_text(node.get("description")):
+            made["description"] = _cut(text, TEXT_CHARACTERS)
+        return made
+
+    def _named(self, target: Json, place: str, pointer: str) -> str:
+        key = (place, pointer)
+        if key in self.names:
+            return self.names[key]
+        short = _UNSAFE.sub("_", pointer.rpartition("/")[2]).strip("_") or "Type"
+        name, number = short, 2
+        while name in self.defs:
+            name, number = f"{short}_{number}", number + 1
+        self.names[key] = name
+        self.defs[name] = {}  # a type that contains itself finds its name
+        self.defs[name] = self.translate(target, place)
+        return name
+
+    def _type(self, node: Node, made: dict[str, Json]) -> None:
+        given = node.get("type")
+        written = as_list(given) if isinstance(given, list) else [given]
+        kinds: list[str] = []
+        for item in written:
+            text = item.strip() if isinstance(item, str) else ""
+            kind = text if text in _TYPES else _MEANT.get(text.lower(), "")
+            if text.lower() in _TYPES:
+                kind = text.lower()
+            if kind and kind not in kinds:
+                kinds.append(kind)
+            elif text and not kind and text != "any":
+                self.notes.add(f"the type {text[:40]!r} is none: any value is taken")
+                kinds = []
+                break
+        members = [*as_list(node.get("enum"))]
+        nullable = bool(
+            as_flag(node.get("nullable")) or as_flag(node.get("x-nullable"))
+        )
+        if nullable and kinds and "null" not in kinds:
+            kinds.append("null")
+        if kinds:
+            made["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if not members:
+            return
+        made["enum"] = _members(members, kinds, nullable)
+        if not kinds or any(
+            _is_of(item, kinds) for item in made["enum"] if item is not None
+        ):
+            return
+        self.notes.add("an enum whose members are not of its type: taken as is")
+        if "array" in kinds:  # what is meant is each of the items
+            del made["enum"]
+            made["items"] = {"enum": members}
+        else:
+            del made["type"]
+
+    def _limits(self, node: Node, made: dict[str, Json]) -> None:
+        for key in _COUNTS:
+            value = node.get(key)
+            if isinstance(value, str) and value.isdecimal():
+                value = int(value)
+            if isinstance(value, int | float) and value >= 0 and value == int(value):
+                made[key] = int(value)
+        for key in _NUMBERS:
+            value = node.get(key)
+            if isinstance(value, str):
+                value = _number(value)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                made[key] = value
+        if made.get("multipleOf", 1) <= 0:
+            del made["multipleOf"]
+        for key, limit in (
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ):
+            if as_flag(node.get(key)) and limit in made:  # as draft 4 wrote it
+                made[key] = made.pop(limit)
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and self._usable(pattern):
+            made["pattern"] = pattern
+        for key in _SAME:
+            if key in node and (key != "uniqueItems" or node[key] is True):
+                made[key] = node[key]
+        text = as_text(node.get("format"))
+        if text and text not in ("binary", "file"):
+            made["format"] = text
+
+    def _usable(self, pattern: str) -> bool:
+        if pattern not in self.patterns:
+            fits = Schema({"pattern": pattern}).defect is None
+            self.patterns[pattern] = fits
+            if not fits:
+                self.notes.add(f"the pattern {pattern[:80]!r} is not enforced")
+        return self.patterns[pattern]
+
+    def _parts(self, node: Node, made: dict[str, Json], base: str) -> None:
+        properties = as_map(node.get("properties"))
+        hidden = {name for name, part in properties.items() if _read_only(part)}
+        if "properties" in node:
+            made["properties"] = {
+                name: self.translate(part, base)
+                for name, part in properties.items()
+                if name not in hidden
+            }
+        required = [
+            name
+            for name in as_list(node.get("required"))
+            if isinstance(name, str) and name not in hidden
+        ]
+        if required:
+            made["required"] = list(dict.fromkeys(required))
+        extra = node.get("additionalProperties")
+        if (flag := as_flag(extra)) is not None:
+            made["additionalProperties"] = flag
+        elif isinstance(extra, Mapping):
+            made["additionalProperties"] = self.translate(cast("Json", extra), base)
+        items = node.get("items")
+        if isinstance(items, list):
+            listed = cast("list[Json]", items)
+            made["prefixItems"] = [self.translate(part, base) for part in listed]
+        elif items is not None:
+            made["items"] = {**self.translate(items, base), **made.get("items", {})}
+        self._unions(node, made, base)
+
+    def _unions(self, node: Node, made: dict[str, Json], base: str) -> None:
+        for key in _UNIONS:
+            if arms := as_list(node.get(key)):
+                made[key] = [self.translate(arm, base) for arm in arms]
+        for key in _INNER:
+            if isinstance(node.get(key), Mapping | bool):
+                made[key] = self.translate(node[key], base)
+        for key in ("patternProperties", "dependentSchemas"):
+            if isinstance(node.get(key), Mapping):
+                made[key] = {
+                    name: self.translate(part, base)
+                    for name, part in as_map(node[key]).items()
+                    if key != "patternProperties" or self._usable(name)
+                }
+        if isinstance(node.get("dependentRequired"), Mapping):
+            made["dependentRequired"] = node["dependentRequired"]
+        if "$dynamicRef" in node or "$id" in node:
+            self.notes.add("$id and $dynamicRef are not followed")
+
+    def _texts(self, node: Node, made: dict[str, Json]) -> None:
+        text = as_text(node.get("description")) or as_text(node.get("title"))
+        if text:
+            made["description"] = _cut(text, TEXT_CHARACTERS)
+        if "default" in node and _is_short(node["default"]):
+            made["default"] = node["default"]
+        examples = as_list(node.get("examples"))[:2]
+        if "example" in node:
+            examples = [node["example"]]
+        if examples := [item for item in examples if _is_short(item)]:
+            made["examples"] = examples
+
+    def whole(
+        self, schema: Mapping[str, Json], most: int
+    ) -> tuple[dict[str, Json], int]:
+        """Return the schema with the `$defs` it needs, and how many were shortened.
+
+        Args:
+            schema: what refers to them.
+            most: characters of all of it as JSON; beyond them the types that are
+                farthest from the root are said by kind and description only.
+        """
+        full = self._gathered(schema, lambda name: self.defs[name], None)[0]
+        if not full:
+            return dict(schema), 0
+        made = {**schema, "$defs": full}
+        if _size(made) <= most:
+            return made, 0
+        short, cut = self._gathered(schema, self._brief, most - _size(schema))
+        return {**schema, "$defs": short}, cut
+
+    def _brief(self, name: str) -> dict[str, Json]:
+        return cast("dict[str, Json]", _without_prose(self.defs[name]))
+
+    def _gathered(
+        self,
+        schema: Mapping[str, Json],
+        take: Callable[[str], dict[str, Json]],
+        room: int | None,
+    ) -> tuple[dict[str, Json], int]:
+        found: dict[str, Json] = {}
+        waiting = _references(schema)
+        cut = 0
+        while waiting:
+            below: list[str] = []
+            for name in waiting:
+                if name in found or name not in self.defs:
+                    continue
+                part = take(name)
+                if room is not None and (room := room - _size(part)) < 0:
+                    part, cut = _outline(self.defs[name]), cut + 1
+                found[name] = part
+                below += _references(part)
+            waiting = below
+        return found, cut
+
+
+def shape(
+    document: Document, value: Json, base: str = "", depth: int = 3
+) -> dict[str, Json]:
+    """Return the outline of a response: fields and kinds, nothing required.
+
+    What a server really sends often differs from its document in details; an answer is
+    not to be refused for that, and the model needs the names of the fields only.
+    """
+    try:
+        node, base = document.deref(value, base)
+    except CannotImport:
+        return {}
+    properties: dict[str, Json] = {}
+    for part in [node, *as_list(node.get("allOf"))]:
+        try:
+            inner, _ = document.deref(part, base)
+        except CannotImport:
+            continue
+        properties.update(as_map(inner.get("properties")))
+    if properties:
+        if depth == 0:
+            return {"type": ["object", "null"]}
+        return {
+            "type": "object" if depth == 3 else ["object", "null"],
+            "properties": {
+                name: shape(document, part, base, depth - 1)
+                for name, part in list(properties.items())[:40]
+            },
+        }
+    if "items" in node:
+        items = shape(document, node["items"], base, max(depth - 1, 0))
+        return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
+    text = as_text(node.get("description"))
+    return {"description": _cut(text, 80)} if text and depth >= 2 else {}
+
+
+def _number(text: str) -> float | None:
+    """Return the number that an author wrote as text, if it is one."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json]:
+    if "string" in kinds and not {"integer", "number", "boolean"} & {*kinds}:
+        members = [
+            item
+            if isinstance(item, str) or item is None
+            else json.dumps(item, ensure_ascii=False)
+            for item in members
+        ]
+    if nullable and None not in members:
+        members.append(None)
+    made: list[Json] = []
+    for item in members:
+        if not any(item == other and type(item) is type(other) for other in made):
+            made.append(item)
+    return made
+
+
+def _is_of(value: Json, kinds: list[str]) -> bool:
+    return Schema({"type": kinds}).valid(value)
+
+
+def _read_only(part: Json) -> bool:
+    return as_flag(as_map(part).get("readOnly")) is True
+
+
+def _cut(text: str, most: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _is_short(value: Json) -> bool:
+    try:
+        return len(json.dumps(value)) <= _EXAMPLE_CHARACTERS
+    except (TypeError, ValueError):
+        return False
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False))
+
+
+def _references(value: Json) -> list[str]:
+    """Return the names in `$defs` that a schema refers to, in order."""
+    found: dict[str, None] = {}
+    waiting: list[Json] = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Mapping):
+            node = cast("Node", here)
+            ref = node.get("$ref")
+            if isinstance(ref, str):
+                found[ref.removeprefix("#/$defs/")] = None
+            waiting += [
+                part for part in node.values() if isinstance(part, Mapping | list)
+            ]
+        elif isinstance(here, list):
+            waiting += cast("list[Json]", here)
+    return list(found)
+
+
+def _without_prose(value: Json) -> Json:
+    """Return the schema without examples, and with short descriptions."""
+    if isinstance(value, list):
+        return [_without_prose(item) for item in cast("list[Json]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    made: dict[str, Json] = {}
+    for key, part in cast("Node", value).items():
+        if key == "description" and isinstance(part, str):
+            made[key] = _cut(part, 60)
+        elif key == "properties" or not (key == "examples" and isinstance(part, list)):
+            made[key] = _without_prose(part)
+    return made
+
+
+def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a type by its kind and description: its fields are not checked."""
+    made = {key: schema[key] for key in ("type", "enum") if key in schema}
+    text = _cut(as_text(schema.get("description")), 60)
+    made["description"] = f"{text} (its fields are not listed here)".strip()
+    return made

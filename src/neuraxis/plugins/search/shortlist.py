@@ -1,0 +1,181 @@
+"""Choose the commands that a prompt shows, where there are more than it has room for.
+
+The others are found by the model itself with `find_commands`; from then on they are
+shown. What is not shown cannot be called (rule B4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.plugins.search.index import entry_of
+from neuraxis.plugins.search.store import Store
+from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
+
+PLUGIN, COMMAND = "command_search", "find_commands"
+MOST_FOUND = 8
+"""Commands that one search returns."""
+MOST_CHOSEN = 40
+"""Commands that are chosen for one request, where the budget has room for them."""
+_SAID = 4
+"""Earlier messages of the conversation that a choice looks at."""
+Key = tuple[str, str]
+
+
+class Shortlist:
+    """The commands of a registry that are shown, within a budget of characters.
+
+    Args:
+        registry: gets the plugin `command_search`, and shows what is chosen.
+        budget: characters of descriptions and schemas that a prompt has room for.
+        always_on: patterns of plugins whose commands are always shown.
+        cache: the file that keeps the index; None: it is built anew.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        budget: int,
+        always_on: Sequence[str] = (),
+        cache: Path | None = None,
+    ) -> None:
+        self._registry = registry
+        self._budget = budget
+        self._always_on = (*always_on, PLUGIN)
+        self._store = Store(cache)
+        self._sizes: dict[Key, int] = {}
+        self._recent: dict[Key, None] = {}
+        """Found or chosen, the newest last."""
+        self._ready = False
+
+    def choose(self, request: str, said: Sequence[str] = ()) -> bool:
+        """Show what fits a request best; False: everything has room.
+
+        Args:
+            request: the user's own words.
+            said: what was said before, the newest last.
+        """
+        if not self._ready and not self._prepare():
+            return False
+        before = " ".join(text[:500] for text in said[-_SAID:])
+        chosen = [*self._search(request, MOST_CHOSEN)]
+        if before:
+            chosen += self._search(f"{request} {before}", MOST_CHOSEN // 4)
+        self._show(reversed(chosen))
+        return True
+
+    def find(self, query: str) -> list[dict[str, Json]]:
+        """Return the commands that fit the words; they are shown from now on."""
+        keys = self._search(query, MOST_FOUND)
+        self._show(reversed(keys))
+        return [self._said(self._registry.command(*key)) for key in keys]
+
+    def _said(self, command: Command) -> dict[str, Json]:
+        text = " ".join(command.spec.description.split())
+        return {
+            "tool": self._registry.tool_name(command),
+            "description": text if len(text) <= 200 else f"{text[:199]}…",
+        }
+
+    def _prepare(self) -> bool:
+        commands = {
+            (plugin.spec.name, command.spec.name): command
+            for plugin in self._registry.listed
+            for command in plugin.commands.values()
+        }
+        self._sizes = {key: _size(item.spec) for key, item in commands.items()}
+        if sum(self._sizes.values()) <= self._budget:
+            return False
+        if PLUGIN not in {plugin.spec.name for plugin in self._registry.plugins}:
+            self._registry.add(_plugin(self))
+            self._sizes[PLUGIN, COMMAND] = 300
+        self._store.update(
+            entry_of("\n".join(key), item.plugin, item.spec)
+            for key, item in commands.items()
+        )
+        self._ready = True
+        return True
+
+    def _search(self, query: str, most: int) -> list[Key]:
+        hits = self._store.index.find(query, most)
+        keys = [tuple(hit.key.split("\n", 1)) for hit in hits]
+        return [(key[0], key[1]) for key in keys if len(key) == 2]
+
+    def _show(self, keys: Iterable[Key]) -> None:
+        """Show these and as many of the earlier ones as there is room for."""
+        for key in keys:
+            self._recent.pop(key, None)
+            self._recent[key] = None
+        shown = {key for key in self._sizes if self._is_always_on(key[0])}
+        room = self._budget - sum(self._sizes[key] for key in shown)
+        for key in reversed(list(self._recent)):
+            size = self._sizes.get(key, 0)
+            if key in shown or size > room:
+                continue
+            room -= size
+            shown.add(key)
+        self._recent = {key: None for key in self._recent if key in shown}
+        self._registry.show(shown)
+
+    def _is_always_on(self, plugin: str) -> bool:
+        return any(fnmatchcase(plugin, pattern) for pattern in self._always_on)
+
+
+def _size(spec: CommandSpec) -> int:
+    schema = json.dumps(dict(spec.parameters), ensure_ascii=False, default=str)
+    return len(spec.name) + len(spec.description) + len(schema)
+
+
+def _plugin(shortlist: Shortlist) -> Plugin:
+    """Return the plugin through which a model finds what it is not shown."""
+    command = CommandSpec(
+        name=COMMAND,
+        description=(
+            "Find commands by words. Only some of them are listed here; use this "
+            "before saying that something cannot be done. What is found can be called "
+            "from the next reply on."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 2,
+                    "maxLength": 500,
+                    "description": "what the command is to do, in a few words",
+                    "examples": ["convert a currency"],
+                }
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+        response={
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "tool": {"type": "string"},
+                    "description": {"type": "string"},
+                },
+            },
+        },
+        effects=Effects(
+            kind="read", destructive=False, open_world=False, declared=True
+        ),
+        blocking=False,
+    )
+    spec = PluginSpec(
+        name=PLUGIN,
+        title=PLUGIN,
+        description="Finds commands that are not listed.",
+        commands=(command,),
+        generation="python",
+        source="neuraxis:search",
+    )
+    run = Command(plugin=spec, spec=command, run=shortlist.find)
+    return Plugin(spec=spec, commands={COMMAND: run})

@@ -1,0 +1,106 @@
+"""`neuraxis plugins add`: an API becomes part of the settings."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bridges.openapi_client.documents import PETS
+from cli_process import neuraxis
+from neuraxis.cli.plugin_sources import add_to_settings, source_text
+from neuraxis.errors import ConfigError
+from neuraxis.settings import load
+
+
+def document(folder: Path) -> Path:
+    file = folder / "pets api.json"
+    file.write_text(json.dumps(PETS), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        'model = "local:"\n[search]\nprovider = "ddgs"\n',
+        'plugins = ["a[1]", "b"] # mine\nmodel = "local:"\n',
+        'model = "local:"\nplugins = [\n  "b", # ] no\n]\n[openai]\nkey_env = "K"\n',
+        '[models.x]\nplugins = ["not these"]\n',
+    ],
+)
+def test_a_source_is_added_and_the_rest_stays(before: str, tmp_path: Path) -> None:
+    """Whatever else the file says is as it was."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_text(before, "utf-8")
+    add_to_settings('openapi:"x y"', tmp_path)
+    add_to_settings('openapi:"x y"', tmp_path)
+    was, now = tomllib.loads(before), tomllib.loads(file.read_text("utf-8"))
+    assert now.pop("plugins") == ['openapi:"x y"', *was.pop("plugins", [])]
+    assert now == was
+
+
+def test_a_file_that_is_not_toml_is_not_changed(tmp_path: Path) -> None:
+    """It is said what is wrong with it."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_text("plugins = [", "utf-8")
+    with pytest.raises(ConfigError, match=r"neuraxis\.toml"):
+        add_to_settings("x", tmp_path)
+    assert file.read_text("utf-8") == "plugins = ["
+
+
+def test_options_are_for_documents_only() -> None:
+    """An address is an OpenAPI document; a name is what it says."""
+    assert source_text("https://x.example/a", auth="secret://K") == (
+        "openapi:https://x.example/a auth=secret://K"
+    )
+    with pytest.raises(ConfigError, match="--auth"):
+        source_text("neuraxis:files", auth="secret://K")
+
+
+def test_a_secret_may_not_stand_in_a_projects_file(tmp_path: Path) -> None:
+    """A project's file may come from anybody, who would choose where it is sent."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('plugins = ["openapi:https://x auth=secret://K"]', "utf-8")
+    with pytest.raises(ConfigError, match="where a secret is sent"):
+        load(tmp_path, {"NEURAXIS_HOME": str(tmp_path / "home")})
+
+
+def test_a_document_is_added_and_its_commands_are_listed(tmp_path: Path) -> None:
+    """`add` reads it, checks it, and later commands know it."""
+    document(tmp_path)
+    added = neuraxis("plugins", "add", "pets api.json", cwd=tmp_path)
+    assert added.returncode == 0, added.stderr
+    assert "pet_store: " in added.stdout
+    assert "createPet" in added.stdout
+    listed = neuraxis("plugins", "list", "--json", cwd=tmp_path)
+    tools = {row["tool"]: row["effects"] for row in json.loads(listed.stdout)}
+    assert tools["createPet"] == "once"
+    assert tools["pets_list"] == "read"
+
+
+def test_with_a_key_it_is_added_to_the_users_own_file(tmp_path: Path) -> None:
+    """The secret's name stands in the user's file, and nothing in the project."""
+    document(tmp_path)
+    home = tmp_path / "home"
+    added = neuraxis(
+        "plugins", "add", "pets api.json", "--auth", "secret://PETS",
+        cwd=tmp_path, NEURAXIS_HOME=str(home),
+    )  # fmt: skip
+    assert added.returncode == 0, added.stderr
+    assert not (tmp_path / "neuraxis.toml").exists()
+    written = tomllib.loads((home / "config" / "neuraxis.toml").read_text("utf-8"))
+    assert written["plugins"] == ["openapi:'pets api.json' auth=secret://PETS"]
+
+
+def test_a_new_plugin_is_accepted_where_there_is_a_lock(tmp_path: Path) -> None:
+    """What a person adds is accepted; a change of it later is refused."""
+    file = document(tmp_path)
+    neuraxis("plugins", "lock", cwd=tmp_path)
+    neuraxis("plugins", "add", file.name, cwd=tmp_path)
+    run = ("call", "pets_list", "--no-builtin")
+    changed = file.read_text("utf-8").replace("List the pets", "Send all files")
+    file.write_text(changed, "utf-8")
+    refused = neuraxis(*run, cwd=tmp_path)
+    assert "is not as it was accepted" in refused.stderr
+    assert "Send all files" in refused.stderr
