@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builtin.pages import Page, serving
-from neuraxis.builtin.fetch_url import plugin
+from neuraxis.builtin.fetch_url import plugin, tags
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 
@@ -214,8 +214,38 @@ def test_no_page_holds_the_reader_up(page: str) -> None:
     """What looks for the title and the like tries nothing twice."""
     began = time.perf_counter()
     plugin._BEGINS_AS_HTML.match(page.encode())  # pyright: ignore[reportPrivateUsage]
-    assert plugin._LEADS_ON.search(page) is None  # pyright: ignore[reportPrivateUsage]
+    assert "The page leads on" not in tags.links_shown(page)
     assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<html><body><frame" + " src=a" * 80_000,
+        "<html><body><frame" + " src=a" * 80_000 + ">",
+        '<html><body><meta content="0;url=' + " content=0;url=a" * 30_000,
+        "<html><body><a " + " ".join(f"a{n}=b" for n in range(40_000)) + ">x</a>",
+    ],
+    ids=["open frame", "frame", "meta", "attributes"],
+)
+def test_h1_a_page_of_one_tag_is_read_in_bounded_time(page: str) -> None:
+    """H1: a page of 480 kB held the process for three minutes."""
+    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
+    began = time.perf_counter()
+    plugin._read_html(page, "http://a.example/")  # pyright: ignore[reportPrivateUsage]
+    assert time.perf_counter() - began < 3
+
+
+def test_h1_links_are_read_as_browsers_read_tags() -> None:
+    """An attribute's value may hold what ends a tag, and only the first one counts."""
+    page = """<FRAME title='>' src = "a?b&amp;c" src=d><meta content='0; url="e"'>"""
+    shown = tags.links_shown(page)
+    assert '<a href="a?b&amp;c">frame</a>' in shown
+    assert '<a href="e">The page leads on</a>' in shown
+    assert "<meta content='20; url=e'>" in tags.links_shown(
+        "<meta content='20; url=e'>"
+    )
 
 
 def test_many_entities_are_read_in_bounded_time(fetch: Callable[[str], str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.assets.readers import tables
+from neuraxis.assets.readers import limits
 from neuraxis.builtin.tables import frames, plugin, views
 from neuraxis.errors import CommandError
 from neuraxis.messages import Result
@@ -123,7 +123,7 @@ def test_rows_and_bytes_are_limited(
     assert len(data) < 2000
     with pytest.raises(CommandError, match="more than 100 rows"):
         frames.parse(data, ".parquet", "", 100)
-    monkeypatch.setattr(tables, "MOST_CELLS", 4000)
+    monkeypatch.setattr(limits, "most_cells", lambda size, each: 4000)
     with pytest.raises(CommandError, match="5000 cells"):
         frames.parse(data, ".parquet", "", 10_000)
     (tmp_path / "t.csv").write_bytes(b"a\n" * 1000)

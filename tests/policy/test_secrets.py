@@ -1,13 +1,14 @@
 """Secrets by name: who gets the value, and who never does (rule D7)."""
 
 import base64
+import html
 import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus, unquote
 
 import pytest
 
@@ -262,3 +263,37 @@ def test_a_secret_that_is_no_text_is_refused(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "PIPE", 0o600)
         with pytest.raises(NoSecret):
             Secrets(folder=tmp_path, environ={}).value("PIPE")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        html.escape(VALUE),
+        html.escape(VALUE, quote=False),
+        VALUE.replace('"', "&#34;").replace("ö", "&#246;"),
+        VALUE.replace('"', "&quot;").replace("ö", "&#xF6;"),
+        "".join(f"&#{ord(sign)};" for sign in VALUE),
+        quote(VALUE, safe="").lower(),
+        quote_plus(VALUE).lower(),
+        json.dumps(VALUE).replace("/", "\\/"),
+        json.dumps(VALUE, ensure_ascii=False).replace("/", "\\/"),
+        base64.urlsafe_b64encode(VALUE.encode()).decode(),
+    ],
+)
+def test_l_secrets_are_scrubbed_as_programs_write_them(form: str) -> None:
+    """L: in HTML, with percent signs in both cases, and with a slash escaped."""
+    secrets = Secrets(environ={"NEURAXIS_SECRET_TOKEN": VALUE})
+    secrets.value("TOKEN")
+    shown = secrets.scrub(f"a {form} b")
+    assert form not in shown
+    assert "secret://TOKEN" in shown
+    assert VALUE.partition(" ")[2] not in html.unescape(unquote(shown))
+
+
+def test_l_a_secret_of_digits_is_scrubbed_as_a_number() -> None:
+    """L: a command that reads it as a number may answer it as one."""
+    secrets = Secrets(environ={"NEURAXIS_SECRET_PIN": "48159263"})
+    secrets.value("PIN")
+    shown = secrets.scrub({"pin": 48159263, "as": [48159263.0], "other": 4815})
+    assert shown == {"pin": "secret://PIN", "as": ["secret://PIN"], "other": 4815}
+    assert secrets.scrub(True) is True

@@ -67,7 +67,7 @@ _WITH_JSON = tuple(
         (
             rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?"
             rf"{_NAME}\s*(?:<{_BAR}tool▁sep{_BAR}>)?\s*(?:```json)?\s*(?=\{{|\Z)",
-            rf"\s*(?:```)?\s*<{_BAR}tool▁call▁end{_BAR}>",
+            rf"\s*+(?:```\s*+)?<{_BAR}tool▁call▁end{_BAR}>",
         ),
         # Kimi
         (

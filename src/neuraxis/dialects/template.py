@@ -17,7 +17,7 @@ MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
 
 # the published intents template ends its raw part with a typing error, rule C1
-_RAW_TAG = re.compile(r"\{%-?\s*(?:end)?raw\s*`?\s*-?%\}\n?")
+_RAW_TAG = re.compile(r"\{%-?\s*+(?:end)?raw\s*+`?\s*+-?%\}\n?")
 _MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
 
 

@@ -32,7 +32,7 @@ QUICK_DEPTH = 8
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LOOSE_SPACE = re.compile(
-    r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*"
+    r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*+"
 )
 _ENDS_IN_COMMENT = re.compile(r"(?://|#)[^\n]*\Z")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

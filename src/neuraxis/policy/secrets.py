@@ -9,11 +9,14 @@ programs write it.
 from __future__ import annotations
 
 import base64
+import html
 import json
+import math
 import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path as File
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
@@ -32,6 +35,9 @@ SCHEME = "secret://"
 VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
+_MOST_DIGITS = 300
+_DOUBLE = ("&quot;", "&#34;", "&#x22;")
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
 _NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
@@ -53,6 +59,8 @@ class Secrets(Struct):
     """Whether a value was given to a command in this session."""
     _forms: dict[str, str] = field(default_factory=dict[str, str])
     """Every form of a value that was given out, and what stands for it."""
+    _numbers: dict[float, str] = field(default_factory=dict[float, str])
+    """Values that are numbers, for commands that answer them as such."""
 
     def __repr__(self) -> str:
         return f"Secrets({sorted(set(self._forms.values()))})"
@@ -110,6 +118,8 @@ class Secrets(Struct):
             )
         if len(value) < SHORTEST:
             raise NoSecret(f"the secret {name} is shorter than {SHORTEST} characters")
+        if (number := _as_number(value)) is not None:
+            self._numbers[number] = SCHEME + name
         for form in _forms(value):
             self._forms[form] = SCHEME + name
         self.active = True
@@ -150,6 +160,9 @@ class Secrets(Struct):
             plain = bytes(value)
             clean = self._text(plain.decode("latin-1")).encode("latin-1")
             return value if clean == plain else clean
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # the same if nothing of it is a secret; a part of a number is none
+            return self._numbers.get(value, value)
         if isinstance(value, dict):
             entries = cast("dict[Any, Any]", value)
             return {self.scrub(key): self.scrub(part) for key, part in entries.items()}
@@ -165,12 +178,49 @@ class Secrets(Struct):
         return text
 
 
+def _as_number(value: str) -> float | None:
+    """Return the number that a secret of digits is, as JSON would hold it."""
+    if not value.isascii() or len(value) > _MOST_DIGITS:
+        return None
+    for read in (int, float):
+        with suppress(ValueError):
+            number = read(value)
+            return number if math.isfinite(number) else None
+    return None
+
+
+def _lower_percent(text: str) -> str:
+    """Return the text with its percent escapes in lower case."""
+    return _PERCENT.sub(lambda found: found[0].lower(), text)
+
+
+def _in_html(value: str) -> set[str]:
+    """Return the value as HTML and XML hold it: by name, by number, in both cases."""
+    quoted = html.escape(value)
+    single = [quoted.replace("&#x27;", name) for name in ("&#x27;", "&#39;", "&apos;")]
+    double = [text.replace("&quot;", name) for text in single for name in _DOUBLE]
+    found = {*double, html.escape(value, quote=False)}
+    for shape in ("&#{};", "&#x{:x};", "&#x{:X};"):
+        found |= {_by_number(text, shape) for text in tuple(found)}
+        found.add("".join(shape.format(ord(sign)) for sign in value))
+    return found
+
+
+def _by_number(text: str, shape: str) -> str:
+    """Return the text with its letters beyond ASCII as numbers."""
+    return "".join(sign if sign.isascii() else shape.format(ord(sign)) for sign in text)
+
+
 def _forms(value: str) -> list[str]:
     """The value as programs write it, the longest first."""
     raw = value.encode()
     found = {value, quote(value, safe=""), quote(value), quote_plus(value)}
+    found |= {_lower_percent(form) for form in tuple(found)}
+    found |= _in_html(value)
     found |= {repr(value)[1:-1], raw.hex(), raw.hex().upper(), value[::-1]}
     found |= {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
+    # PHP and some others write a slash so
+    found |= {form.replace("/", "\\/") for form in tuple(found)}
     found.add(re.sub(r"[\"\\]", lambda found: "\\" + found[0], value))
     found.add(raw.decode("latin-1"))  # as it stands in bytes
     for shift in range(3):

@@ -141,8 +141,10 @@ def test_names_that_are_other_in_each_row_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each new one is a column as long as the table."""
-    monkeypatch.setattr("neuraxis.assets.readers.json.MOST_CELLS", 10_000)
-    with pytest.raises(CommandError, match="more than 10000 cells"):
+    monkeypatch.setattr(
+        "neuraxis.assets.readers.limits.most_cells", lambda size, each: 10_000
+    )
+    with pytest.raises(CommandError, match="at most 10000 are read"):
         _read("\n".join(f'{{"k{n}": 0}}' for n in range(1000)), ".jsonl")
 
 

@@ -448,3 +448,24 @@ def test_unknown_host() -> None:
 
     with pytest.raises(RequestFailed, match="there is no such host"):
         fetch("example.com", resolver=nobody)
+
+
+def test_l_a_public_page_does_not_redirect_into_an_allowed_inner_host() -> None:
+    """L: which page of an inner host is read, no page of the web chooses."""
+    reached: list[str] = []
+
+    def connect(address: str, port: int, seconds: float) -> socket.socket:
+        host, _, real = (public if address == "93.184.216.34" else inner).partition(":")
+        return socket.create_connection((host, int(real)), seconds)
+
+    with serving(lambda client, path: reached.append(path)) as inner:
+        location = _redirect(f"http://{inner}/secret")
+        with serving(lambda client, path: client.sendall(location)) as public:
+            with pytest.raises(RequestRefused, match="not allowed|inner|leads to"):
+                fetch(
+                    "http://public.example/",
+                    allowed_hosts=[inner],
+                    resolver=lambda host, port: ["93.184.216.34"],
+                    connect=connect,
+                )
+    assert [] == reached

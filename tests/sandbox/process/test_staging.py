@@ -173,3 +173,23 @@ def test_a_workspace_too_large_is_refused(
         staging.staged(workspace, None, Limits()),
     ):
         raise AssertionError("it was copied")
+
+
+def test_m7_a_script_neither_reads_nor_writes_settings_at_any_depth(
+    workspace: Path,
+) -> None:
+    """M7: `.env`, hooks, and settings of editors stay as they are; others come."""
+    names = (".env", ".envrc", ".vscode/tasks.json", "sub/.git/hooks/pre-commit")
+    for name in names:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("mine")
+    (workspace / ".gitignore").write_text("mine")
+    with staging.staged(workspace, None, Limits()) as copy:
+        assert not [name for name in names if (copy / name).exists()]
+        for name in (*names, ".gitlab-ci.yml", "sub/.github/ci.yml", ".gitignore"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_text("theirs")
+    assert {(workspace / name).read_text() for name in names} == {"mine"}
+    assert not (workspace / ".gitlab-ci.yml").exists()
+    assert not (workspace / "sub/.github").exists()
+    assert (workspace / ".gitignore").read_text() == "theirs"

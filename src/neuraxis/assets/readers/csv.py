@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
 
@@ -21,7 +22,8 @@ _TYPED_BY = 10_000
 _MISFITS = 40
 """Maximum re-reads, one for each column that turns out to be text."""
 _AT_ONCE = 8
-"""Maximum columns in memory as text at a time."""
+"""Maximum columns in memory as text at a time, or an eighth of them."""
+_READINGS = 8
 _QUOTED = re.compile(rb'"[^"]*"')
 _SAYS_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
 """First line that declares a separator, as Excel reads and writes it."""
@@ -64,6 +66,8 @@ def csv_frame(
         separator = separator or said[1].decode()
     if not separator:
         separator = "\t" if ending == ".tsv" else _separator_of(data)
+    end = data.find(b"\n") if b"\n" in data else len(data)
+    limits.check_columns(data.count(separator.encode(), 0, end) + 1)
     data = _without_blank_lines(data, separator)
     spaced = _is_spaced(data, separator)
     if spaced:
@@ -100,8 +104,10 @@ def _lossless_columns(
         for index, kind in enumerate(frame.dtypes)
         if kind not in (polars.String, polars.Boolean)
     ]
-    for start in range(0, len(doubtful), _AT_ONCE):
-        places = doubtful[start : start + _AT_ONCE]
+    # each reading takes the time of the whole file: there are at most eight, too
+    at_once = max(_AT_ONCE, -(-len(doubtful) // _READINGS))
+    for start in range(0, len(doubtful), at_once):
+        places = doubtful[start : start + at_once]
         texts = _texts(polars, data, separator, most, places)
         for place, text in zip(places, texts, strict=True):
             column = frame.to_series(place)

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any, cast
 
+from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
 
-MOST_CELLS = 200_000_000
 _FIELDS = 500
 """Maximum fields of the objects in one column, each a Polars column."""
 _DEPTH = 50
@@ -113,16 +113,14 @@ def _table(
         after = rows + len(block)
         for name in dict.fromkeys(chain.from_iterable(block)):
             if name not in columns:
-                if (len(columns) + 1) * after > MOST_CELLS:
-                    raise CommandError(f"The table has more than {MOST_CELLS} cells.")
+                limits.check(after, len(columns) + 1, len(data), limits.JSON_CELL)
                 columns[name] = [None] * rows
         for name, column in columns.items():
             column.extend([row.get(name) for row in block])
         rows = after
         if rows > most:
             break
-        if len(columns) * rows > MOST_CELLS:
-            raise CommandError(f"The table has more than {MOST_CELLS} cells.")
+        limits.check(rows, len(columns), len(data), limits.JSON_CELL)
     return columns
 
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+from neuraxis.assets.readers import limits
 from neuraxis.assets.readers.csv import csv_frame, utf8
 from neuraxis.assets.readers.json import json_frame
 from neuraxis.errors import CommandError
 
 MOST_ROWS = 20_000_000
 """Maximum rows read or joined: a small file may unpack to more."""
-MOST_CELLS = 200_000_000
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl")
 _ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
 """Polars' advice for programmers, about options that no command has."""
@@ -66,7 +66,7 @@ def read_frame(
             case ".csv" | ".tsv" | ".txt":
                 frame = csv_frame(polars, data, ending, separator, most, warn)
             case ".parquet":
-                _check_cells(polars, polars.scan_parquet(source))
+                _check_cells(polars, polars.scan_parquet(source), len(data))
                 source.seek(0)
                 frame = polars.read_parquet(source, n_rows=most + 1)
             case ".json" | ".ndjson" | ".jsonl":
@@ -82,9 +82,7 @@ def read_frame(
     return frame
 
 
-def _check_cells(polars: Any, lazy: Any) -> None:
+def _check_cells(polars: Any, lazy: Any, size: int) -> None:
     """Refuse a small Parquet file that declares billions of cells."""
     rows: int = lazy.select(polars.len()).collect().item()
-    cells = rows * len(lazy.collect_schema())
-    if cells > MOST_CELLS:
-        raise CommandError(f"The table has {cells} cells; at most {MOST_CELLS}.")
+    limits.check(rows, len(lazy.collect_schema()), size, limits.PARQUET_CELL)

@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import quote
 
+from neuraxis.builtin.fetch_url.tags import links_shown, most_attributes
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.http import client
@@ -23,6 +24,10 @@ A larger page (without scripts) is converted whole: extraction time grows with t
 square of the page, conversion time does not.
 """
 
+MOST_ATTRIBUTES = 2000
+"""Words in one tag, beyond which a page is converted whole: the parser of the main part
+compares each attribute with all before it."""
+
 MOST_ENTITIES = 50_000
 """Maximum entities parsed in place: parsing takes quadratic time; see `_read_html`."""
 
@@ -30,11 +35,11 @@ _TYPES = (*client.TEXT_TYPES, "")
 """Content types; if missing, the body decides, as in a browser."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _META = re.compile(
-    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""",
+    rb"""<meta[^>]{0,200}?charset\s*+=\s*+["']?+\s*+([A-Za-z0-9_:.-]{1,40})""",
     re.IGNORECASE,
 )
 _XML = re.compile(
-    rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9_:.-]{1,40})""",
+    rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*+=\s*+["']([A-Za-z0-9_:.-]{1,40})""",
 )
 # Comments first: a tag in a comment opens nothing. `<svg/>` has no end tag.
 _DROPPED = re.compile(
@@ -42,21 +47,11 @@ _DROPPED = re.compile(
     r"|<(script|style|template|svg)\b.*?(</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_FRAMESET = re.compile(r"</?frameset\b[^<>]*>", re.IGNORECASE)
-_FRAME = re.compile(
-    r"""<frame\b[^<>]*?\ssrc\s*=\s*["']?([^"'\s<>]+)[^<>]*>""", re.IGNORECASE
-)
 _MEANINGLESS = range(0xE000, 0xF8FF)
 _HEAD = 200_000
 """Characters in which the title is searched."""
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{1,2000})", re.IGNORECASE)
-# Blanks and comments are matched possessively: linear time on any page.
-_LEADS_ON = re.compile(
-    r"""<meta\b[^<>]*?\scontent\s*+=\s*+["']?\s*+\d\s*+[;,]\s*+url\s*+=\s*+["']?"""
-    r"""([^"'\s<>]+)[^<>]*>""",
-    re.IGNORECASE,
-)
-"""Maximum seconds of a refresh that counts as a redirect."""
+# No blank and no comment is tried twice: a page must not hold the reader up.
 _BEGINS_AS_HTML = re.compile(
     rb"(?:\s++|<!--(?>.*?-->))*+"
     rb"<(?:!doctype html|html|head|body|meta|title|script|div|p|h1|table)\b",
@@ -199,15 +194,15 @@ def _from_html(html: str, url: str) -> str:
         raise MissingExtra(
             (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
         ) from None
-    html = _DROPPED.sub(" ", html)
     # Frames become links, as iframes do.
-    html = _FRAME.sub(r'<p><a href="\1">frame</a></p>', _FRAMESET.sub(" ", html))
-    html = _LEADS_ON.sub(r'<p><a href="\1">The page leads on</a></p>', html)
+    html = links_shown(_DROPPED.sub(" ", html))
     options = converter.ConversionOptions(
         base_url=url, extract_metadata=False, skip_images=True, max_depth=200
     )
     whole = str(converter.convert(html, options).content or "")
     if html.count("<") > MOST_TAGS or len(html) > MOST_CHARACTERS:
+        return whole
+    if most_attributes(html) > MOST_ATTRIBUTES:
         return whole
     main: str | None = trafilatura.extract(
         html,

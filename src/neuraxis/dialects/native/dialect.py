@@ -40,7 +40,7 @@ VALUE = "value"
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
-_CODE = re.compile(r"(?:\[|>>>)?\s*([\w-]{1,64})(?:\(|\s*\n\s*\{)")
+_CODE = re.compile(r"(?:\[|>>>)?\s*+([\w-]{1,64}+)(?:\(|(?=[^\S\n]*+\n)\s*+\{)")
 
 
 def safe_name(tool: str) -> str:

@@ -51,7 +51,9 @@ _BARE = {
     typing.Union: "int | str", typing.Optional: "int | None",
     typing.Literal: 'Literal["a", "b"]',
 }  # fmt: skip
-_OBJECTS = re.compile(r"<(?:built-in )?function ([\w.]+)[^>]*>|<class '([^']*)'>")
+_OBJECTS = re.compile(
+    r"<(?:built-in )?function ([\w.]++)[^>]{0,300}+>|<class '([^']*)'>"
+)
 """Pattern of Python's repr of functions and classes."""
 _FIRST = 60
 """Maximum characters of a hint that are quoted."""

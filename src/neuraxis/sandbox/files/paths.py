@@ -131,6 +131,14 @@ def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
     return parts
 
 
+def is_reserved(name: str) -> bool:
+    """Check whether a name is one that may hold secrets or settings of programs."""
+    plain = folded(name)
+    if plain in PROTECTED_NAMES:
+        return True
+    return plain.startswith(".") and plain not in ORDINARY_DOT_NAMES
+
+
 def is_ordinary(name: str) -> bool:
     """Check whether a name found on disk may be shown and read."""
     try:

@@ -239,7 +239,8 @@ def _follow_all(url: Url, way: _Request) -> Response:
                 f"{url.host} redirects more than {way.rules.redirects} times."
             )
         visited.append(str(url))
-        then = follow(url, answer, way.allowed)
+        # a public page must not choose which page of an inner host is read
+        then = follow(url, answer, way.allowed if url.named else ())
         if way.bound and (then.scheme, then.authority) != (url.scheme, url.authority):
             raise RequestRefused(
                 f"{url.host} redirects to {then.host}; a request with a key is made "

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from neuraxis.sandbox.files import paths
 from neuraxis.sandbox.process.job import GUARDED, MIB, CannotStart, Limits
 
 _log = logging.getLogger(__name__)
@@ -165,7 +166,7 @@ def _copy_in(source: int, target: int, path: str, state: _Copy) -> None:
     try:
         for name in os.listdir(source):
             entry = os.stat(name, dir_fd=source, follow_symlinks=False)
-            if path + name in state.left_out:
+            if path + name in state.left_out or paths.is_reserved(name):
                 continue
             if not _count(state, entry.st_size) or path.count("/") > DEEPEST:
                 raise CannotStart(
@@ -226,6 +227,8 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
         names = sorted(os.listdir(copy))
         for name in names:
             if path + name in state.left_out or path.count("/") > DEEPEST:
+                continue
+            if paths.is_reserved(name):
                 continue
             try:
                 entry = os.stat(name, dir_fd=copy, follow_symlinks=False)

@@ -88,7 +88,7 @@ def _version(program: str) -> tuple[int, ...]:
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotStart(f"{program} does not run ({error})") from error
-    numbers = re.search(r"(\d+)\.(\d+)", told)
+    numbers = re.search(r"(\d{1,6})\.(\d{1,6})", told)
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 

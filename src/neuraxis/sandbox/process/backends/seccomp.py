@@ -61,6 +61,11 @@ fsetxattr 190 7  removexattr 197 14  lremovexattr 198 15  fremovexattr 199 16
 setxattrat 463 463  removexattrat 466 466  utime 132 -1  utimes 235 -1
 futimesat 261 -1  utimensat 280 88
 """
+# Landlock says nothing of them: they would show what happens to files outside.
+_WATCHING = """
+inotify_init 253 -1  inotify_init1 294 26  inotify_add_watch 254 27
+inotify_rm_watch 255 28
+"""
 # Leaving the process group, and settings of other processes.
 _GROUP = "setsid 112 157  setpgid 109 154  setpriority 141 140  ioprio_set 251 30"
 _OF_OTHERS = """
@@ -213,7 +218,7 @@ def program(
     refused = _table(_REFUSED, machine)
     faked: list[int] = []
     if not private:
-        refused += _table(_GROUP, machine)
+        refused += _table(_GROUP, machine) + _table(_WATCHING, machine)
         faked = _table(_FAKED, machine)
         for number in _table(_OF_OTHERS, machine):
             own = _when(_EQUAL, (0,), _give(_ALLOW))

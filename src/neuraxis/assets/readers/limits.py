@@ -1,0 +1,47 @@
+"""Limits of a table by the size of its file: a small file may unpack to gigabytes.
+
+A table is refused before it takes more than 200 MB and 20 times the size of its file.
+"""
+
+from __future__ import annotations
+
+from neuraxis.errors import CommandError
+
+MOST_COLUMNS = 5000
+"""Columns of a table; Polars needs some kilobytes and 100 µs for each."""
+_BYTES, _TIMES = 200_000_000, 20
+JSON_CELL, PARQUET_CELL = 20, 8
+"""Bytes that a cell takes while it is read."""
+
+
+def most_cells(size: int, each: int) -> int:
+    """Return how many cells of `each` bytes a file of `size` bytes may have."""
+    return max(_BYTES, _TIMES * size) // each
+
+
+def check(rows: int, columns: int, size: int, each: int) -> None:
+    """Refuse a table that would take too much memory.
+
+    Raises:
+        CommandError: it has too many columns or cells.
+    """
+    check_columns(columns)
+    most = most_cells(size, each)
+    if rows * columns > most:
+        raise CommandError(
+            f"The table has {rows * columns} cells in a file of {size} bytes; at most "
+            f"{most} are read. Split the file, or leave columns out."
+        )
+
+
+def check_columns(columns: int) -> None:
+    """Refuse a table of too many columns.
+
+    Raises:
+        CommandError: it has more than `MOST_COLUMNS`.
+    """
+    if columns > MOST_COLUMNS:
+        raise CommandError(
+            f"The table has more than {MOST_COLUMNS} columns. Write it with one row "
+            "for each entry instead of one column."
+        )
