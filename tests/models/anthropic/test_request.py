@@ -16,8 +16,8 @@ from neuraxis.messages import Message, NativeCall, Prompt
 from neuraxis.models import complete
 from neuraxis.models.anthropic.model import AnthropicModel
 from neuraxis.models.anthropic.request import PARTS, missing_options, request_body
-from neuraxis.models.openai.optional_parts import without_option
-from neuraxis.models.openai.settings import Options
+from neuraxis.models.http.optional_parts import without_option
+from neuraxis.models.http.settings import Options
 
 SYSTEM = Message(role="system", content="Be kind.")
 USER = Message(role="user", content="Hi.")
