@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
+from neuraxis.events import SessionStarted
 from neuraxis.execution.nested import (
     ParentRun,
     translate_path,
@@ -25,6 +26,7 @@ from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT, Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.config import RunConfig
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -126,3 +128,26 @@ def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
     if outer is None:
         return ()
     return to_tell(outer.label.union(origins.read, *origins.results.values()))
+
+
+def limited(parts: RunConfig, outer: ParentRun | None, deps: object) -> RunConfig:
+    """Return the configuration of a run, within its parent's."""
+    if outer is None:
+        return replace(parts, deps=deps)
+    deps = outer.runtime.deps if deps is None else deps
+    return replace(parts, budget=outer.left(parts.budget), deps=deps)
+
+
+def started(
+    parts: RunConfig, outer: ParentRun | None, *, resumed: bool
+) -> SessionStarted:
+    """Return the event with which a session begins."""
+    return SessionStarted(
+        session=parts.session,
+        model=parts.model.name,
+        dialect=parts.dialect.name,
+        plugins=tuple(spec.name for spec in parts.registry.specs),
+        workspace=str(parts.workspace),
+        resumed=resumed,
+        origins=made_of(outer, parts.origins),
+    )
