@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 from typing import Any
 
 import numpy
@@ -12,7 +14,7 @@ import pytest
 
 from neuraxis import Session, command
 from neuraxis.assets.frames import as_library, library_of, may_become
-from neuraxis.models.scripted import Scripted
+from neuraxis.models.scripted import ScriptedModel
 
 CLASSES = {
     "pandas": pandas.DataFrame,
@@ -59,3 +61,50 @@ def test_other_classes_are_left_alone() -> None:
     assert may_become("some.where.Thing", "else.where.Thing")
     with pytest.raises(LookupError):
         as_library(1, _name("pandas"))
+
+
+@command(effects="read")
+def prices() -> polars.DataFrame:
+    """Prices of today."""
+    return polars.DataFrame({"price": [2, 3]})
+
+
+@command(effects="read")
+def total(table: pandas.DataFrame) -> int:
+    """Sum of a column."""
+    return int(table["price"].sum())
+
+
+RAN: list[str] = []
+
+
+@command(effects="read")
+def today() -> datetime.tzinfo:
+    """An object that is no table."""
+    RAN.append("today")
+    return datetime.UTC
+
+
+def _session(first: str, *plugins: Any) -> tuple[Session, ScriptedModel]:
+    plan = [{"tool": first}, {"tool": "total", "table": "{{ previous_result }}"}]
+    text = f"```json\n{json.dumps(plan)}\n```"
+    model = ScriptedModel([text, "Done."])
+    return Session(model, plugins=list(plugins)), model
+
+
+def test_a_chain_goes_from_library_to_library() -> None:
+    """A Polars table is handed on where pandas is wanted (N7)."""
+    session, _ = _session("prices", prices, total)
+    with session:
+        answer = session.run_sync("The sum?")
+    assert [call.error for call in answer.calls] == [None, None]
+    assert answer.calls[1].value == 5
+
+
+def test_what_can_never_be_a_table_is_told_before_anything_runs() -> None:
+    """The plan check knows the classes of results."""
+    session, model = _session("today", today, total)
+    with session:
+        session.run_sync("The sum?")
+    assert "the class datetime.tzinfo" in model.prompts[-1].messages[-1].content
+    assert not RAN

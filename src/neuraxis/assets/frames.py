@@ -28,13 +28,13 @@ _FROM: Mapping[tuple[str, str], Callable[[Any, Any], Any]] = {
 
 
 def library_of(name: str) -> str:
-    """Return the library of a table or array by its class name, else nothing."""
+    """Return the library of a table's or array's class name."""
     root, cls = name.partition(".")[0], name.rpartition(".")[2]
     return root if _CLASSES.get(root) == cls else ""
 
 
 def may_become(given: str, wanted: str) -> bool:
-    """Return whether a result of one class may be handed on as another."""
+    """Return whether an object of one class may become another."""
     if given == wanted or (library_of(given) and library_of(wanted)):
         return True
     one, other = imported_class(given), imported_class(wanted)

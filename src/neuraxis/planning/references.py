@@ -326,7 +326,7 @@ class CallReader(Struct, kw_only=True):
                 self.asset_refs.append((path, ref))
 
     def _check_class(self, path: Path, response: Mapping[str, Json] | None) -> None:
-        """Report a result of a class that the parameter's can never be made of."""
+        """Report a result that can never become the parameter's class."""
         given = str((response or {}).get("x-type", ""))
         wanted = self.schema.classes_at(path)
         if given and wanted and not any(may_become(given, name) for name in wanted):

@@ -73,7 +73,7 @@ def converter(hint: Any) -> Callable[[Any], Any]:
 
 
 def field_of(hint: Any, default: Any) -> Any:
-    """Return the `Field(...)` of a parameter, in its hint or as its default."""
+    """Return the `Field(...)` of a parameter, if it has one."""
     fields: Any = sys.modules.get("pydantic.fields")
     if fields is None:
         return None
