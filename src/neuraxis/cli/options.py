@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -292,7 +292,7 @@ def make_session(
 
 
 @contextmanager
-def _warnings_told() -> Iterator[None]:
+def _warnings_told() -> Generator[None]:
     """Write warnings as lines of the command line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

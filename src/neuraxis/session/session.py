@@ -292,23 +292,23 @@ class Session:
             StorageError: the journal could not be written.
             ConfigError: the request is no text, or the session is answering another.
         """
-        return Run(partial(self._drive, deps=deps), text, self._turn.left)
+        return Run(partial(self.drive, deps=deps), text, self._turn.left)
 
     def resume(self, *, deps: Any = None) -> Run:
         """End the request that was cut off, repeating no call."""
-        drive = partial(self._drive, deps=deps, is_resumed=True)
+        drive = partial(self.drive, deps=deps, is_resumed=True)
         return Run(drive, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None, *, deps: Any = None) -> Answer:
         """As `resume`, from code that is not async."""
-        drive = partial(self._drive, deps=deps, is_resumed=True)
+        drive = partial(self.drive, deps=deps, is_resumed=True)
         return self._loop.run(self._run_and_close(drive, "", watch))
 
     def run_sync(
         self, text: str, watch: Watch | None = None, *, deps: Any = None
     ) -> Answer:
         """Answer one request from synchronous code; `watch` gets the events."""
-        drive = partial(self._drive, deps=deps)
+        drive = partial(self.drive, deps=deps)
         return self._loop.run(self._run_and_close(drive, text, watch))
 
     async def _run_and_close(
@@ -322,7 +322,7 @@ class Session:
             await self.model.close()  # its connections belong to this loop
 
     @reraise_watch_errors
-    async def _drive(
+    async def drive(
         self,
         text: str,
         watch: Watch | None = None,
@@ -330,6 +330,10 @@ class Session:
         deps: Any = None,
         is_resumed: bool = False,
     ) -> Answer:
+        """Answer one request, as `run` does; `watch` gets the events.
+
+        Each is on disk by then, where that is promised.
+        """
         check_request(text, watch)
         parts, turn = limited(self._parts, self._outer, deps), self._turn
         check_deps(parts.deps, self._deps)
