@@ -42,7 +42,7 @@ def ls(as_json: bool) -> int:
 @click.argument("name", required=False)
 @click.option("--base-url", help="Of an OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
-    """Ask the model NAME for one word and say how long it took.
+    """Ask the model NAME for one word and time it.
 
     Exit codes: 0 it answered, 1 it did not, 4 it cannot be asked (no key, no file).
     """

@@ -79,7 +79,7 @@ def model_names() -> tuple[str, ...]:
 def find_models(
     models: str | Model | Sequence[str | Model], settings: Settings | None = None
 ) -> Model:
-    """The model of that name; of several, one that goes on with the next on failure.
+    """Return the model of that name; of several, with failover.
 
     Raises:
         ConfigError: a name or its settings are wrong, or there is none.

@@ -1,4 +1,4 @@
-"""Models of Anthropic by the Messages API; on Bedrock by the same form."""
+"""Models behind the Messages API, also on Bedrock."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MessagesWire:
         return address_with(self._endpoint.url, "/messages")
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """Return the version of the API, and the header that holds the key."""
+        """Return the headers for the version and the key."""
         if self._bedrock:
             return {"authorization": f"Bearer {key}"} if key else {}
         version = {"anthropic-version": _VERSION}
@@ -170,7 +170,7 @@ class AnthropicModel:
 
 
 def from_name(rest: str, settings: Settings) -> AnthropicModel:
-    """Return the model of `anthropic:NAME`; refuse at once where its key is missing."""
+    """Return the model of `anthropic:NAME`; refuse a missing key."""
     if not rest:
         raise ConfigError("anthropic: expected anthropic:NAME, got no name of a model")
     endpoint = named_endpoint(rest, settings, ANTHROPIC)

@@ -1,4 +1,4 @@
-"""Building of a request of the Messages API from a prompt and the options."""
+"""Requests of the Messages API."""
 
 from __future__ import annotations
 

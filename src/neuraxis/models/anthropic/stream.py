@@ -1,4 +1,4 @@
-"""Reading of an answer of the Messages API: events or a document become chunks.
+"""Answers of the Messages API, as chunks.
 
 https://docs.anthropic.com/en/docs/build-with-claude/streaming lists the events. What
 Anthropic's own tools do (`server_tool_use` and their results) is no call of ours: it
@@ -73,7 +73,7 @@ class MessageReader:
         return self._done
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return the silence that ends a stream; None: none does."""
         del stall
         return after_end if self._reason else None
 

@@ -161,7 +161,7 @@ class GeminiModel:
 
 
 def from_name(rest: str, settings: Settings) -> GeminiModel:
-    """Return the model of `gemini:NAME`; refuse at once where its key is missing."""
+    """Return the model of `gemini:NAME`; refuse a missing key."""
     if not rest:
         raise ConfigError("gemini: expected gemini:NAME, got no name of a model")
     endpoint = named_endpoint(rest, settings, GEMINI)
@@ -172,7 +172,7 @@ def from_name(rest: str, settings: Settings) -> GeminiModel:
 
 
 def from_vertex_name(rest: str, settings: Settings) -> GeminiModel:
-    """Return the model of `vertex:NAME`, in the project and place of the settings.
+    """Return the model of `vertex:NAME`, by project and location.
 
     The key is a token of Google Cloud out of `VERTEX_ACCESS_TOKEN`, such as
     `gcloud auth print-access-token` gives. Untried against the real service.
@@ -192,7 +192,7 @@ def from_vertex_name(rest: str, settings: Settings) -> GeminiModel:
 
 
 def vertex_provider(settings: Settings) -> Provider:
-    """Return the defaults of Vertex AI for the project and place of the settings."""
+    """Return the defaults of Vertex AI, by project and location."""
     project = settings.get("vertex.project") or os.environ.get("GOOGLE_CLOUD_PROJECT")
     place = settings.get("vertex.location") or os.environ.get("GOOGLE_CLOUD_LOCATION")
     place = place or "global"

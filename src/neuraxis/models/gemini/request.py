@@ -131,7 +131,7 @@ def _parts(
 
 
 def _with_ids(parts: list[Block], message: Message) -> list[Block]:
-    """Return the parts with the ids that calls without one were given here."""
+    """Return the parts with the ids given to calls here."""
     ids = iter([call.id for call in message.tool_calls])
     told: list[Block] = []
     for part in parts:

@@ -71,11 +71,11 @@ class ContentReader:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read: only the stream's end says so."""
+        """Whether the answer is whole: only the stream's end says so."""
         return False
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return the silence that ends a stream; None: none does."""
         del stall
         return after_end if self._reason else None
 

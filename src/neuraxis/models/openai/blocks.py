@@ -1,4 +1,4 @@
-"""A turn's blocks that go back to the server that wrote them, unchanged.
+"""Blocks of a turn that go back to their server unchanged.
 
 Models that think between tool calls want their signed reasoning again. What one turn
 brings is carried as one opaque text, and only its own server and model get it back.
@@ -16,7 +16,7 @@ from neuraxis.specs import Json
 
 
 def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
-    """Return the blocks as text, and a note where they cannot be carried.
+    """Return the blocks as text, or a note why not.
 
     Args:
         blocks: all of the turn, in order.
@@ -42,7 +42,7 @@ def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
 
 
 def unpack(carried: str, origin: str) -> list[dict[str, Json]]:
-    """Return the blocks of a turn; none where another server or wire wrote them."""
+    """Return the blocks of a turn that this server wrote."""
     if not carried or not origin:
         return []
     try:

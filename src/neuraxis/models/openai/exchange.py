@@ -1,4 +1,4 @@
-"""The exchange with a model server over HTTP: attempts, retries, what is left out.
+"""Exchange with a model server: attempts, retries, omitted options.
 
 What differs between protocols (address, headers, body, how an answer is read) is a
 `Wire`. A request is repeated only while nothing of an answer was given out; once text
@@ -71,7 +71,7 @@ class Reader(Protocol):
         ...
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return the silence that ends a stream; None: none does."""
         ...
 
 
@@ -215,7 +215,7 @@ class Exchange:
             await self._sleep(wait)
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
-        """Return how long to wait before the next attempt; None: there is none."""
+        """Return the wait before the next attempt; None: give up."""
         options = self._options
         if not failure.again or attempt >= options.max_retries:
             return None
@@ -293,7 +293,7 @@ class Exchange:
 
 
 def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
-    """Return the rate limit that all users of a server, key and model share."""
+    """Return the shared rate limit of a server, key and model."""
     most = options.requests_per_minute
     return shared_limit(endpoint.url, endpoint.key_env, model, most)
 

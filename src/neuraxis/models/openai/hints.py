@@ -70,5 +70,5 @@ def meant(name: str) -> str:
 
 
 def not_found(url: str) -> str:
-    """What to do about a 404: the path is wrong, or the model's name."""
+    """What to do about a 404: mend the path or model."""
     return f" (are {url} and the model's name right?)"

@@ -80,7 +80,7 @@ class ChatWire:
     def refused_part(
         self, body: Mapping[str, Json], failure: Failure, *, known: bool
     ) -> str:
-        """Return what to leave out after a refusal, here and in later requests."""
+        """Return what to omit after a refusal, from now on."""
         said = str(failure.error)
         if failure.status == 500:  # llama.cpp, where a chat template refuses
             return refused_part(body, said, known=True)
@@ -96,7 +96,7 @@ class ChatWire:
         return self._origin if prompt.native_tools else ""
 
     def _constant(self, prompt: Prompt) -> Constant | None:
-        """Return what is the same in the next request; None: it is changed."""
+        """Return the part that repeats in the next request."""
         if self._options.extra.keys() & {"messages", "tools"}:
             return None
         known = self._known  # another thread may change it

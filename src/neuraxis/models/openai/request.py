@@ -143,7 +143,7 @@ def _part(part: Part) -> Json:
 
 
 def arguments_text(message: Message, place: int) -> str:
-    """The arguments of a tool call as they can be sent: always a JSON object.
+    """Return the arguments of a tool call as a JSON object.
 
     A model may write others, or be cut off. Servers that read the arguments for their
     template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.

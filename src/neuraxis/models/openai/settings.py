@@ -164,7 +164,9 @@ def is_loopback(host: str) -> bool:
 
 
 def base_url(url: str, where: str, default_path: str = "/v1") -> str:
-    """A base URL in its one form: no `/` at the end, no fragment, `/v1` if no path.
+    """Return a base URL in its normal form.
+
+    No `/` at the end, no fragment, `/v1` if it has no path.
 
     Raises:
         ConfigError: it is no URL of a server, or has a key in it.
@@ -194,7 +196,7 @@ def chat_url(base: str) -> str:
 
 
 def address_with(base: str, path: str) -> str:
-    """A path below a base URL; the query of the base URL is kept."""
+    """Return a path below a base URL, with its query."""
     parts = urlsplit(base)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
@@ -366,7 +368,7 @@ def _thinking(value: Json, where: str) -> int | str:
 
 
 def effort_of(thinking: int | str) -> str:
-    """Return the word for a budget of thinking, for servers that take only words."""
+    """Return the effort word for a thinking budget."""
     if isinstance(thinking, str):
         return thinking
     if not thinking:
@@ -375,7 +377,7 @@ def effort_of(thinking: int | str) -> str:
 
 
 def tokens_of(thinking: int | str) -> int:
-    """Return the budget for a word, for servers that take only a number."""
+    """Return the thinking budget for an effort word."""
     return EFFORTS[thinking] if isinstance(thinking, str) else thinking
 
 

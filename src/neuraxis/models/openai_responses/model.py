@@ -1,4 +1,4 @@
-"""Models behind the Responses API: OpenAI's own, and servers that have it, too."""
+"""Models behind the Responses API, OpenAI's own and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building of a request of the Responses API from a prompt and the options."""
+"""Requests of the Responses API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Block = dict[str, Json]
 def request_body(
     prompt: Prompt, model: str, options: Options, origin: str = ""
 ) -> dict[str, Json]:
-    """Return the body of a request for one response; the server stores nothing."""
+    """Return the body of a request; the server stores nothing."""
     native = bool(prompt.native_tools)
     system, rest = leading_system(prompt.messages)
     items: list[Json] = []

@@ -1,4 +1,4 @@
-"""Reading of an answer of the Responses API: events or a document become chunks.
+"""Answers of the Responses API, as chunks.
 
 https://platform.openai.com/docs/api-reference/responses-streaming. Servers leave out
 some of the events; what an item holds at its end and was not given out before, is
@@ -62,7 +62,7 @@ class ResponseReader:
         return bool(self._status)
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return the silence that ends a stream; None: none does."""
         del stall
         return after_end if self._status else None
 
@@ -245,7 +245,7 @@ class _Item:
         return piece
 
     def rest(self, whole: str) -> str:
-        """Return what of the whole text was not given out, and note it."""
+        """Return the text that was not streamed, and note it."""
         given = "".join(self._given)
         return self.add(whole[len(given) :]) if whole.startswith(given) else ""
 
