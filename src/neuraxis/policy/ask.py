@@ -84,9 +84,7 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
     return "the user said no" if by == "user" else by
 
 
-def _said_later(
-    asked: ApprovalAsked, gate: Gate, later: Later
-) -> tuple[str] | None:
+def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | None:
     """Return the answer that was given since; None: a person is asked now.
 
     Raises:

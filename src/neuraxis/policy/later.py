@@ -22,7 +22,7 @@ from neuraxis.specs import Json
 EXPIRED = "nobody: the question expired"
 
 
-class Waits(Exception):  # noqa: N818 - nothing went wrong
+class Waits(Exception):
     """Ends the run: a call waits for a person's answer."""
 
 

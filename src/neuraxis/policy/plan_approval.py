@@ -106,7 +106,8 @@ def ask_ahead(step: Step, gate: Gate) -> None:
     ids = [each.call.id for each in steps]
     here = ids.index(step.part_of or step.call.id)
     for item in _foresee(steps[here:], gate)[1:]:
-        if later is not None and item.due:
+        shown = _UNKNOWN not in item.told.values()
+        if later is not None and item.due and shown:
             question = later.question(_asked(item), item.step)
             if not later.is_open(question):
                 gate.emit(question)

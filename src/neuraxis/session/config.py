@@ -25,11 +25,13 @@ from neuraxis.planning.plan import OnError
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.visible_results import Tell
 from neuraxis.settings import Settings
 
@@ -66,6 +68,10 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
     files: FileHistory | None = None
+    later: Later | None = None
+    """Questions that may wait for an answer; None: none may."""
+    waited: GoingOn | None = None
+    """The plan that waited for answers, for the run that goes on with it."""
 
 
 class RunState(Struct):
@@ -97,6 +103,7 @@ def runtime_of(
         approvals=parts.approvals,
         unknown=parts.unknown,
         settled=parts.settled,
+        later=parts.later,
         files=parts.files,
     )
     return Runtime(
@@ -115,4 +122,5 @@ def runtime_of(
         strict=parts.strict,
         on_error=parts.on_error,
         depth=parts.depth,
+        known={} if parts.waited is None else parts.waited.known,
     )

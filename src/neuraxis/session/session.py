@@ -44,8 +44,8 @@ from neuraxis.session.files import make_workspace, read_given, undo_last, versio
 from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
+from neuraxis.session.past.resume import history_of, release, wrong_id
 from neuraxis.session.prompt import constant_prompt, with_messages
-from neuraxis.session.resume import history_of, release, wrong_id
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,

@@ -15,7 +15,6 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from neuraxis import call_errors
 from neuraxis.dialects import Dialect
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
@@ -31,7 +30,9 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.journal import Journal
-from neuraxis.messages import Call, CallError, Message, NativeCall, Result
+from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.waiting import standing_of
 from neuraxis.specs import Json
 
 
@@ -49,7 +50,7 @@ class Past(Struct, frozen=True, kw_only=True):
     cut_off: bool = False
     """Whether the last request has no end."""
     pending: bool = False
-    """Whether its last reply was not looked at; it stands before `untold`."""
+    """Whether its last reply was not looked at, or waits; it is before `untold`."""
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
@@ -87,7 +88,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         values=tuple(values.values()),
         assets=tuple(assets),
         cut_off=said.cut_off,
-        pending=said.cut_off and said.is_reply_open,
+        pending=said.cut_off
+        and (said.is_reply_open or standing_of(events) is not None),
     )
 
 
@@ -153,7 +155,7 @@ class _Said(Struct, kw_only=True):
                 self._by_model = False
             case SessionFinished():
                 self._by_model = False
-                self.cut_off = event.outcome == "cancelled"
+                self.cut_off = event.outcome in ("cancelled", "waiting")
             case _:
                 pass
 
@@ -188,26 +190,7 @@ class _Said(Struct, kw_only=True):
 
     def _result(self, call_id: str, tool: str) -> Result:
         call = Call(id=call_id, plugin=None, command=tool)
-        if event := self._ended.get(call_id):
-            return Result(
-                call=call,
-                status=event.status,
-                plugin=event.plugin or None,
-                command=event.command,
-                value=event.value,
-                stored=event.asset is not None,
-                error=_error(event.error),
-                warnings=event.warnings,
-            )
-        if begun := self._running.get(call_id):
-            return Result(
-                call=call,
-                status="failed",
-                plugin=begun.plugin,
-                command=begun.command,
-                error=call_errors.outcome_unknown(tool),
-            )
-        return Result(call=call, status="skipped", error=call_errors.not_begun(tool))
+        return result_of(call, self._running.get(call_id), self._ended.get(call_id))
 
 
 def _tool(step: Json) -> tuple[str, str]:
@@ -224,18 +207,6 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
         )
         for item in told
         if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
-    )
-
-
-def _error(told: Json) -> CallError | None:
-    if not isinstance(told, dict):
-        return None
-    error = cast("dict[str, Json]", told)
-    return CallError(
-        code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
-        message=str(error.get("message")),
-        where=str(error.get("where", "")),
-        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
     )
 
 

@@ -1,0 +1,1 @@
+"""What the journal tells of a session: its history, and a plan that waits."""
