@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import ConfigError, Context, Session, command
+from neuraxis import ConfigError, Context, Policy, Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT
@@ -38,19 +38,23 @@ def test_D12_what_is_taken_over_is_that_of_the_run(tmp_path: Path) -> None:
     @command(effects="none")
     def look(context: Context) -> str:
         """Look."""
-        seen.append(inherit(context))
+        seen.append(inherit(context, None))
         return "ok"
 
     model = ScriptedModel(['[{"tool": "look"}]', "ok"])
     given = Settings().override({"search.url": "http://a"}, "test")
     with Session(
-        model=model, plugins=[look], settings=given, workspace=tmp_path,
-        allow_hosts=["localhost:1"], yes_to=["a.*"],
-    ) as session:  # fmt: skip
+        model=model,
+        plugins=[look],
+        settings=given,
+        workspace=tmp_path,
+        policy=Policy(allow_hosts=["localhost:1"], yes_to=["a.*"]),
+    ) as session:
         session.run_sync("go")
     (over,) = seen
     assert over.settings is given
     assert (over.workspace, over.depth) == (tmp_path, 1)
-    assert (over.allow_hosts, over.yes_to) == (("localhost:1",), ("a.*",))
+    assert over.policy.allow_hosts == ["localhost:1"]
+    assert over.policy.yes_to == ["a.*"]
     assert over.approve is None  # nobody can be asked around it
     assert over.origins(tmp_path).words == ["go"]

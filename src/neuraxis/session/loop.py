@@ -387,7 +387,9 @@ def _report_results(
     if parts.raise_failures:
         _raise_first(results)
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
+    for message in parts.dialect.answer(
+        visible_results(plan, results, parts.show_results)
+    ):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 
