@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
@@ -26,8 +26,12 @@ from neuraxis.specs import Json
 OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
 
 
-def as_async(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
+def as_async(
+    approve: Callable[[ApprovalAsked], Any] | Literal["later"] | None,
+) -> Approve | None:
     """Return an awaitable answer; a plain function runs in a thread."""
+    if isinstance(approve, str):
+        return None
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 

@@ -10,8 +10,10 @@ from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
 from neuraxis.models import Model, find_model, find_models
+from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
 from neuraxis.session.options import Options
@@ -64,6 +66,13 @@ def build_dialect(
         template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
+
+
+def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
+    """Return the questions that may wait: of a session with a journal on disk."""
+    if approve == "later" and sink.is_durable and not sink.is_nested:
+        return Later(seconds=options.approval_seconds)
+    return None
 
 
 def build_files(

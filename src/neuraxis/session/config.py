@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -69,8 +70,26 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     files: FileHistory | None = None
     later: Later | None = None
     """Questions that may wait for an answer; None: none may."""
+    approval_seconds: float = 0.0
+    """How long a question waits for its answer."""
     waited: GoingOn | None = None
     """The plan that waited for answers, for the run that goes on with it."""
+
+
+def going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
+    """Return the configuration of a run that goes on with a plan that waited.
+
+    Where nobody is asked now, its further questions wait, too.
+    """
+    if waited is None:
+        return parts
+    later = Later(
+        seconds=parts.approval_seconds,
+        postpones=parts.approve is None,
+        asked=waited.standing.asked,
+        answered=waited.standing.answered,
+    )
+    return replace(parts, later=later, waited=waited)
 
 
 class RunState(Struct):

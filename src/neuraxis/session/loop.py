@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import ModelError
@@ -174,6 +176,7 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
+    parts = replace(parts, later=None)  # the program waits for these results
     runtime = runtime_of(parts, RunState(), emit, threading.Event())
     return await run_plan(plan, runtime)
 

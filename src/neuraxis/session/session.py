@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import THREADS, limit_threads
+from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import ConfigError, StorageError
-from neuraxis.events import ApprovalAsked, CallStarted, SessionStarted
+from neuraxis.events import CallStarted, SessionStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
@@ -30,21 +30,28 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
-from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import RunConfig
+from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
 from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
-from neuraxis.session.options import Options, SessionArguments
-from neuraxis.session.past.resume import history_of, release, wrong_id
+from neuraxis.session.options import Approver, Options, SessionArguments
+from neuraxis.session.past import waiting
+from neuraxis.session.past.resume import (
+    history_of,
+    read_events,
+    release,
+    restore_values,
+    wrong_id,
+)
+from neuraxis.session.past.waiting import GoingOn, Question
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
@@ -72,7 +79,8 @@ class Session:
             `workspace`, else `neuraxis-workspace` in the current folder.
         budget: the limits of each run.
         policy: what may run; default: what docs/security.md says.
-        approve: asked where the policy says `ask`; True approves. None: nobody can.
+        approve: asked where the policy says `ask`; True approves. "later": a run that
+            needs a yes ends, and waits for it in the journal. None: nobody can.
         options: what few sessions change.
         settings: default: the files and the environment (`settings.load`).
 
@@ -96,7 +104,7 @@ class Session:
         workspace: str | Path | None = None,
         budget: Budget | None = None,
         policy: Policy | None = None,
-        approve: Approve | Callable[[ApprovalAsked], bool] | None = None,
+        approve: Approver = None,
         options: Options | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -123,6 +131,8 @@ class Session:
             self._config(over),
             budget=budget or Budget(),
             approve=as_async(approve) or over.approve,
+            later=build.build_later(approve, options, self._sink),
+            approval_seconds=options.approval_seconds,
             strict=options.strict,
             on_error=options.on_error,
             raise_failures=options.raise_errors,
@@ -244,19 +254,44 @@ class Session:
             raise wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = history_of(events, self.dialect)
-        self.origins.replay(events)
+        self.origins.replay(events, past.waits)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
         self._unknown.replay(events)
-        self._is_cut_off = past.cut_off
         self.files.replay(events)
-        self.history = list(past.messages)
-        if past.pending:
-            self._pending = len(past.untold)
+        self._is_cut_off, self.history = past.cut_off, list(past.messages)
+        self._pending = len(past.untold) if past.pending else -1
         for _ in range(past.calls):
             next(self._numbers)
-        for call_id, command, value in past.values:
-            self.assets.keep(call_id, command, value)
-        for asset in past.assets:
-            self.assets.restore(asset.id, asset.meta, asset.bytes)
+        restore_values(past, self.assets)
+
+    def pending(self) -> tuple[Question, ...]:
+        """Return the calls that wait for a person's yes (`approve="later"`)."""
+        return waiting.pending(self.journal, self.id)
+
+    def approve(
+        self, question: str, how: Literal["once", "always"] = "once", /, **changed: Any
+    ) -> None:
+        """Say yes to a call that waits; `resume` runs it.
+
+        Args:
+            question: its id.
+            how: "always": further calls of this command are not asked about.
+            **changed: arguments of the call, changed; they are checked again.
+
+        Raises:
+            ConfigError: there is no such open question, or an argument is wrong.
+        """
+        always, given = how == "always", (self.journal, self.id, question)
+        said = waiting.answer(*given, True, arguments=changed, always=always)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
+
+    def deny(self, question: str, reason: str = "") -> None:
+        """Say no to a call that waits; the model is told why.
+
+        Raises:
+            ConfigError: there is no such open question.
+        """
+        waiting.answer(self.journal, self.id, question, False, reason=reason)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:
@@ -329,20 +364,17 @@ class Session:
                 )
             if not self._announced:
                 self._announce()
-            if self.history and self.history[-1].calls:
-                await self._report_the_rest()
-            elif text is None and self._pending >= 0:
-                del self.history[len(self.history) - self._pending :]
+            waited = await self._take_up_cut_off(text)
             self._is_cut_off, self._pending = True, -1
             self._begin_files()
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
                 self._shortlist.choose(text or "", said)
-            parts, live = self._limited(), watch is not None
+            parts, live = self._limited(waited), watch is not None
             work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
-            self._is_cut_off = False
+            self._is_cut_off = answer.outcome == "waiting"
             if turn.unwritten and not answer.error:
                 answer = replace(answer, error=turn.unwritten)
             return answer
@@ -350,18 +382,27 @@ class Session:
             self._sink.forget()
             turn.end()
 
-    def _limited(self) -> RunConfig:
+    async def _take_up_cut_off(self, text: str | None) -> GoingOn | None:
+        """Return the plan that waited; else the model is told what was cut off."""
+        history, waited = self.history, None
+        is_open = bool(history and history[-1].calls)
+        if is_open or (text is None and self._pending >= 0):
+            events = await read_events(self.journal, self.id)
+            if text is None:
+                waited = waiting.waited_of(events, self.assets)
+            if is_open and waited is None:
+                history += history_of(events, self.dialect).untold
+        if text is None and self._pending >= 0:
+            del history[len(history) - self._pending :]
+        elif waited is None and (is_open or self._pending >= 0):
+            self.origins.told(tuple(self.origins.results))
+        return waited
+
+    def _limited(self, waited: GoingOn | None = None) -> RunConfig:
         """Return the configuration, within the parent run's remaining budget."""
         if self._outer is None:
-            return self._parts
+            return going_on(self._parts, waited)
         return replace(self._parts, budget=self._outer.left(self._parts.budget))
-
-    async def _report_the_rest(self) -> None:
-        """Report the results of a cut-off plan to the model."""
-        entries = await THREADS.run(partial(self.journal.read, self.id))
-        events = [entry.event for entry in entries]
-        self.history += history_of(events, self.dialect).untold
-        self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
         """Store an object of the user's; return its id for references (B61).

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from msgspec import Struct, field
 
+from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.engines.threads import THREADS
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     AssetStored,
@@ -49,6 +52,8 @@ class Past(Struct, frozen=True, kw_only=True):
     assets: tuple[AssetStored, ...] = ()
     cut_off: bool = False
     """Whether the last request has no end."""
+    waits: tuple[str, ...] = ()
+    """Calls of the plan that waits for a person, whose results nobody was told."""
     pending: bool = False
     """Whether its last reply was not looked at, or waits; it is before `untold`."""
 
@@ -81,6 +86,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 pass
     before = len(said.messages)
     said.tell_the_rest()
+    standing = standing_of(events)
     return Past(
         messages=tuple(said.messages),
         untold=tuple(said.messages[before:]),
@@ -88,8 +94,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         values=tuple(values.values()),
         assets=tuple(assets),
         cut_off=said.cut_off,
-        pending=said.cut_off
-        and (said.is_reply_open or standing_of(events) is not None),
+        waits=() if standing is None else tuple(standing.steps),
+        pending=said.cut_off and (said.is_reply_open or standing is not None),
     )
 
 
@@ -208,6 +214,20 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
         for item in told
         if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
     )
+
+
+def restore_values(past: Past, assets: AssetStore) -> None:
+    """Put the values that references may lead to back into the store."""
+    for call_id, command, value in past.values:
+        assets.keep(call_id, command, value)
+    for asset in past.assets:
+        assets.restore(asset.id, cast("dict[str, Json]", asset.meta), asset.bytes)
+
+
+async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
+    """Read a session's events, in a thread."""
+    entries = await THREADS.run(partial(journal.read, session))
+    return [entry.event for entry in entries]
 
 
 def release(journal: Journal, session: str) -> None:

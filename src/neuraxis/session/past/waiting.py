@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.errors import ConfigError
 from neuraxis.events import (
     ApprovalAnswered,
@@ -34,7 +36,7 @@ from neuraxis.events import (
 from neuraxis.formatting import quote
 from neuraxis.journal import Journal
 from neuraxis.messages import Call, Path, Reply, Result
-from neuraxis.policy.later import Later, edited
+from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
 from neuraxis.schema import Schema
 from neuraxis.session.past.recorded import result_of
@@ -125,6 +127,10 @@ class Standing(Struct, kw_only=True):
                 results[call_id] = result_of(call, begun, end)
         return results
 
+    def _call(self, call_id: str) -> Call:
+        tool = self.steps[call_id.partition(".")[0]]["tool"]
+        return Call(id=call_id, plugin=None, command=str(tool))
+
 
 def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
     """Return the plan that waits; None: no call of the last plan is asked about."""
@@ -151,9 +157,9 @@ def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
     return standing if standing is not None and standing.asked else None
 
 
-def pending(session: str, events: Iterable[Event | Unknown]) -> tuple[Question, ...]:
+def pending(journal: Journal, session: str) -> tuple[Question, ...]:
     """Return the open questions of a session, the oldest first."""
-    standing = standing_of(events)
+    standing = standing_of(entry.event for entry in journal.read(session))
     if standing is None:
         return ()
     now = time.time()
@@ -295,17 +301,18 @@ class GoingOn(Struct, frozen=True, kw_only=True):
         return said if said is not None and said.allowed and said.arguments else None
 
 
-def later_of(going_on: GoingOn | None, seconds: float, postpones: bool) -> Later:
-    """Return what the policy needs of the questions."""
-    if going_on is None:
-        return Later(seconds=seconds, postpones=postpones)
-    standing = going_on.standing
-    return Later(
-        seconds=seconds,
-        postpones=postpones,
-        asked=standing.asked,
-        answered=standing.answered,
-    )
+def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn | None:
+    """Return the plan that waits, with the results of what it did already."""
+    standing = standing_of(events)
+    if standing is None:
+        return None
+    known = standing.known()
+    for call_id, result in known.items():
+        if result.stored:
+            with suppress(ReferenceLost):  # a reference to it says so
+                value = assets.root(call_id)["content"]["response"]
+                known[call_id] = replace(result, value=value)
+    return GoingOn(standing=standing, known=known)
 
 
 def _code(end: CallFinished) -> str:
