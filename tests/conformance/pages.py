@@ -193,7 +193,7 @@ def _envelope(generation: str, plugin: Path) -> dict[str, str]:
     found[f"{generation}.request"] = find_dialect(dialect).request(
         "Is it warm in Lyon?"
     )
-    (found[f"{generation}.answer"],) = told("call", strict=True)
+    (found[f"{generation}.answer"],) = told("call", options=Options(strict=True))
     (found[f"{generation}.answers"],) = told("calls")
     (found[f"{generation}.unknown-answer"],) = told("unknown")
     (found[f"{generation}.wrong-answer"],) = told("wrong")

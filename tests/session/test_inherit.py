@@ -17,7 +17,7 @@ from neuraxis.settings import Settings
 
 def test_without_a_command_around_everything_is_the_default() -> None:
     """And nothing is known of files or words."""
-    over = inherit(None)
+    over = inherit(None, None)
     assert over == Inherited(secrets=over.secrets)
     assert (over.policy, over.outer, over.depth) == (DEFAULT, None, 0)
     assert over.origins(Path()) == Origins()
@@ -28,7 +28,7 @@ def test_without_a_command_around_everything_is_the_default() -> None:
 def test_D12_only_the_context_of_a_running_command_will_do(outer: Any) -> None:
     """It says what to write."""
     with pytest.raises(ConfigError, match="`context: Context` among its parameters"):
-        inherit(Context(workspace=Path(), outer=outer))
+        inherit(Context(workspace=Path(), outer=outer), None)
 
 
 def test_D12_what_is_taken_over_is_that_of_the_run(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.openai.hints import meant  # imported for mistakes only
+    from neuraxis.models.http.hints import meant  # imported for mistakes only
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)
