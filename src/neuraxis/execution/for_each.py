@@ -49,7 +49,7 @@ def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
 
 
 async def _known(step: Step, runtime: Runtime) -> Result:
-    return runtime.known[step.call.id]
+    return replace(runtime.known[step.call.id], call=step.call)
 
 
 # --- one call for each item ----------------------------------------------------

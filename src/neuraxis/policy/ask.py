@@ -102,8 +102,8 @@ def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | 
         return (said,)
     if not later.postpones:
         return None
-    told: Json = asked.call
-    if step.loop is not None and isinstance(told, dict):  # all items are shown
+    told = cast("dict[str, Json]", asked.call)
+    if step.loop is not None:  # all items are shown
         items = preview_whole(step.loop.items(gate.assets.resolve))
         told = {**told, "arguments": step.call.arguments, "for_each": items}
     question = later.question(replace(asked, call=told), step)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -88,9 +89,10 @@ class Later(Struct, kw_only=True):
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:
     """Return the written arguments, with what the person changed."""
-    if isinstance(answer.arguments, dict) and isinstance(asked.written, dict):
-        return {**asked.written, **answer.arguments}
-    return asked.written
+    written, changed = asked.written, answer.arguments
+    if isinstance(changed, dict) and isinstance(written, dict):
+        return cast("dict[str, Json]", {**written, **changed})
+    return written
 
 
 def step_of(call_id: str, steps: Sequence[Step]) -> Step | None:

@@ -20,12 +20,12 @@ from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
 from neuraxis.engines.threads import limit_threads
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import StorageError
 from neuraxis.events import CallStarted, SessionStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
-from neuraxis.messages import Call, CallError, Message, Prompt, Result
+from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
@@ -43,14 +43,7 @@ from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments
-from neuraxis.session.past import waiting
-from neuraxis.session.past.resume import (
-    history_of,
-    read_events,
-    release,
-    restore_values,
-    wrong_id,
-)
+from neuraxis.session.past import resume, waiting
 from neuraxis.session.past.waiting import GoingOn, Question
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.run import Drive, Run, RunLock
@@ -58,6 +51,7 @@ from neuraxis.session.validation import (
     check_arguments,
     check_calls,
     check_description,
+    check_journal_named,
     check_request,
 )
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
@@ -122,23 +116,12 @@ class Session:
             self.registry, options.catalog_limit, options.always_shown
         )
         self.model = build.build_model(model, self.settings, budget)
-        self.dialect = build.build_dialect(dialect, options, self._parameter_names)
+        self.dialect = build.build_dialect(dialect, options, self.registry)
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
         self.origins.wary = over.policy.undeclared == "foreign"
-        self._parts = replace(
-            self._config(over),
-            budget=budget or Budget(),
-            approve=as_async(approve) or over.approve,
-            later=build.build_later(approve, options, self._sink),
-            approval_seconds=options.approval_seconds,
-            strict=options.strict,
-            on_error=options.on_error,
-            raise_failures=options.raise_errors,
-            early_start=options.early_start,
-            show_results=options.show_results,
-        )
+        self._parts = self._config(over, options, budget, approve)
         if id is not None:
             self._begin(self._earlier)
 
@@ -146,10 +129,10 @@ class Session:
         self, journal: str | Path | Journal | None, id: str | None
     ) -> None:
         self.journal = open_journal(journal)
-        self._journal_is_own = self.journal is not journal
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
-        self._claim = weakref.finalize(self, release, self.journal, self.id)
+        own = self.journal is not journal
+        self._claim = weakref.finalize(self, resume.release, self.journal, self.id, own)
         self._turn = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
@@ -163,10 +146,7 @@ class Session:
         )
 
     def _open_stores(
-        self,
-        over: Inherited,
-        options: Options,
-        journal: str | Path | Journal | None,
+        self, over: Inherited, options: Options, journal: str | Path | Journal | None
     ) -> None:
         """Open what the session keeps: history, assets, origins, files."""
         self.history: list[Message] = []
@@ -191,12 +171,18 @@ class Session:
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
-        self._constant: Prompt | None = None
+        self._constant = Prompt(messages=())
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
-    def _config(self, over: Inherited) -> RunConfig:
-        """Return what every run of the session is run with, options aside."""
+    def _config(
+        self,
+        over: Inherited,
+        options: Options,
+        budget: Budget | None,
+        approve: Approver,
+    ) -> RunConfig:
+        """Return what every run of the session is run with."""
         return RunConfig(
             model=self.model,
             dialect=self.dialect,
@@ -204,7 +190,15 @@ class Session:
             assets=self.assets,
             engine=self._engine,
             policy=over.policy,
-            budget=Budget(),
+            budget=budget or Budget(),
+            approve=as_async(approve) or over.approve,
+            later=build.build_later(approve, options, self._sink),
+            approval_seconds=options.approval_seconds,
+            strict=options.strict,
+            on_error=options.on_error,
+            raise_failures=options.raise_errors,
+            early_start=options.early_start,
+            show_results=options.show_results,
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
@@ -219,10 +213,6 @@ class Session:
             files=self.files,
         )
 
-    def _parameter_names(self, tool: str) -> Sequence[str]:
-        found = self.registry.find(None, tool)
-        return () if isinstance(found, CallError) else found.spec.parameter_names
-
     @classmethod
     def open(cls, id: str, **given: Unpack[SessionArguments]) -> Session:
         """Go on with an earlier session.
@@ -235,11 +225,7 @@ class Session:
             ConfigError: the journal holds no such session, or an argument is wrong.
             StorageError: the session is open already, or the journal cannot be read.
         """
-        if given.get("journal") in (None, "memory"):
-            raise ConfigError(
-                f"Session.open: to go on with {id!r}, name the journal that holds it: "
-                "journal=PATH (`neuraxis doctor` says where the command line's is)"
-            )
+        check_journal_named(id, given.get("journal"))
         made = cls.__new__(cls)
         made._earlier = True
         made.__init__(id=id, **given)
@@ -250,10 +236,9 @@ class Session:
         entries = self.journal.read(self.id)
         if earlier != bool(entries):
             self._claim()
-            self._leave_journal()
-            raise wrong_id(self.id, exists=bool(entries))
+            raise resume.wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
-        past = history_of(events, self.dialect)
+        past = resume.history_of(events, self.dialect)
         self.origins.replay(events, past.waits)
         self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
         self._unknown.replay(events)
@@ -262,7 +247,7 @@ class Session:
         self._pending = len(past.untold) if past.pending else -1
         for _ in range(past.calls):
             next(self._numbers)
-        restore_values(past, self.assets)
+        resume.restore_values(past, self.assets)
 
     def pending(self) -> tuple[Question, ...]:
         """Return the calls that wait for a person's yes (`approve="later"`)."""
@@ -286,11 +271,7 @@ class Session:
         self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
 
     def deny(self, question: str, reason: str = "") -> None:
-        """Say no to a call that waits; the model is told why.
-
-        Raises:
-            ConfigError: there is no such open question.
-        """
+        """Say no to a call that waits; the model is told why."""
         waiting.answer(self.journal, self.id, question, False, reason=reason)
 
     @property
@@ -326,12 +307,12 @@ class Session:
     async def _run_and_close(
         self, drive: Drive, text: str, watch: Watch | None
     ) -> Answer:
-        if self._turn.busy:  # in another thread, whose connections are in use
-            return await drive(text, watch)
+        busy = self._turn.busy  # in another thread, whose connections are in use
         try:
             return await drive(text, watch)
         finally:
-            await self.model.close()  # its connections belong to this loop
+            if not busy:
+                await self.model.close()  # its connections belong to this loop
 
     @reraise_watch_errors
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
@@ -358,10 +339,7 @@ class Session:
         turn.begin(self.id, watch)
         try:
             if text is None and not self._is_cut_off:
-                raise ConfigError(
-                    f"resume: no request of session {self.id} was cut off; run(…) "
-                    "answers another"
-                )
+                raise resume.nothing_cut_off(self.id)
             if not self._announced:
                 self._announce()
             waited = await self._take_up_cut_off(text)
@@ -387,11 +365,11 @@ class Session:
         history, waited = self.history, None
         is_open = bool(history and history[-1].calls)
         if is_open or (text is None and self._pending >= 0):
-            events = await read_events(self.journal, self.id)
+            events = await resume.read_events(self.journal, self.id)
             if text is None:
                 waited = waiting.waited_of(events, self.assets)
             if is_open and waited is None:
-                history += history_of(events, self.dialect).untold
+                history += resume.history_of(events, self.dialect).untold
         if text is None and self._pending >= 0:
             del history[len(history) - self._pending :]
         elif waited is None and (is_open or self._pending >= 0):
@@ -458,7 +436,6 @@ class Session:
         check_calls(calls, watch, on_error)
         parts = self._limited()
         parts = replace(parts, on_error=on_error or parts.on_error)
-        # `_turn` is that of a request
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
@@ -500,11 +477,9 @@ class Session:
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
-        constant = self._constant
-        if constant is None or constant.plugins is not self.registry.specs:
-            constant = constant_prompt(self.registry, self.dialect)
-            self._constant = constant
-        return with_messages(constant, messages)
+        if self._constant.plugins is not self.registry.specs:
+            self._constant = constant_prompt(self.registry, self.dialect)
+        return with_messages(self._constant, messages)
 
     def close(self) -> None:
         """Close the session: another may go on with it, here or elsewhere.
@@ -517,11 +492,6 @@ class Session:
         self._engine.close()
         self.registry.close()
         self._claim()
-        self._leave_journal()
-
-    def _leave_journal(self) -> None:
-        if self._journal_is_own:
-            self.journal.close()
 
     def __enter__(self) -> Session:
         return self

@@ -182,6 +182,19 @@ _FIELDS = (
 """Required types of a call's names; planning checks its arguments."""
 
 
+def check_journal_named(session: str, journal: Any) -> None:
+    """Check that a session to go on with is somewhere.
+
+    Raises:
+        ConfigError: it is in memory.
+    """
+    if journal in (None, "memory"):
+        raise ConfigError(
+            f"Session.open: to go on with {session!r}, name the journal that holds it: "
+            "journal=PATH (`neuraxis doctor` says where the command line's is)"
+        )
+
+
 def check_request(text: Any, watch: Any = None) -> None:
     """Check that a request is a text, and `watch` a function.
 

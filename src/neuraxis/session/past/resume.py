@@ -230,10 +230,22 @@ async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
     return [entry.event for entry in entries]
 
 
-def release(journal: Journal, session: str) -> None:
-    """Release a session in its journal."""
+def release(journal: Journal, session: str, own: bool) -> None:
+    """Release a session in its journal, and close its `own` journal.
+
+    What cannot be written is held back.
+    """
     with suppress(StorageError):
         journal.release(session)
+    if own:
+        journal.close()
+
+
+def nothing_cut_off(session: str) -> ConfigError:
+    """Return the error of resuming where every request has an end."""
+    return ConfigError(
+        f"resume: no request of session {session} was cut off; run(…) answers another"
+    )
 
 
 def wrong_id(session: str, *, exists: bool) -> ConfigError:

@@ -238,10 +238,11 @@ def answer(
 def _checked(asked: ApprovalAsked, given: Mapping[str, Any], target: str) -> Json:
     """Return edited arguments as JSON; what is no reference is checked now."""
     is_json, told = to_json_value(dict(given))
-    if not is_json or not isinstance(asked.written, dict):
+    written: Json = asked.written
+    if not is_json or not isinstance(written, dict):
         raise ConfigError(f"{target}: expected arguments that have a JSON form")
     schema = Schema(cast("dict[str, Json]", asked.parameters))
-    whole, _ = schema.coerce({**asked.written, **told})
+    whole, _ = schema.coerce(written | told)
     holes: list[Path] = [path for path, _ in find_places(whole)]
     problems = schema.problems(whole, holes=holes)
     if problems:
@@ -283,18 +284,15 @@ class GoingOn(Struct, frozen=True, kw_only=True):
 
     def noted(self, results: Sequence[Result]) -> list[Result]:
         """Return the results; the model is told what the person changed."""
-        return [
-            replace(
-                result,
-                warnings=(
-                    call_errors.changed_by_person(list(cast("Any", said.arguments))),
-                    *result.warnings,
-                ),
-            )
-            if (said := self._change(result.call.id)) is not None
-            else result
-            for result in results
-        ]
+        return [self._noted(result) for result in results]
+
+    def _noted(self, result: Result) -> Result:
+        said = self._change(result.call.id)
+        if said is None:
+            return result
+        names = list(cast("dict[str, Json]", said.arguments))
+        told = call_errors.changed_by_person(names)
+        return replace(result, warnings=(told, *result.warnings))
 
     def _change(self, call_id: str) -> ApprovalAnswered | None:
         said = self.standing.answered.get(call_id)
@@ -316,5 +314,5 @@ def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn 
 
 
 def _code(end: CallFinished) -> str:
-    error = cast("dict[str, Json]", end.error) if isinstance(end.error, dict) else {}
-    return str(error.get("code"))
+    told: Json = end.error
+    return str(cast("dict[str, Json]", told).get("code")) if told else ""
