@@ -45,7 +45,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
 
 
 def _goes_on(plan: Plan, runtime: Runtime) -> bool:
-    """Return whether a part of the plan was run, or answered for, before."""
+    """Return whether the plan waited for a person before."""
     later = runtime.gate.later
     known = later.asked.keys() if later is not None else ()
     return any(step.call.id in known for step in plan.steps)

@@ -89,7 +89,7 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
 
 
 def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | None:
-    """Return the answer that was given since; None: a person is asked now.
+    """Return the later answer; None: a person is asked now.
 
     Raises:
         Waits: nobody answered yet.

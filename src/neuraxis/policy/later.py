@@ -1,4 +1,4 @@
-"""Questions that a person answers later: the run waits, the journal holds them.
+"""Questions that a person answers later.
 
 Where nobody can be asked now, the question is an event and the run ends. The answer,
 another event, is found when the run goes on: for the call that was shown, by its id,
@@ -28,7 +28,7 @@ class Waits(Exception):
 
 
 class Later(Struct, kw_only=True):
-    """Questions and answers of the plan that waits, or may come to wait.
+    """Questions and answers of a plan that may wait.
 
     Args:
         seconds: how long a question may be answered.
@@ -58,9 +58,9 @@ class Later(Struct, kw_only=True):
         )
 
     def said(self, asked: ApprovalAsked, step: Step) -> str | None:
-        """Return "" for a yes, why not for a no; None: nobody answered.
+        """Return the answer, if any.
 
-        An answer counts for the question that was asked, as it was asked.
+        "": a yes; any other text: why not. An answer counts for the question as asked.
         """
         known = self.asked.get(step.call.id)
         if known is None or known.reason != asked.reason:
@@ -96,7 +96,7 @@ def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:
 
 
 def step_of(call_id: str, steps: Sequence[Step]) -> Step | None:
-    """Return the step of a call, or of one item of its loop."""
+    """Return the step of a call or loop item."""
     whole = call_id.partition(".")[0]
     return next((step for step in steps if step.call.id == whole), None)
 

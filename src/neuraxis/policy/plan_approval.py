@@ -101,7 +101,7 @@ async def ask_together(step: Step, gate: Gate) -> None:
 
 
 def ask_ahead(step: Step, gate: Gate) -> None:
-    """Ask about the later calls of the plan, too: a person answers all at once."""
+    """Ask about the later calls of the plan, too."""
     steps, later = gate.approvals.steps, gate.later
     ids = [each.call.id for each in steps]
     here = ids.index(step.part_of or step.call.id)

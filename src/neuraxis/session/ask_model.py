@@ -1,4 +1,4 @@
-"""Ask the model for one reply: stream, cost, and a second try of a broken one."""
+"""Ask the model for one reply."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from neuraxis.events import (
     ModelFinished,
     ModelStarted,
 )
+from neuraxis.execution.budget import Budget
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import (
@@ -55,11 +56,8 @@ async def ask_model(
         Stop: the budget is spent, or the reply was held back.
         ModelError: the model cannot be asked.
     """
-    model, budget = parts.model, parts.budget
-    if budget.usd is not None and runtime.usage.usd >= budget.usd:
-        spent = runtime.usage.usd
-        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
-        raise Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
+    model = parts.model
+    _check_cost(parts.budget, runtime.usage.usd, emit)
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
@@ -101,6 +99,12 @@ async def ask_model(
         said = f": {'; '.join(notes)}" if notes else ""
         raise Stop("failed", f"the model's server held back the reply{said}")
     return completion
+
+
+def _check_cost(budget: Budget, spent: float, emit: Callable[[Event], None]) -> None:
+    if budget.usd is not None and spent >= budget.usd:
+        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
+        raise Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
 
 
 async def _whole(

@@ -76,7 +76,7 @@ def build_dialect(
 
 
 def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
-    """Return the questions that may wait: of a session with a journal on disk."""
+    """Return the questions that may wait, if any may."""
     if approve == "later" and sink.is_durable and not sink.is_nested:
         return Later(seconds=options.approval_seconds)
     return None

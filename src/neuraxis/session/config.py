@@ -77,7 +77,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
 
 
 def going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
-    """Return the configuration of a run that goes on with a plan that waited.
+    """Return the configuration for a plan that waited.
 
     Where nobody is asked now, its further questions wait, too.
     """

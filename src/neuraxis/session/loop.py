@@ -262,7 +262,7 @@ async def _go_on(
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
-    """Run what is left of the plan that waited, and report all of it."""
+    """Run the rest of the plan that waited."""
     reply = parts.dialect.decode(_completion(history[-1]), next_id=waited.ids())
     plan = plan_of(waited.edited(reply).calls, parts)
     if plan.problems:

@@ -293,7 +293,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def resume(self) -> Run:
-        """End the request that was cut off, repeating no call."""
+        """End the request that waited or was cut off, repeating no call."""
         return Run(self._drive_resumed, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None) -> Answer:
@@ -361,7 +361,7 @@ class Session:
             turn.end()
 
     async def _take_up_cut_off(self, text: str | None) -> GoingOn | None:
-        """Return the plan that waited; else the model is told what was cut off."""
+        """Return the plan that waited, or report what was cut off."""
         history, waited = self.history, None
         is_open = bool(history and history[-1].calls)
         if is_open or (text is None and self._pending >= 0):

@@ -1,1 +1,1 @@
-"""What the journal tells of a session: its history, and a plan that waits."""
+"""Earlier part of a session, read from its journal."""

@@ -13,7 +13,10 @@ from neuraxis.specs import Json
 def result_of(
     call: Call, begun: CallStarted | None, end: CallFinished | None
 ) -> Result:
-    """Return how a call ended; without its end it is unknown, or it did not begin."""
+    """Return how a call ended.
+
+    Without its end it is unknown; without its beginning it did not begin.
+    """
     if end is not None:
         return Result(
             call=call,

@@ -1,4 +1,4 @@
-"""A plan that waits for a person: its questions, their answers, and how it goes on.
+"""A plan that waits for a person: questions and answers.
 
 All of it is read from the journal's events, so that the answer may come from another
 process, and after a restart. A question stands open until it is answered, lapses, or
@@ -133,7 +133,7 @@ class Standing(Struct, kw_only=True):
 
 
 def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
-    """Return the plan that waits; None: no call of the last plan is asked about."""
+    """Return the last plan, if a call of it is asked about."""
     standing: Standing | None = None
     by_model = False
     for event in events:
@@ -263,7 +263,7 @@ def said_always(events: Iterable[Event | Unknown]) -> tuple[str, ...]:
 
 
 class GoingOn(Struct, frozen=True, kw_only=True):
-    """A waiting plan, as the run that goes on with it needs it."""
+    """A plan that waited, for the run that goes on."""
 
     standing: Standing
     known: Mapping[str, Result]
@@ -300,7 +300,7 @@ class GoingOn(Struct, frozen=True, kw_only=True):
 
 
 def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn | None:
-    """Return the plan that waits, with the results of what it did already."""
+    """Return the plan that waits, with its results so far."""
     standing = standing_of(events)
     if standing is None:
         return None
