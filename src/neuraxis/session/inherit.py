@@ -6,7 +6,9 @@ origins of what the parent's model has read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +21,7 @@ from neuraxis.execution.nested import (
     translate_paths,
     workspace_paths,
 )
+from neuraxis.messages import Message
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
@@ -27,6 +30,7 @@ from neuraxis.policy.rules import DEFAULT, Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.config import RunConfig
+from neuraxis.session.validation import check_deps
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -130,16 +134,23 @@ def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
     return to_tell(outer.label.union(origins.read, *origins.results.values()))
 
 
-def limited(parts: RunConfig, outer: ParentRun | None, deps: object) -> RunConfig:
-    """Return the configuration of a run, within its parent's."""
-    if outer is None:
-        return replace(parts, deps=deps)
-    deps = outer.runtime.deps if deps is None else deps
-    return replace(parts, budget=outer.left(parts.budget), deps=deps)
+def limited(
+    parts: RunConfig, outer: ParentRun | None, deps: object, wanted: type[Any] | None
+) -> RunConfig:
+    """Return the configuration of a run, within its parent's.
+
+    Raises:
+        ConfigError: its `deps` are none of the `wanted` class.
+    """
+    if outer is not None:
+        deps = outer.runtime.deps if deps is None else deps
+        parts = replace(parts, budget=outer.left(parts.budget))
+    check_deps(deps, wanted)
+    return replace(parts, deps=deps)
 
 
 def started(
-    parts: RunConfig, outer: ParentRun | None, *, resumed: bool
+    parts: RunConfig, outer: ParentRun | None, history: Sequence[Message]
 ) -> SessionStarted:
     """Return the event with which a session begins."""
     return SessionStarted(
@@ -148,6 +159,6 @@ def started(
         dialect=parts.dialect.name,
         plugins=tuple(spec.name for spec in parts.registry.specs),
         workspace=str(parts.workspace),
-        resumed=resumed,
+        resumed=bool(history),
         origins=made_of(outer, parts.origins),
     )

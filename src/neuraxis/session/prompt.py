@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -75,15 +76,22 @@ class Prompts:
         dialect: writes what stands before everything else.
         instructions: the program's own text, behind the dialect's; a function is asked
             for it at the start of each run.
+        template: the user's own, in place of the dialect's text.
     """
 
     def __init__(
-        self, registry: Registry, dialect: Dialect, instructions: Instructions = None
+        self,
+        registry: Registry,
+        dialect: Dialect,
+        instructions: Instructions = None,
+        template: str | Path | None = None,
     ) -> None:
         self._registry, self._dialect = registry, dialect
         self._written = instructions
         self._text = instructions if isinstance(instructions, str) else ""
         self._constant: Prompt | None = None
+        if template is not None:
+            self._warn_of(template)
 
     async def begin(self, run: RunConfig) -> None:
         """Take a run's instructions, which count as its user's words.
@@ -132,7 +140,7 @@ class Prompts:
             native_tools=self._dialect.native_tools(specs, names),
         )
 
-    def warn_of(self, template: object) -> None:
+    def _warn_of(self, template: str | Path) -> None:
         """Warn of a user's template that names none of the tools."""
         prompt = self.make()
         text = prompt.messages[0].content
@@ -146,5 +154,5 @@ class Prompts:
                 f"template {template}: it names none of the tools, so that the model "
                 "cannot know them; write them into it, or leave the template out and "
                 "say what is your own with instructions=",
-                stacklevel=4,
+                stacklevel=5,
             )
