@@ -53,6 +53,13 @@ class ModelChunk(Struct, frozen=True, kw_only=True):
     reasoning: str = ""
 
 
+class OutputChunk(Struct, frozen=True, kw_only=True):
+    """What a streaming answer holds so far, where it has a form. Never stored."""
+
+    value: Json = None
+    """The fields so far; the last one may be cut."""
+
+
 class ModelFinished(Struct, frozen=True, kw_only=True):
     """The model's complete output."""
 
@@ -254,6 +261,7 @@ Event = (
     | MessageSent
     | ModelStarted
     | ModelChunk
+    | OutputChunk
     | ModelFinished
     | PlanChecked
     | CallStarted
@@ -274,6 +282,7 @@ NAMES: Mapping[str, type[Any]] = {
     "message": MessageSent,
     "model_started": ModelStarted,
     "model_chunk": ModelChunk,
+    "output_chunk": OutputChunk,
     "model_finished": ModelFinished,
     "plan_checked": PlanChecked,
     "call_started": CallStarted,
@@ -292,7 +301,7 @@ NAMES: Mapping[str, type[Any]] = {
 
 TYPES: Mapping[type[Any], str] = {cls: name for name, cls in NAMES.items()}
 
-NOT_STORED = (ModelChunk, CallProgress)
+NOT_STORED = (ModelChunk, OutputChunk, CallProgress)
 """Events that subscribers see live and the journal omits."""
 
 

@@ -19,6 +19,7 @@ Path = tuple[str | int, ...]
 ErrorCode = Literal[
     "malformed_reply",  # The reply does not have the dialect's form.
     "truncated_reply",  # The model was cut off; nothing of the reply runs.
+    "invalid_output",  # The answer has not the form that the program asked for.
     "duplicate_key",  # A JSON object of the reply has a key twice.
     "receiver_id_not_allowed",
     "unknown_plugin",
@@ -262,3 +263,5 @@ class Prompt(Struct, frozen=True, kw_only=True):
     write: Callable[[Sequence[Call]], str] | None = None
     native_tools: tuple[Mapping[str, Json], ...] = ()
     """OpenAI-style tool definitions, for the native dialect only."""
+    output_schema: Mapping[str, Json] | None = None
+    """JSON Schema of the answer, where a server may hold the model to it."""

@@ -261,4 +261,4 @@ def show_answer(
         for path in answer.files:
             click.echo(f"file: {session.workspace / path}", err=True)
         for asset in answer.assets:
-            click.echo(f"asset: {asset}", err=True)
+            click.echo(f"asset: {asset.id}", err=True)

@@ -13,6 +13,7 @@ from neuraxis.events import (
     ModelChunk,
     ModelFinished,
     ModelStarted,
+    OutputChunk,
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.early_start import EarlyStarts
@@ -25,7 +26,9 @@ from neuraxis.messages import (
     Prompt,
 )
 from neuraxis.models import Model, complete
+from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
+from neuraxis.session.output import PartialOutput
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2
@@ -35,9 +38,9 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: str, error: str) -> None:
+    def __init__(self, outcome: Outcome, error: str) -> None:
         super().__init__(error)
-        self.outcome = outcome
+        self.outcome: Outcome = outcome
         self.error = error
 
 
@@ -61,10 +64,15 @@ async def ask_model(
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
     notes: list[str] = []
+    partial = None if parts.output is None or not live else PartialOutput(parts.output)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):
             emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if partial is not None and chunk.text:
+            value = partial.see(chunk.text)
+            if value is not None:
+                emit(OutputChunk(value=value))
         if chunk.note:
             notes.append(chunk.note)
         early.see(chunk)

@@ -10,11 +10,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
+from neuraxis.assets.store import AssetStore
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import ModelError
 from neuraxis.events import (
@@ -39,9 +41,10 @@ from neuraxis.messages import (
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer
+from neuraxis.session.answer import Answer, Outcome, StoredAsset
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.output import MENDS
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget, with_status
 from neuraxis.session.visible_results import visible_results
@@ -75,7 +78,8 @@ async def converse(
     started = time.perf_counter()
     state = RunState()
     cancelled = threading.Event()
-    outcome, error = "answered", ""
+    outcome: Outcome = "answered"
+    error = ""
     if text is not None:
         emit(MessageSent(sender="user", receiver="model", content=text))
         parts.origins.said(text)
@@ -107,7 +111,7 @@ async def converse(
         if parts.settled is not None:
             await parts.settled()
         raise
-    answer = _answer(state, outcome, error, runtime)
+    answer = _answer(state, outcome, error, runtime, parts)
     emit(_end(outcome, state, answer.text, error, started))
     return answer
 
@@ -122,17 +126,35 @@ def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
     )
 
 
-def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
+def _answer(
+    state: RunState, outcome: Outcome, error: str, runtime: Runtime, parts: RunConfig
+) -> Answer:
     return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
-        calls=tuple(state.results),
-        assets=tuple(result.call.id for result in state.results if result.stored),
+        calls=tuple(
+            replace(item, value=parts.assets.returned(item.call.id, item.value))
+            if item.status == "done" and not item.stored
+            else item
+            for item in state.results
+        ),
+        assets=tuple(
+            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
+            for result in state.results
+            if result.stored
+        ),
         files=tuple(dict.fromkeys(state.files)),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=error,
+        problems=tuple(state.problems),
+        checked=state.output,
     )
+
+
+def _stored(result: Result, assets: AssetStore) -> Any:
+    """Return a stored object, which may have left the memory."""
+    return assets.root(result.call.id)["content"]["response"]
 
 
 async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
@@ -227,14 +249,16 @@ async def _turns(
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = parts.dialect.decode(completion, next_id=early.next_id)
+        reply = _decoded(parts, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
         texts = [_readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
             state.texts = texts
-            return
+            if _is_answered(parts, history, state, reply, emit):
+                return
+            continue
         if reply.errors:
             emit(_unread(reply))
             _report_errors(parts, history, state, reply.errors, emit)
@@ -252,6 +276,41 @@ async def _turns(
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+def _decoded(
+    parts: RunConfig, completion: Completion, next_id: Callable[[], str]
+) -> Reply:
+    """Decode a reply; what is nothing but the answer's form is no call."""
+    reply = parts.dialect.decode(completion, next_id=next_id)
+    if parts.output is None or completion.tool_calls:
+        return reply
+    if not parts.output.fits(completion.text):
+        return reply
+    return Reply(texts=(completion.text,), thoughts=reply.thoughts)
+
+
+def _is_answered(
+    parts: RunConfig,
+    history: list[Message],
+    state: RunState,
+    reply: Reply,
+    emit: Callable[[Event], None],
+) -> bool:
+    """Check the last word, and tell the model what is wrong with it."""
+    if parts.output is None:
+        return True
+    read = parts.output.read("\n\n".join(reply.texts))
+    if not isinstance(read, CallError):
+        state.output, text = read
+        state.texts = [text]
+        return True
+    if sum(item.code == read.code for item in state.problems) == MENDS:
+        state.problems.append(read)
+        raise Stop("failed", read.message)
+    emit(_unread(Reply(errors=(read,))))
+    _tell_errors(parts, history, state, (read,), emit)
+    return False
 
 
 async def _go_on(
@@ -406,10 +465,7 @@ def _report_errors(
 ) -> None:
     """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
-    message = parts.dialect.correction(errors, history[-1])
-    for part in message:
-        history.append(part)
-        emit(MessageSent(sender="system", receiver="model", content=part.content))
+    _tell_errors(parts, history, state, errors, emit)
     if state.misread >= MISREAD:
         last = errors[0].message
         raise Stop(
@@ -417,6 +473,19 @@ def _report_errors(
             f"the model wrote {state.misread} replies in a row that could not be "
             f"run; the last one: {last}",
         )
+
+
+def _tell_errors(
+    parts: RunConfig,
+    history: list[Message],
+    state: RunState,
+    errors: Sequence[CallError],
+    emit: Callable[[Event], None],
+) -> None:
+    state.problems += errors
+    for part in parts.dialect.correction(errors, history[-1]):
+        history.append(part)
+        emit(MessageSent(sender="system", receiver="model", content=part.content))
 
 
 def _raise_first(results: Sequence[Result]) -> None:

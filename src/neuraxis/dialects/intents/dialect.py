@@ -14,6 +14,7 @@ from neuraxis.call_errors import to_json
 from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
 from neuraxis.dialects.intents.prompt import prompt_text
+from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
@@ -77,6 +78,10 @@ class Intents:
     ) -> tuple[Mapping[str, Json], ...]:
         """Return nothing: the tools are in the prompt."""
         return ()
+
+    def form(self, schema: Mapping[str, Json]) -> str:
+        """Return an object's schema as the lines of parameters are."""
+        return form_text(schema)
 
     def request(self, text: str) -> str:
         """Return the request as a question; it cannot forge the frame (C2)."""
