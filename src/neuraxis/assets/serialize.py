@@ -310,11 +310,10 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
 
 def _slice(parts: list[Any], index: int) -> list[Any]:
     """Return one slice of a long list; each is used once, so that none holds itself."""
-    (part, data), parts[index] = parts[index], None
-    kind: Any = part["kind"]
-    if kind != "tree":
+    found, parts[index] = parts[index], None
+    if found[0]["kind"] != "tree":
         raise ValueError("a slice of a list is missing")
-    return json.loads(bytes(data))
+    return json.loads(bytes(found[1]))
 
 
 def _dtype(part: Mapping[str, Any]) -> Any:

@@ -50,7 +50,10 @@ def _terminal() -> IO[str]:
 
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
-    """Ask for a yes to what is shown; Ctrl-C ends the run, all else than yes is no."""
+    """Ask for an approval; anything but yes is a no.
+
+    Ctrl-C ends the run.
+    """
     with contextlib.ExitStack() as stack:
         source: IO[str] = sys.stdin
         if not source.isatty():  # what is piped in is no answer
@@ -75,7 +78,7 @@ def question(asked: ApprovalAsked) -> str:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
     lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
-    lines += _arguments(call, asked.origins)
+    lines += arguments_shown(call["arguments"], asked.origins)
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
 
@@ -86,7 +89,8 @@ def _plan_question(asked: ApprovalAsked) -> str:
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
-        lines += [f"  {line}" for line in _arguments(call, call["origins"])]
+        shown = arguments_shown(call["arguments"], call["origins"])
+        lines += [f"  {line}" for line in shown]
         if "for_each" in call:
             lines.append(f"      once for each of {_one(call['for_each'])}")
         if reason := call.get("reason"):
@@ -105,8 +109,8 @@ def _name(call: Mapping[str, Json]) -> str:
     return f"{_one(call['plugin'])}.{_one(call['command'])}"
 
 
-def _arguments(call: Mapping[str, Json], origins: Mapping[str, str]) -> list[str]:
-    arguments: Json = call["arguments"]
+def arguments_shown(arguments: Json, origins: Mapping[str, str]) -> list[str]:
+    """Return the arguments as inert lines, each with its origin."""
     if isinstance(arguments, dict):
         given = cast("dict[str, Json]", arguments)
     else:
@@ -129,7 +133,7 @@ def _one(value: Json) -> str:
 
 
 def _forget_typed(source: IO[str]) -> None:
-    """What was typed before the question was shown is no answer to it."""
+    """Drop what was typed before the question was shown."""
     try:
         import termios
 

@@ -9,11 +9,16 @@ from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
+from neuraxis.messages import CallError
 from neuraxis.models import Model, find_model, find_models
+from neuraxis.plugins.registry import Registry
+from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
+from neuraxis.session.options import Options
 from neuraxis.settings import Settings
 
 
@@ -51,20 +56,30 @@ def build_model(
 
 def build_dialect(
     given: str | Dialect,
-    template: str | Path | None,
-    parameter_names: Callable[[str], Sequence[str]],
-    *,
-    strict: bool,
+    options: Options,
+    registry: Registry,
 ) -> Dialect:
-    """Return the dialect, with the user's own prompt template if there is one."""
+    """Return the dialect, with the user's prompt template if any."""
+
+    def parameter_names(tool: str) -> Sequence[str]:
+        found = registry.find(None, tool)
+        return () if isinstance(found, CallError) else found.spec.parameter_names
+
     if not isinstance(given, str):
         return given
     return find_dialect(
         given,
-        strict=strict,
-        template=None if template is None else Path(template),
+        strict=options.strict,
+        template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
+
+
+def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
+    """Return the questions that may wait, if any may."""
+    if approve == "later" and sink.is_durable and not sink.is_nested:
+        return Later(seconds=options.approval_seconds)
+    return None
 
 
 def build_files(
@@ -76,7 +91,7 @@ def build_files(
     emit: Callable[[Event], None],
     words: list[str],
 ) -> FileHistory:
-    """Return what is known of the workspace's files, with a store of old versions."""
+    """Return the workspace's file history and its version store."""
     store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -25,12 +26,14 @@ from neuraxis.planning.plan import OnError
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.session.visible_results import Tell
+from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
 
@@ -48,7 +51,6 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     workspace: Path
     next_id: Callable[[], str]
     prompt: Callable[[Sequence[Message]], Prompt]
-    allow_hosts: tuple[str, ...] = ()
     approve: Approve | None = None
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
@@ -58,7 +60,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     raise_failures: bool = False
     early_start: bool = True
     """Whether read-only calls may start while the reply is streaming (decision 7)."""
-    tell: Tell = "all"
+    show_results: ShowResults = "all"
     depth: int = 0
     session: str = ""
     """Its id."""
@@ -66,6 +68,28 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
     files: FileHistory | None = None
+    later: Later | None = None
+    """Questions that may wait for an answer; None: none may."""
+    approval_seconds: float = 0.0
+    """How long a question waits for its answer."""
+    waited: GoingOn | None = None
+    """The plan that waited for answers, for the run that goes on with it."""
+
+
+def going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
+    """Return the configuration for a plan that waited.
+
+    Where nobody is asked now, its further questions wait, too.
+    """
+    if waited is None:
+        return parts
+    later = Later(
+        seconds=parts.approval_seconds,
+        postpones=parts.approve is None,
+        asked=waited.standing.asked,
+        answered=waited.standing.answered,
+    )
+    return replace(parts, later=later, waited=waited)
 
 
 class RunState(Struct):
@@ -97,6 +121,7 @@ def runtime_of(
         approvals=parts.approvals,
         unknown=parts.unknown,
         settled=parts.settled,
+        later=parts.later,
         files=parts.files,
     )
     return Runtime(
@@ -109,10 +134,11 @@ def runtime_of(
         settings=parts.settings,
         budget=parts.budget,
         cancelled=cancelled,
-        allowed_hosts=parts.allow_hosts,
+        allowed_hosts=tuple(parts.policy.allow_hosts),
         wrote=state.files.append,
         secrets=parts.secrets,
         strict=parts.strict,
         on_error=parts.on_error,
         depth=parts.depth,
+        known={} if parts.waited is None else parts.waited.known,
     )

@@ -7,53 +7,53 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack
 
 from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import THREADS, limit_threads
-from neuraxis.errors import ConfigError, StorageError
-from neuraxis.events import ApprovalAsked, CallStarted, SessionStarted
+from neuraxis.engines.threads import limit_threads
+from neuraxis.errors import StorageError
+from neuraxis.events import CallStarted, SessionStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
-from neuraxis.messages import Call, CallError, Message, Prompt, Result
+from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
-from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
-from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import RunConfig
+from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
 from neuraxis.session.inherit import Inherited, inherit, made_of
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
+from neuraxis.session.options import Approver, Options, SessionArguments
+from neuraxis.session.past import resume, waiting
+from neuraxis.session.past.waiting import GoingOn, Question
 from neuraxis.session.prompt import constant_prompt, with_messages
-from neuraxis.session.resume import history_of, release, wrong_id
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
     check_description,
+    check_journal_named,
     check_request,
 )
-from neuraxis.session.visible_results import Tell
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
@@ -67,30 +67,16 @@ class Session:
             is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         dialect: a name, or a `Dialect`.
+        id: a text of one's own; default: a secret one. See also `Session.open`.
+        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
-        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
-        asset_folder: where objects are saved for later; None: in memory only.
-        id: a text of one's own; default: a secret one. See also `Session.open`.
-        versions_folder: old versions of files; default: `versions` beside the journal.
-        settings: default: the files and the environment (`settings.load`).
-        template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
         policy: what may run; default: what docs/security.md says.
-        approve: asked where the policy says `ask`; True approves. None: nobody can.
-        yes_to: patterns of `plugin.command` that need no approval.
-        lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
-        allow_hosts: private addresses that requests may reach, as `host:port`.
-        strict: accept exactly what the protocol documents say.
-        on_error: what follows a failed step: "fail_fast" skips the rest of its plan,
-            "continue" what depends on it, "retry" tries repeatable commands again.
-        early_start: whether read-only calls may start while the reply is streaming.
-        tell: results that the model is shown: "all", or "ends", which no step takes.
-        prompt_budget: characters of descriptions that a prompt has room for; where the
-            plugins have more, it shows what fits the request. None: all are shown.
-        always_on: patterns of plugins that every prompt shows then.
-        within: a command's `Context`: its run becomes the parent run (rule D12).
-        on_failure: "raise": a command's own exception is raised (for tests).
+        approve: asked where the policy says `ask`; True approves. "later": a run that
+            needs a yes ends, and waits for it in the journal. None: nobody can.
+        options: what few sessions change.
+        settings: default: the files and the environment (`settings.load`).
 
     Raises:
         ConfigError: a name or file does not exist, an argument or setting is invalid,
@@ -98,75 +84,55 @@ class Session:
         StorageError: the journal cannot be opened, or the session is open already.
     """
 
+    _earlier = False
+    """Whether `open` makes it, of what the journal holds."""
+
     def __init__(
         self,
-        *,
         model: str | Model | Sequence[str | Model] = "local:",
+        *,
         plugins: Iterable[Any] = (),
         dialect: str | Dialect = "intents",
-        workspace: str | Path | None = None,
-        journal: str | Path | Journal | None = None,
-        asset_folder: str | Path | None = None,
         id: str | None = None,
-        versions_folder: str | Path | None = None,
-        settings: Settings | None = None,
-        template: str | Path | None = None,
+        journal: str | Path | Journal | None = None,
+        workspace: str | Path | None = None,
         budget: Budget | None = None,
         policy: Policy | None = None,
-        approve: Approve | Callable[[ApprovalAsked], bool] | None = None,
-        yes_to: Sequence[str] = (),
-        lock: str | Path | None = None,
-        allow_hosts: Sequence[str] = (),
-        strict: bool = False,
-        on_error: OnError = "fail_fast",
-        early_start: bool = True,
-        tell: Tell = "all",
-        prompt_budget: int | None = None,
-        always_on: Sequence[str] = (),
-        within: Context | None = None,
-        on_failure: str = "tell",
-        _earlier: bool = False,
+        approve: Approver = None,
+        options: Options | None = None,
+        settings: Settings | None = None,
     ) -> None:
         check_arguments(locals())
-        over = inherit(within)
-        policy = policy or over.policy
+        options = options or Options()
+        over = inherit(options.parent, policy)
         self._outer = over.outer
         settings = over.settings if settings is None else settings
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
-        self.registry = registry_of(plugins, self.workspace, lock)
-        self._shortlist = shortlist_of(self.registry, prompt_budget, always_on)
-        self.model = build.build_model(model, self.settings, budget)
-        names = self._parameter_names
-        self.dialect = build.build_dialect(dialect, template, names, strict=strict)
-        self._open_journal(journal, id)
-        self._open_stores(over, asset_folder, versions_folder, journal, strict)
-        self.origins.wary = policy.undeclared == "foreign"
-        self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
-        self._parts = replace(
-            self._config(policy, over),
-            budget=budget or Budget(),
-            allow_hosts=(*over.allow_hosts, *allow_hosts),
-            approve=as_async(approve) or over.approve,
-            strict=strict,
-            on_error=on_error,
-            raise_failures=on_failure == "raise",
-            early_start=early_start,
-            tell=tell,
+        self.registry = registry_of(plugins, self.workspace, over.policy.lock)
+        self._shortlist = shortlist_of(
+            self.registry, options.catalog_limit, options.always_shown
         )
+        self.model = build.build_model(model, self.settings, budget)
+        self.dialect = build.build_dialect(dialect, options, self.registry)
+        self._open_journal(journal, id)
+        self._open_stores(over, options, journal)
+        self.approvals = Approvals(yes_to=over.policy.yes_to)
+        self.origins.wary = over.policy.undeclared == "foreign"
+        self._parts = self._config(over, options, budget, approve)
         if id is not None:
-            self._begin(_earlier)
+            self._begin(self._earlier)
 
     def _open_journal(
         self, journal: str | Path | Journal | None, id: str | None
     ) -> None:
         self.journal = open_journal(journal)
-        self._journal_is_own = self.journal is not journal
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
-        self._claim = weakref.finalize(self, release, self.journal, self.id)
+        own = self.journal is not journal
+        self._claim = weakref.finalize(self, resume.release, self.journal, self.id, own)
         self._turn = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
@@ -180,25 +146,21 @@ class Session:
         )
 
     def _open_stores(
-        self,
-        over: Inherited,
-        asset_folder: str | Path | None,
-        versions_folder: str | Path | None,
-        journal: str | Path | Journal | None,
-        strict: bool,
+        self, over: Inherited, options: Options, journal: str | Path | Journal | None
     ) -> None:
         """Open what the session keeps: history, assets, origins, files."""
         self.history: list[Message] = []
         self._pending = -1
         """Messages behind a reply that was not yet acted upon; -1: there is none."""
+        folder = options.asset_folder
         self.assets = AssetStore(
-            folder=None if asset_folder is None else Path(asset_folder) / self.id,
-            inline_bytes=None if strict else INLINE_BYTES,  # rule B59
+            folder=None if folder is None else Path(folder) / self.id,
+            inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
         )
         self.origins = over.origins(self.workspace)
         self.files = over.files(self.workspace) or build.build_files(
             self.workspace,
-            versions_root(journal, asset_folder, versions_folder),
+            versions_root(journal, folder, options.versions_folder),
             self.id,
             self.settings,
             journal,
@@ -209,20 +171,34 @@ class Session:
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
-        self._constant: Prompt | None = None
+        self._constant = Prompt(messages=())
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
-    def _config(self, policy: Policy, over: Inherited) -> RunConfig:
-        """Return what every run of the session is run with, options aside."""
+    def _config(
+        self,
+        over: Inherited,
+        options: Options,
+        budget: Budget | None,
+        approve: Approver,
+    ) -> RunConfig:
+        """Return what every run of the session is run with."""
         return RunConfig(
             model=self.model,
             dialect=self.dialect,
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=policy,
-            budget=Budget(),
+            policy=over.policy,
+            budget=budget or Budget(),
+            approve=as_async(approve) or over.approve,
+            later=build.build_later(approve, options, self._sink),
+            approval_seconds=options.approval_seconds,
+            strict=options.strict,
+            on_error=options.on_error,
+            raise_failures=options.raise_errors,
+            early_start=options.early_start,
+            show_results=options.show_results,
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
@@ -237,46 +213,66 @@ class Session:
             files=self.files,
         )
 
-    def _parameter_names(self, tool: str) -> Sequence[str]:
-        found = self.registry.find(None, tool)
-        return () if isinstance(found, CallError) else found.spec.parameter_names
-
     @classmethod
-    def open(cls, id: str, **options: Any) -> Session:
+    def open(cls, id: str, **given: Unpack[SessionArguments]) -> Session:
         """Go on with an earlier session.
 
         Args:
             id: the session's.
-            **options: those of `Session`; `journal` names the one that holds it.
+            **given: arguments of `Session`; `journal` names the one that holds it.
 
         Raises:
-            ConfigError: the journal holds no such session, or an option is wrong.
+            ConfigError: the journal holds no such session, or an argument is wrong.
             StorageError: the session is open already, or the journal cannot be read.
         """
-        return cls(id=id, _earlier=True, **options)
+        check_journal_named(id, given.get("journal"))
+        made = cls.__new__(cls)
+        made._earlier = True
+        made.__init__(id=id, **given)
+        return made
 
     def _begin(self, earlier: bool) -> None:
-        """Take up what the journal holds of the session; a new one has nothing."""
+        """Load what the journal holds of the session."""
         entries = self.journal.read(self.id)
         if earlier != bool(entries):
             self._claim()
-            self._leave_journal()
-            raise wrong_id(self.id, exists=bool(entries))
+            raise resume.wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
-        past = history_of(events, self.dialect)
-        self.origins.replay(events)
+        past = resume.history_of(events, self.dialect)
+        self.origins.replay(events, past.waits)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
         self._unknown.replay(events)
-        self._is_cut_off = past.cut_off
         self.files.replay(events)
-        self.history = list(past.messages)
-        if past.pending:
-            self._pending = len(past.untold)
+        self._is_cut_off, self.history = past.cut_off, list(past.messages)
+        self._pending = len(past.untold) if past.pending else -1
         for _ in range(past.calls):
             next(self._numbers)
-        for call_id, command, value in past.values:
-            self.assets.keep(call_id, command, value)
-        for asset in past.assets:
-            self.assets.restore(asset.id, asset.meta, asset.bytes)
+        resume.restore_values(past, self.assets)
+
+    def pending(self) -> tuple[Question, ...]:
+        """Return the calls that wait for a person's yes (`approve="later"`)."""
+        return waiting.pending(self.journal, self.id)
+
+    def approve(
+        self, question: str, how: Literal["once", "always"] = "once", /, **changed: Any
+    ) -> None:
+        """Say yes to a call that waits; `resume` runs it.
+
+        Args:
+            question: its id.
+            how: "always": further calls of this command are not asked about.
+            **changed: arguments of the call, changed; they are checked again.
+
+        Raises:
+            ConfigError: there is no such open question, or an argument is wrong.
+        """
+        always, given = how == "always", (self.journal, self.id, question)
+        said = waiting.answer(*given, True, arguments=changed, always=always)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
+
+    def deny(self, question: str, reason: str = "") -> None:
+        """Say no to a call that waits; the model is told why."""
+        waiting.answer(self.journal, self.id, question, False, reason=reason)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:
@@ -284,7 +280,7 @@ class Session:
         return self._unknown.all
 
     def settle(self, call_id: str, happened: bool) -> None:
-        """Say of a call with an unknown outcome whether it had its effect.
+        """Record whether a call of unknown outcome had its effect.
 
         Raises:
             ConfigError: there is no such call.
@@ -297,7 +293,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def resume(self) -> Run:
-        """End the request that was cut off; none of its calls is run again."""
+        """End the request that waited or was cut off, repeating no call."""
         return Run(self._drive_resumed, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None) -> Answer:
@@ -305,18 +301,18 @@ class Session:
         return self._loop.run(self._run_and_close(self._drive_resumed, "", watch))
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request from code that is not async; `watch` sees each event."""
+        """Answer one request from synchronous code; `watch` gets the events."""
         return self._loop.run(self._run_and_close(self.drive, text, watch))
 
     async def _run_and_close(
         self, drive: Drive, text: str, watch: Watch | None
     ) -> Answer:
-        if self._turn.busy:  # in another thread, whose connections are in use
-            return await drive(text, watch)
+        busy = self._turn.busy  # in another thread, whose connections are in use
         try:
             return await drive(text, watch)
         finally:
-            await self.model.close()  # its connections belong to this loop
+            if not busy:
+                await self.model.close()  # its connections belong to this loop
 
     @reraise_watch_errors
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
@@ -343,26 +339,20 @@ class Session:
         turn.begin(self.id, watch)
         try:
             if text is None and not self._is_cut_off:
-                raise ConfigError(
-                    f"resume: no request of session {self.id} was cut off; run(…) "
-                    "answers another"
-                )
+                raise resume.nothing_cut_off(self.id)
             if not self._announced:
                 self._announce()
-            if self.history and self.history[-1].calls:
-                await self._report_the_rest()
-            elif text is None and self._pending >= 0:
-                del self.history[len(self.history) - self._pending :]
+            waited = await self._take_up_cut_off(text)
             self._is_cut_off, self._pending = True, -1
             self._begin_files()
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
                 self._shortlist.choose(text or "", said)
-            parts, live = self._limited(), watch is not None
+            parts, live = self._limited(waited), watch is not None
             work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
-            self._is_cut_off = False
+            self._is_cut_off = answer.outcome == "waiting"
             if turn.unwritten and not answer.error:
                 answer = replace(answer, error=turn.unwritten)
             return answer
@@ -370,18 +360,27 @@ class Session:
             self._sink.forget()
             turn.end()
 
-    def _limited(self) -> RunConfig:
+    async def _take_up_cut_off(self, text: str | None) -> GoingOn | None:
+        """Return the plan that waited, or report what was cut off."""
+        history, waited = self.history, None
+        is_open = bool(history and history[-1].calls)
+        if is_open or (text is None and self._pending >= 0):
+            events = await resume.read_events(self.journal, self.id)
+            if text is None:
+                waited = waiting.waited_of(events, self.assets)
+            if is_open and waited is None:
+                history += resume.history_of(events, self.dialect).untold
+        if text is None and self._pending >= 0:
+            del history[len(history) - self._pending :]
+        elif waited is None and (is_open or self._pending >= 0):
+            self.origins.told(tuple(self.origins.results))
+        return waited
+
+    def _limited(self, waited: GoingOn | None = None) -> RunConfig:
         """Return the configuration, within the parent run's remaining budget."""
         if self._outer is None:
-            return self._parts
+            return going_on(self._parts, waited)
         return replace(self._parts, budget=self._outer.left(self._parts.budget))
-
-    async def _report_the_rest(self) -> None:
-        """Report the results of a plan that was cut off to the model."""
-        entries = await THREADS.run(partial(self.journal.read, self.id))
-        events = [entry.event for entry in entries]
-        self.history += history_of(events, self.dialect).untold
-        self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
         """Store an object of the user's; return its id for references (B61).
@@ -437,7 +436,6 @@ class Session:
         check_calls(calls, watch, on_error)
         parts = self._limited()
         parts = replace(parts, on_error=on_error or parts.on_error)
-        # `_turn` is that of a request
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
@@ -449,7 +447,7 @@ class Session:
         return results
 
     def undo(self, *, changed_since: bool = False) -> Undone:
-        """Bring back the files as they were before the last run that changed any.
+        """Restore the files that the last run changed.
 
         Args:
             changed_since: restore also what somebody changed after the run; without
@@ -479,11 +477,9 @@ class Session:
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
-        constant = self._constant
-        if constant is None or constant.plugins is not self.registry.specs:
-            constant = constant_prompt(self.registry, self.dialect)
-            self._constant = constant
-        return with_messages(constant, messages)
+        if self._constant.plugins is not self.registry.specs:
+            self._constant = constant_prompt(self.registry, self.dialect)
+        return with_messages(self._constant, messages)
 
     def close(self) -> None:
         """Close the session: another may go on with it, here or elsewhere.
@@ -496,11 +492,6 @@ class Session:
         self._engine.close()
         self.registry.close()
         self._claim()
-        self._leave_journal()
-
-    def _leave_journal(self) -> None:
-        if self._journal_is_own:
-            self.journal.close()
 
     def __enter__(self) -> Session:
         return self

@@ -1,0 +1,74 @@
+"""Hints for the user on a server that does not answer."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from neuraxis.models.http.settings import Endpoint, is_loopback
+
+_PORTS = {
+    11434: "Ollama (`ollama serve`)",
+    8080: "llama.cpp (`llama-server`)",
+    8000: "vLLM (`vllm serve NAME`)",
+    1234: "LM Studio",
+}
+"""Servers by their default port."""
+_KINDS = {"ollama": 11434, "llamacpp": 8080, "vllm": 8000, "lmstudio": 1234}
+_UNKNOWN = ("Name or service", "nodename nor", "getaddrinfo", "name resolution")
+"""Substrings of operating systems' messages for unknown host names."""
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER", "record layer")
+
+
+def unreachable(endpoint: Endpoint, reason: str) -> str:
+    """Return a hint on a server that could not be reached."""
+    parts = urlsplit(endpoint.url)
+    where = (
+        f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
+        f"{endpoint.says_where} says; `neuraxis models test` tries it"
+    )
+    if "CERTIFICATE" in reason:
+        return (
+            "Its certificate is not trusted here: name the file of the authority that "
+            "signed it in SSL_CERT_FILE"
+        )
+    if any(word in reason for word in _NO_TLS):
+        plain = endpoint.url.replace("https://", "http://", 1)
+        if is_loopback(parts.hostname or ""):
+            return f"It does not speak https there: write {plain}"
+        return (
+            f"It does not speak https there: is the port right? With {plain} the key "
+            "and all that is said would travel for everybody to read"
+        )
+    if any(word in reason for word in _UNKNOWN):
+        return f"No machine of that name is known: is it spelt right? {where}"
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if not is_loopback(parts.hostname or "") and port not in _PORTS:
+        return f"Is the network there, and does it need a proxy (HTTPS_PROXY)? {where}"
+    if (usual := _PORTS.get(port)) is not None:
+        return f"Is the server started? {port} is the port of {usual}. {where}"
+    listed = ", ".join(f"{number} for {name}" for number, name in _PORTS.items())
+    return f"Is the server started, and on this port? Usual are {listed}. {where}"
+
+
+def meant(name: str) -> str:
+    """Return the model name that was probably meant, or ""."""
+    kind, colon, rest = name.partition(":")
+    word = kind.casefold().replace(".", "").replace("-", "").replace("_", "")
+    if colon and word in _KINDS:
+        return f"http://127.0.0.1:{_KINDS[word]}/v1#{rest.strip('/') or 'NAME'}"
+    if "#" in name and ("." in kind or word == "localhost"):
+        return f"http://{name}"
+    begins = {"claude": "anthropic", "gemini": "gemini", "gpt-": "openai"}
+    begins |= {"chatgpt": "openai", "o3": "openai", "o4": "openai"}
+    for start, owner in begins.items():
+        if name.startswith(start) and not colon and name != owner:
+            return f"{owner}:{name}"
+    for owner, ours in (("anthropic", "anthropic"), ("google", "gemini")):
+        if name.startswith(f"{owner}/"):
+            return f"{ours}:{name.partition('/')[2]}"
+    return f"openai:{name[7:]}" if name.startswith("openai/") else ""
+
+
+def not_found(url: str) -> str:
+    """Return a hint on a 404: a wrong path or name."""
+    return f" (are {url} and the model's name right?)"

@@ -1,0 +1,374 @@
+"""Model behind a server over HTTP: attempts, retries, what is left out.
+
+What differs between protocols (address, headers, body, how an answer is read) is a
+`Wire`. A request is repeated only while nothing of an answer was given out; once text
+or a call is out, a broken stream is an error and never a shorter reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec import Struct
+
+from neuraxis.errors import ConfigError, ModelUnavailable
+from neuraxis.messages import Chunk, Prompt
+from neuraxis.models.http.answers import ServerError, items
+from neuraxis.models.http.bodies import as_json
+from neuraxis.models.http.clients import Clients
+from neuraxis.models.http.optional_parts import Body
+from neuraxis.models.http.settings import (
+    Endpoint,
+    Options,
+    Provider,
+    base_url,
+    named_endpoint,
+    options_for,
+)
+from neuraxis.models.http.sse import Event, EventReader, EventTooLarge
+from neuraxis.models.http.transport import (
+    Failure,
+    bad_answer,
+    drain,
+    new_client,
+    portions,
+    refused,
+    send,
+)
+from neuraxis.models.rate_limits import RateLimit, shared_limit
+from neuraxis.settings import Settings
+from neuraxis.specs import Json
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Size of an answer that is one JSON document."""
+
+_AFTER_END = 2.0  # waited for the usage once the finish reason is there
+_LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
+
+
+def _encoded(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
+    del prompt, left_out
+    return as_json(body)
+
+
+class Reader(Protocol):
+    """Parser of one answer: events or a document become chunks."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more has to be read."""
+        ...
+
+    def event(self, event: Event) -> list[Chunk]:
+        """Return the chunks of one event of the stream."""
+        ...
+
+    def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of an answer that is one JSON object."""
+        ...
+
+    def finish(self, *, whole: bool = False) -> Chunk:
+        """Return the last chunk; raise `ServerError` where the answer is not whole."""
+        ...
+
+    def grace(self, after_end: float, stall: float) -> float | None:
+        """Return after how much silence it is the end; None: never."""
+        ...
+
+
+class Wire(Struct, frozen=True, kw_only=True):
+    """What is particular to one protocol of model servers.
+
+    An `origin` is the server and model that a turn's state goes back to; empty: none.
+    """
+
+    url: str
+    """The address that is posted to."""
+    headers: Callable[[str], Mapping[str, str]]
+    """Those beside the content type, with the key."""
+    body: Callable[[Prompt, str], dict[str, Json]]
+    """The body of a request for a prompt and its origin."""
+    reader: Callable[[str], Reader]
+    """The parser of one answer from an origin."""
+    refused_part: Callable[[Body, Failure, bool], str]
+    """The part that a refusal names; empty: it is final. True: the server is known."""
+    without: Callable[[Body, str], dict[str, Json]]
+    """The body without a part."""
+    encoded: Callable[[Body, Prompt, Sequence[str]], bytes] = _encoded
+    """The body as bytes; the texts are the parts that are left out."""
+    missing: Sequence[str] = ()
+    """Notes on options that this protocol does not have."""
+    unasked: Collection[str] = ()
+    """Parts that may be left out without a note."""
+
+
+MakeWire = Callable[[str, Endpoint, Options], Wire]
+
+
+class HttpModel:
+    """Model behind one server.
+
+    Args:
+        provider: defaults of this kind of server.
+        wire: the protocol of a model at an endpoint.
+        model: the name that the server knows it by.
+        server: its base URL, or an endpoint made from settings; empty: the provider's.
+        key_env: the environment variable that has the key. None: the provider's for
+            its own server, and no key for any other.
+        options: sampling, limits and timeouts.
+        name: its name in events and errors.
+        sleep: waits between attempts; tests pass their own.
+        now: the clock of `Options.retry_seconds`, in seconds.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        wire: MakeWire,
+        model: str,
+        *,
+        server: str | Endpoint = "",
+        key_env: str | None = None,
+        options: Options | None = None,
+        name: str = "",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if isinstance(server, str):
+            url = base_url(server or provider.url, "server", provider.path)
+            general = provider.key_env if url == provider.url else ""
+            server = Endpoint(url=url, key_env=general if key_env is None else key_env)
+        options = options or Options()
+        self.name = name or f"{server.url}#{model}"
+        self._wire = wire(model, server, options)
+        self._endpoint = server
+        self._options = options
+        self._limit = limit_of(server, model, options)
+        # What a turn carries is for this server's model and for nobody else.
+        self._origin = f"{server.url.partition('?')[0]}#{model}"
+        self._sleep = sleep
+        self._now = now
+        self._clients = Clients(lambda: new_client(server, options))
+        # Parts of the request that this server refuses; None: not known yet.
+        self._refuses: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpModel({self.name!r})"
+
+    async def close(self) -> None:
+        """Close the connections of this loop. The model may be asked again."""
+        await self._clients.close()
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """Return the completion in pieces; a repeated request shows as a note.
+
+        Raises:
+            ModelError: see the tree in `errors.py`.
+        """
+        key = self._endpoint.key()
+        client = await self._clients.here()
+        wire = self._wire
+        origin = self._origin if prompt.native_tools else ""
+        body = wire.body(prompt, origin)
+        left_out = list(self._refuses or ())
+        for part in left_out:
+            body = wire.without(body, part)
+        if self._refuses is None and wire.missing:
+            yield Chunk(note="; ".join(wire.missing))
+        started = self._now()
+        attempt = 0
+        while True:
+            async for note in self._limit.turn(self._sleep, waited=attempt > 0):
+                yield Chunk(note=note)
+            content = wire.encoded(body, prompt, left_out)
+            given = False
+            try:
+                async with aclosing(
+                    self._attempt(client, content, key, wire.reader(origin))
+                ) as chunks:
+                    async for chunk in chunks:
+                        # Reasoning is shown only, so that it may come twice.
+                        given = given or bool(chunk.text or chunk.tool_calls)
+                        yield chunk
+                # Others may have been asked, and told of more, at the same time.
+                both = (*(self._refuses or ()), *left_out)
+                self._refuses = tuple(dict.fromkeys(both))
+                return
+            except Failure as failure:
+                if given:
+                    failure.error.again = failure.again
+                    raise failure.error from failure.__cause__
+                known = self._refuses is not None
+                part = wire.refused_part(body, failure, known)
+                if part and part not in left_out:
+                    left_out.append(part)
+                    body = wire.without(body, part)
+                    if part not in wire.unasked:
+                        because = f"the server refuses {part}: {failure.error}"
+                        yield Chunk(note=f"asked again otherwise: {because}")
+                    continue
+                wait = self._wait(failure, attempt, self._now() - started)
+                if wait is None:
+                    raise failure.error from failure.__cause__
+                attempt += 1
+                note = f"asked again after {wait:.1f} s: {failure.error}"
+                if failure.status == 429:
+                    self._limit.pause(wait)
+            yield Chunk(note=note)
+            await self._sleep(wait)
+
+    def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
+        """Return the seconds before the next attempt; None: there is none."""
+        options = self._options
+        if not failure.again or attempt >= options.max_retries:
+            return None
+        wait = min(options.backoff * 2**attempt, options.max_wait)
+        # Clients that fail together must not come back together.
+        wait *= 0.5 + random.random() / 2
+        if failure.after is not None:
+            wait = max(wait, failure.after)
+        return wait if elapsed + wait <= options.retry_seconds else None
+
+    async def _attempt(
+        self, client: httpx2.AsyncClient, content: bytes, key: str, reader: Reader
+    ) -> AsyncGenerator[Chunk, None]:
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json",
+            # Compressed streams come in large portions: that is no streaming.
+            "accept-encoding": "identity",
+            **self._wire.headers(key),
+        }
+        url = self._wire.url
+        request = client.build_request("POST", url, content=content, headers=headers)
+        response = await send(client, request, self._endpoint, self._options)
+        try:
+            if response.status_code != 200:
+                raise await refused(response, self._endpoint, self._options, key)
+            try:
+                async with aclosing(self._chunks(response, reader)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            except (ServerError, EventTooLarge) as error:
+                kind = response.headers.get("content-type", "")
+                raise bad_answer(error, self._endpoint, kind, key) from error
+        finally:
+            await response.aclose()
+
+    async def _chunks(
+        self, response: httpx2.Response, reader: Reader
+    ) -> AsyncGenerator[Chunk, None]:
+        events = EventReader()
+        source = response.aiter_bytes()
+        async with aclosing(source), aclosing(self._timed(source, reader)) as timed:
+            first = True
+            async for portion in timed:
+                data = portion.lstrip(_LEADING) if first else portion
+                if first and not data:
+                    continue
+                if first and data.startswith((b"{", b"[")):
+                    # The server does not stream: all of it is one document.
+                    for chunk in _document(data + await _rest(timed), reader):
+                        yield chunk
+                    return
+                first = False
+                for event in events.feed(data):
+                    for chunk in reader.event(event):
+                        yield chunk
+                if reader.complete:
+                    await drain(source)
+                    break
+            else:
+                for event in events.finish():
+                    for chunk in reader.event(event):
+                        yield chunk
+        yield reader.finish()
+
+    def _timed(
+        self, source: AsyncIterator[bytes], reader: Reader
+    ) -> AsyncGenerator[bytes, None]:
+        return portions(
+            source,
+            self._endpoint,
+            self._options,
+            lambda: reader.grace(_AFTER_END, self._options.stall_timeout),
+        )
+
+
+def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
+    """Return the rate limit that users of a model share."""
+    most = options.requests_per_minute
+    return shared_limit(endpoint.url, endpoint.key_env, model, most)
+
+
+def named_model(
+    kind: str,
+    provider: Provider,
+    wire: MakeWire,
+    rest: str,
+    settings: Settings,
+    *,
+    key: str = "",
+) -> HttpModel:
+    """Return the model of `KIND:NAME`.
+
+    `key` says which key it never goes without; empty: it may.
+
+    Raises:
+        ConfigError: no name, or the settings of its server are wrong.
+        ModelUnavailable: a key is needed, and there is none.
+    """
+    if not rest:
+        raise ConfigError(f"{kind}: expected {kind}:NAME, got no name of a model")
+    endpoint = named_endpoint(rest, settings, provider)
+    if not endpoint.key() and key:
+        raise ModelUnavailable(
+            f"No key for {endpoint.host}: set the environment variable "
+            f"{endpoint.key_env or provider.key_env} to {key}."
+        )
+    options = options_for(rest, settings)
+    name = f"{kind}:{rest}"
+    return HttpModel(provider, wire, rest, server=endpoint, options=options, name=name)
+
+
+async def _rest(source: AsyncIterator[bytes]) -> bytes:
+    read: list[bytes] = []
+    size = 0
+    async for portion in source:
+        read.append(portion)
+        size += len(portion)
+        if size > MOST_BYTES:
+            raise ServerError(f"its answer is larger than {MOST_BYTES} bytes")
+    return b"".join(read)
+
+
+def _document(raw: bytes, reader: Reader) -> list[Chunk]:
+    """Return the chunks of an answer that came as one JSON document."""
+    try:
+        tree: Json = json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise ServerError("its answer is no whole JSON document") from error
+    # Google sends a stream as one list where it is not asked for events.
+    chunks: list[Chunk] = []
+    for part in items(tree) or [tree]:
+        if not isinstance(part, dict):
+            raise ServerError("its answer is no JSON object")
+        chunks += reader.document(cast("dict[str, Json]", part))
+    return [*chunks, reader.finish(whole=True)]

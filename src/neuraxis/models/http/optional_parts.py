@@ -1,0 +1,78 @@
+"""Optional parts of a request, and which of them a refusal names.
+
+Which options a model takes is known to nobody before it is asked. A request that is
+refused is sent again without the part that the refusal names, once for each part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+import msgspec
+
+from neuraxis.models.http.answers import is_about_size
+from neuraxis.models.http.transport import Failure
+from neuraxis.specs import Json
+
+Body = Mapping[str, Json]
+
+
+class OptionalPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that a request can do without."""
+
+    name: str
+    """As the note calls it."""
+    words: re.Pattern[str]
+    """What a refusal of it says."""
+    remove: Callable[[Body], dict[str, Json]]
+
+
+def refused_option(
+    parts: Iterable[OptionalPart], body: Body, failure: Failure, known: bool = False
+) -> str:
+    """Return the part that a refusal is about; empty: none."""
+    del known
+    said = str(failure.error)
+    if failure.status not in (400, 422) or failure.again or is_about_size(said):
+        return ""
+    for part in parts:
+        # What changes nothing was not meant, and would be asked for ever.
+        if part.words.search(said) and part.remove(body) != body:
+            return part.name
+    return ""
+
+
+def without_option(
+    parts: Iterable[OptionalPart], body: Body, name: str
+) -> dict[str, Json]:
+    """Return the body without the part of that name."""
+    for part in parts:
+        if part.name == name:
+            return part.remove(body)
+    return dict(body)
+
+
+def at_path(*path: str) -> Callable[[Body], dict[str, Json]]:
+    """Return a function that removes a member from a body."""
+
+    def remove(body: Body) -> dict[str, Json]:
+        changed = dict(body)
+        if len(path) == 1:
+            changed.pop(path[0], None)
+        elif isinstance(inner := changed.get(path[0]), dict):
+            rest = at_path(*path[1:])(cast("dict[str, Json]", inner))
+            changed[path[0]] = rest
+            if not rest:
+                del changed[path[0]]
+        return changed
+
+    return remove
+
+
+def option(name: str, *path: str, words: str = "") -> OptionalPart:
+    """Return one member of the body as a part; `words` name it."""
+    path = path or (name,)
+    pattern = re.compile(words or rf"\b{re.escape(name)}\b", re.IGNORECASE)
+    return OptionalPart(name=name, words=pattern, remove=at_path(*path))

@@ -1,0 +1,416 @@
+"""Settings of a model server: address, key and options.
+
+The command line, the environment and the user's own settings file may say where a key
+is sent. A `neuraxis.toml` in a workspace may come from anybody, so a server that it
+names gets no key, and it may not name the variable of a key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+from collections.abc import Callable, Mapping
+from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
+
+from msgspec import Struct, field
+
+from neuraxis.errors import ConfigError, ModelUnavailable
+from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.settings import FILE_NAME, Settings, user_dir
+from neuraxis.specs import Json
+
+DEFAULT_URL = "https://api.openai.com/v1"
+KEY_ENV = "OPENAI_API_KEY"
+URL_ENV = "OPENAI_BASE_URL"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Request options and timeouts (seconds).
+
+    `extra` is added to the request's body. A request is repeated at most `max_retries`
+    times and never later than `retry_seconds` after its start. A wait begins at
+    `backoff` and doubles each time up to `max_wait`; a longer one that the server
+    asks for is respected, if it ends in time.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    thinking: int | str | None = None
+    """Budget of thinking in tokens (0: none), or `low`, `medium`, `high`."""
+    tool_choice: str | None = None
+    """`auto`, `none`, `required` (some tool), or the name of the tool to call."""
+    parallel_tool_calls: bool | None = None
+    """Whether one reply may hold several native tool calls."""
+    output_schema: Mapping[str, Json] | None = None
+    """JSON Schema that the text of each reply must fit."""
+    cache: bool = True
+    """Mark the constant part for the prompt cache, where the server wants a mark."""
+    requests_per_minute: int | None = None
+    """Requests to this model by all sessions of the process; more of them wait."""
+    extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    max_retries: int = 3
+    retry_seconds: float = 90.0
+    backoff: float = 0.5
+    max_wait: float = 30.0
+    connect_timeout: float = 10.0
+    first_byte_timeout: float = 180.0
+    """Until the first byte: a local model reads the whole prompt."""
+    stall_timeout: float = 60.0
+    """Between two portions of the stream; a comment line counts as one."""
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Server: its base URL, and its key's variable (empty: none)."""
+
+    url: str
+    key_env: str = ""
+    keyless_because: str = ""
+    """Why no key is sent, for the sentence that follows a refusal."""
+    says_where: str = f"openai.base_url or {URL_ENV}"
+    """The setting and the variable that name the server, for the same."""
+
+    @property
+    def host(self) -> str:
+        """Return host and port, to name the server in messages."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def loopback(self) -> bool:
+        """Return whether the server is on this machine."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+    def key_header(self, key: str) -> Mapping[str, str]:
+        """Return the header that holds a key; without one none.
+
+        Azure expects its keys in a header of its own, and in the usual one tokens of
+        Entra, which begin as every JSON Web Token does
+        (learn.microsoft.com/azure/ai-services/openai/reference#authentication). Its
+        newer paths accept both as OpenAI does.
+        """
+        if not key:
+            return {}
+        if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
+            return {"api-key": key}
+        return {"authorization": f"Bearer {key}"}
+
+    def key(self, environ: Mapping[str, str] | None = None) -> str:
+        """Return the key, read now; empty where none is set or needed.
+
+        Raises:
+            ModelUnavailable: the server needs a key and there is none, or a header
+                cannot contain it.
+        """
+        if not self.key_env:
+            return ""
+        env = os.environ if environ is None else environ
+        key = env.get(self.key_env, "").strip()
+        if not key and urlsplit(self.url).hostname in _KEYED_HOSTS:
+            raise ModelUnavailable(
+                f"No key for {self.host}: set the environment variable "
+                f"{self.key_env}, or choose another model, such as local: which "
+                "needs none."
+            )
+        if not all("!" <= char <= "~" for char in key):
+            raise ModelUnavailable(
+                f"The environment variable {self.key_env} holds characters that "
+                "cannot stand in a key."
+            )
+        return key
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """Defaults of one kind of model server."""
+
+    section: str
+    """Its table of the settings, with `base_url` and `key_env`."""
+    url: str
+    """The base URL; empty: there is none that all share."""
+    key_env: str
+    url_env: str
+    path: str = "/v1"
+    """The path of a base URL that has none."""
+
+
+OPENAI = Provider(section="openai", url=DEFAULT_URL, key_env=KEY_ENV, url_env=URL_ENV)
+AZURE = Provider(
+    section="azure",
+    url="",
+    key_env="AZURE_OPENAI_API_KEY",
+    url_env="AZURE_OPENAI_ENDPOINT",
+    path="/openai/v1",
+)
+_KEYED_HOSTS = (
+    "api.openai.com",
+    "api.anthropic.com",
+    "generativelanguage.googleapis.com",
+)
+"""Servers that answer nobody without a key."""
+_PROJECTS = (
+    "its address stands in a workspace's settings, which may not choose where a key is "
+    "sent; put openai.base_url in your own settings or in the environment"
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def base_url(url: str, where: str, default_path: str = "/v1") -> str:
+    """Return a base URL in its one form.
+
+    No `/` at the end, no fragment, the default path where it has none.
+
+    Raises:
+        ConfigError: it is no URL of a server, or has a key in it.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise ConfigError(f"{where}: not a URL: {error}") from error
+    if "@" in parts.netloc:
+        raise ConfigError(
+            f"{where}: expected a URL without a name or key in it. Put the key in an "
+            "environment variable and name that in openai.key_env."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise ConfigError(
+            f"{where}: expected a URL such as http://127.0.0.1:8080/v1, "
+            f"got {quote(url)}"
+        )
+    path = parts.path.rstrip("/").removesuffix("/chat/completions") or default_path
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def chat_url(base: str) -> str:
+    """The address that is posted to; a query (Azure's `api-version`) is kept."""
+    return address_with(base, "/chat/completions")
+
+
+def address_with(base: str, path: str) -> str:
+    """Return a path below a base URL, whose query is kept."""
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+
+def named_endpoint(
+    name: str, settings: Settings, provider: Provider = OPENAI
+) -> Endpoint:
+    """The server of `openai:NAME`, or of another kind's name."""
+    environ_url = os.environ.get(provider.url_env, "").strip()
+    section = provider.section
+    says_where = f"{section}.base_url or {provider.url_env}"
+    for key in (f"models.{name}.base_url", f"{section}.base_url"):
+        if found := settings.get(key):
+            url = base_url(_string(found, key), key, provider.path)
+            trusted = not settings.is_of_project(key)
+            break
+    else:
+        url = provider.url
+        if environ_url:
+            url = base_url(environ_url, provider.url_env, provider.path)
+        trusted = True
+    if not url:
+        raise ConfigError(
+            f"{section}:{name}: expected the server's address in {section}.base_url "
+            f"or {provider.url_env}, got none"
+        )
+    if not trusted:
+        return Endpoint(
+            url=url,
+            keyless_because=_PROJECTS.replace("openai.", f"{section}."),
+            says_where=says_where,
+        )
+    key_env = (
+        _key_env(settings, f"models.{name}.key_env", f"{section}.key_env")
+        or provider.key_env
+    )
+    return Endpoint(url=url, key_env=key_env, says_where=says_where)
+
+
+def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
+    """Return the server of `http://HOST/v1#NAME`.
+
+    It gets the general key only if it is also the server of `openai:`.
+    """
+    base = base_url(url, "the model's URL")
+    if _is_projects_choice(base, settings):
+        own = named_endpoint(name, settings)
+        if own.key_env and _origin(own.url) == _origin(base):
+            return Endpoint(url=base, key_env=own.key_env)
+        return Endpoint(url=base, keyless_because=_PROJECTS)
+    if found := _key_env(settings, f"models.{name}.key_env"):
+        return Endpoint(url=base, key_env=found)
+    general = named_endpoint(name, settings)
+    if general.key_env and _origin(general.url) == _origin(base):
+        return Endpoint(url=base, key_env=general.key_env)
+    return Endpoint(
+        url=base,
+        keyless_because=f"none is set for {urlsplit(base).netloc}; name its variable "
+        f"in models.{name}.key_env",
+    )
+
+
+def _is_projects_choice(base: str, settings: Settings) -> bool:
+    """Return whether a project's file names that server in its `model`."""
+    model = settings.get("model")
+    if not settings.is_of_project("model") or not isinstance(model, str):
+        return False
+    try:
+        return _origin(base_url(urldefrag(model)[0], "model")) == _origin(base)
+    except ConfigError:
+        return False
+
+
+def _key_env(settings: Settings, *keys: str) -> str:
+    for key in keys:
+        found = settings.get(key)
+        if not found:
+            continue
+        if settings.is_of_project(key):
+            raise ConfigError(
+                f"{settings.values[key].source}: {key}: a workspace's settings may not "
+                "name the variable whose value is sent to a server. Set it in "
+                f"{user_dir('config') / FILE_NAME} or in the environment."
+            )
+        return _string(found, key)
+    return ""
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    default = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname or "", parts.port or default
+
+
+def _string(value: Json, where: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: expected a text, got {quote(value)}")
+    return value
+
+
+def options_for(name: str, settings: Settings) -> Options:
+    """Return the options of `models.NAME.*`; values of the environment are texts.
+
+    Raises:
+        ConfigError: an unknown option, or a value of a wrong type.
+    """
+    given: dict[str, Json] = {}
+    trees: dict[str, dict[str, Json]] = {name: {} for name in _TREES}
+    for key, value in settings.section(f"models.{name}").items():
+        where = f"models.{name}.{key}"
+        head, dot, rest = key.partition(".")
+        if key in _READERS:
+            given[key] = _READERS[key](value, where)
+        elif dot and head in _TREES:
+            _put(trees[head], rest.split("."), value)
+        elif key not in _ELSEWHERE and not dot:
+            # A dot: the option of another model, whose name goes on after this one.
+            known = (*_READERS, *_ELSEWHERE, *_TREES)
+            hint = did_you_mean(nearest(key, known, 1))
+            raise ConfigError(
+                f"{where}: unknown option.{hint} Options are: "
+                f"{', '.join(_READERS)}, extra.*, output_schema.*, base_url, key_env."
+            )
+    schema = trees["output_schema"] or None
+    return Options(**given, extra=trees["extra"], output_schema=schema)
+
+
+def _number(value: Json, where: str) -> float:
+    try:
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            number = float(value)
+            if math.isfinite(number) and number >= 0:
+                return number
+    except ValueError:
+        pass
+    raise ConfigError(f"{where}: expected a number of at least 0, got {quote(value)}")
+
+
+def _integer(value: Json, where: str) -> int:
+    number = _number(value, where)
+    if number != int(number):
+        raise ConfigError(f"{where}: expected an integer, got {quote(value)}")
+    return int(number)
+
+
+def _boolean(value: Json, where: str) -> bool:
+    word = str(value).lower()
+    if isinstance(value, bool) or word in ("true", "false", "1", "0"):
+        return word in ("true", "1")
+    raise ConfigError(f"{where}: expected true or false, got {quote(value)}")
+
+
+def _word(value: Json, where: str) -> str:
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise ConfigError(f"{where}: expected a word, got {quote(value)}")
+
+
+def _thinking(value: Json, where: str) -> int | str:
+    if isinstance(value, str) and value.lower() in EFFORTS:
+        return value.lower()
+    try:
+        return _integer(value, where)
+    except ConfigError:
+        raise ConfigError(
+            f"{where}: expected a number of tokens or one of {', '.join(EFFORTS)}, "
+            f"got {quote(value)}"
+        ) from None
+
+
+def effort_of(thinking: int | str) -> str:
+    """Return the word for a budget of thinking."""
+    if isinstance(thinking, str):
+        return thinking
+    if not thinking:
+        return "none"
+    return "low" if thinking <= 4096 else "medium" if thinking <= 16384 else "high"
+
+
+def tokens_of(thinking: int | str) -> int:
+    """Return the budget of thinking for a word."""
+    return EFFORTS[thinking] if isinstance(thinking, str) else thinking
+
+
+EFFORTS: Mapping[str, int] = {"low": 2048, "medium": 8192, "high": 24576}
+"""Words for how much is thought, and the tokens that stand for each."""
+_TREES = ("extra", "output_schema")
+_ELSEWHERE = ("base_url", "key_env", "input_usd", "output_usd", "cached_usd")
+"""Keys of a model's table that are read in other places."""
+
+
+def _put(tree: dict[str, Json], path: list[str], value: Json) -> None:
+    for part in path[:-1]:
+        tree = tree.setdefault(part, {})
+    tree[path[-1]] = value
+
+
+_READERS: Mapping[str, Callable[[Json, str], Json]] = {
+    "temperature": _number,
+    "top_p": _number,
+    "max_tokens": _integer,
+    "seed": _integer,
+    "thinking": _thinking,
+    "tool_choice": _word,
+    "parallel_tool_calls": _boolean,
+    "cache": _boolean,
+    "requests_per_minute": _integer,
+    "max_retries": _integer,
+    "retry_seconds": _number,
+    "backoff": _number,
+    "max_wait": _number,
+    "connect_timeout": _number,
+    "first_byte_timeout": _number,
+    "stall_timeout": _number,
+}

@@ -1,0 +1,283 @@
+"""HTTP exchanges with a model server; every error becomes a `Failure`.
+
+Of this package only this module imports `httpx2`, and it is itself imported when a
+server is really asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from neuraxis.errors import (
+    ConfigError,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from neuraxis.models.http.answers import ServerError, body_message, is_about_size
+from neuraxis.models.http.hints import not_found, unreachable
+from neuraxis.models.http.settings import Endpoint, Options
+
+if TYPE_CHECKING:
+    import httpx2
+
+_MOST_ERROR_BYTES = 64 * 1024
+_DRAIN = 0.05  # seconds to read a connection's last bytes, so that it can be reused
+_PASSING = (408, 409, 429)
+_TELLING = 4
+"""Minimum characters of a key that are redacted; fewer occur in words."""
+_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
+"""Google's waiting time in the body: `google.rpc.RetryInfo`."""
+
+
+class Failure(Exception):
+    """Reason of a failed attempt, and whether to try again.
+
+    `after` is how long the server asks to wait, `status` that of a refused request.
+    """
+
+    def __init__(
+        self,
+        error: ModelError,
+        *,
+        again: bool = False,
+        after: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.again = again
+        self.after = after
+        self.status = status
+
+
+def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
+    """Return a client for one server.
+
+    A proxy of the environment is used for remote servers and never for this machine.
+    Redirects are not followed: prompt and key would go to another server.
+    """
+    import httpx2
+
+    try:
+        return httpx2.AsyncClient(
+            # waiting for the answer is limited below, portion by portion
+            timeout=httpx2.Timeout(None, connect=options.connect_timeout),
+            trust_env=not endpoint.loopback,
+            follow_redirects=False,
+        )
+    except (ImportError, ValueError) as error:
+        raise ConfigError(
+            f"the proxy or certificate settings of the environment: {error}"
+        ) from error
+
+
+async def send(
+    client: httpx2.AsyncClient,
+    request: httpx2.Request,
+    endpoint: Endpoint,
+    options: Options,
+) -> httpx2.Response:
+    """Send the request and wait for the response's head."""
+    import httpx2
+
+    host = endpoint.host
+    try:
+        async with asyncio.timeout(options.first_byte_timeout):
+            return await client.send(request, stream=True)
+    except TimeoutError as error:
+        raise Failure(
+            ModelTimeout(f"{host}: no answer in {options.first_byte_timeout:g} s")
+        ) from error
+    except httpx2.ConnectTimeout as error:
+        text = f"no connection in {options.connect_timeout:g} s"
+        advice = unreachable(endpoint, text)
+        raise Failure(ModelTimeout(f"{host}: {text}. {advice}"), again=True) from error
+    except (httpx2.ConnectError, httpx2.ProxyError) as error:
+        text = str(error) or type(error).__name__
+        raise Failure(
+            ModelUnavailable(
+                f"{host}: cannot be reached: {text}. {unreachable(endpoint, text)}"
+            ),
+            again="CERTIFICATE" not in text,
+        ) from error
+    except httpx2.TransportError as error:
+        # this may be a pooled connection that the server had closed in the meantime
+        raise Failure(_broken(host, error), again=True) from error
+
+
+async def portions(
+    source: AsyncIterator[bytes],
+    endpoint: Endpoint,
+    options: Options,
+    grace: Callable[[], float | None],
+) -> AsyncGenerator[bytes, None]:
+    """Yield the bytes of a response; each portion has a limit.
+
+    `grace` returns a time once the answer is complete: then silence, or a broken
+    connection, for that long is its end and no failure.
+    """
+    import httpx2
+
+    limit = options.first_byte_timeout
+    while True:
+        left = grace()
+        try:
+            async with asyncio.timeout(limit if left is None else min(left, limit)):
+                portion = await anext(source)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            if left is not None:
+                return
+            raise Failure(
+                ModelTimeout(f"{endpoint.host}: the answer stopped for {limit:g} s")
+            ) from error
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            if left is not None:
+                return
+            raise Failure(_broken(endpoint.host, error)) from error
+        limit = options.stall_timeout
+        yield portion
+
+
+async def drain(source: AsyncIterator[bytes]) -> None:
+    """Read a finished response to its end, to reuse its connection."""
+    import httpx2
+
+    try:
+        async with asyncio.timeout(_DRAIN):
+            async for _ in source:
+                pass
+    except (TimeoutError, httpx2.TransportError, httpx2.DecodingError):
+        pass
+
+
+async def refused(
+    response: httpx2.Response, endpoint: Endpoint, options: Options, key: str
+) -> Failure:
+    """Return the failure for a response with another status than 200."""
+    status = response.status_code
+    host = endpoint.host
+    if 300 <= status < 400:
+        target = _place(response.headers.get("location", ""))
+        return Failure(
+            ModelRefused(
+                f"{host}: redirects to {target}; set the base URL to where the "
+                "server is",
+                status=status,
+            )
+        )
+    raw = await _read_some(response, options.stall_timeout)
+    said = body_message(raw, response.headers.get("content-type", ""))
+    text = f"{host}: HTTP {status}"
+    if said:
+        text += f": {without_key(said, key)}"
+    if 200 <= status < 300:
+        return Failure(ModelBroken(f"{text}, which is no answer", status=status))
+    after = retry_after(response.headers)
+    if after is None and (delay := _DELAY.search(raw)):
+        after = float(delay[1])
+    if after is not None:
+        text += f" (it asks to wait {after:.0f} s)"
+    if status in (401, 403):
+        text += _key_hint(endpoint, key)
+    if status == 404:
+        text += not_found(str(response.request.url).partition("?")[0])
+    again = status in _PASSING or (status >= 500 and not is_about_size(said))
+    if b"insufficient_quota" in raw:
+        again = False  # waiting does not fill an account
+    if b"tool_use_failed" in raw:
+        again = True  # Groq: what the model wrote is no call; it may write another
+    kind = ModelUnavailable if status >= 500 else ModelRefused
+    return Failure(kind(text, status=status), again=again, after=after, status=status)
+
+
+def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Failure:
+    """Return the failure for a malformed response or error with status 200.
+
+    `kind` is its content type.
+    """
+    status = error.status if isinstance(error, ServerError) else None
+    text = f"{endpoint.host}: {without_key(str(error), key)}"
+    if "event-stream" not in kind and "json" not in kind:
+        text += (
+            f" (content type {kind.split(';')[0][:60] or 'unknown'}; is the base URL "
+            f"{endpoint.url} right?)"
+        )
+    mends = isinstance(error, ServerError) and error.mends
+    if status is not None and status < 500 and status not in _PASSING and not mends:
+        return Failure(ModelRefused(text, status=status))
+    again = isinstance(error, ServerError) and error.again
+    again = again and not is_about_size(text)
+    return Failure(ModelBroken(text, status=status), again=again)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `Retry-After`: a number, or an HTTP date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
+            return float(text) / unit
+    try:
+        when = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (ValueError, OverflowError):  # a date beyond the calendar
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max((when - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def without_key(text: str, key: str) -> str:
+    """Redact the key, or its beginning, which a server may have quoted.
+
+    The text may have been cut within the key.
+    """
+    if not key:
+        return text
+    text = text.replace(key, "[key]")
+    for size in range(len(key) - 1, _TELLING - 1, -1):
+        if text.endswith(f"{key[:size]}…"):
+            return f"{text[: -size - 1]}[key]…"
+    return text
+
+
+def _place(location: str) -> str:
+    """Return a redirect's target without its query, which may hold secrets."""
+    return location.partition("?")[0][:200] or "another place"
+
+
+def _broken(host: str, error: Exception) -> ModelBroken:
+    text = str(error) or type(error).__name__
+    return ModelBroken(f"{host}: the connection broke off: {text[:200]}")
+
+
+def _key_hint(endpoint: Endpoint, key: str) -> str:
+    if key:
+        return f" (the key of {endpoint.key_env} was sent)"
+    if endpoint.key_env:
+        return f" (no key was sent, since {endpoint.key_env} is not set)"
+    because = endpoint.keyless_because
+    return f" (no key was sent{', since ' + because if because else ''})"
+
+
+async def _read_some(response: httpx2.Response, seconds: float) -> bytes:
+    import httpx2
+
+    read = b""
+    try:
+        async with asyncio.timeout(seconds):
+            async for portion in response.aiter_bytes():
+                read += portion
+                if len(read) > _MOST_ERROR_BYTES:
+                    break
+    except (TimeoutError, httpx2.TransportError, httpx2.DecodingError):
+        pass  # the received part is a better message than the broken connection
+    return read[:_MOST_ERROR_BYTES]

@@ -1,0 +1,145 @@
+"""How a server is asked again, and what may come twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from models.http_server import Server, answer, frame, hello, lines, serving, stream
+from neuraxis.errors import ConfigError, ModelBroken, ModelRefused
+from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models import complete, find_model
+from neuraxis.models.accumulate import Joiner
+from neuraxis.models.http.settings import Options
+from neuraxis.models.openai.model import OpenAIModel
+from neuraxis.settings import Settings
+
+PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))
+QUICK = Options(backoff=0, max_retries=2)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as state:
+        yield state
+
+
+def error(**given: Any) -> bytes:
+    return lines({"error": given}, done=False)
+
+
+FAILED_USE = error(message="Failed to call", code="tool_use_failed", status_code=400)
+
+
+async def test_a_failed_use_of_tools_within_a_stream(server: Server) -> None:
+    """T: Groq says so amid its answer; the model may write another call."""
+    url = server.answers(stream(FAILED_USE), stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    assert (await complete(model, PROMPT)).text == "Hello"
+    assert len(server.requests) == 2
+    await model.close()
+
+
+async def test_a_refusal_within_a_stream_is_final(server: Server) -> None:
+    """Another 400 there is not asked again."""
+    url = server.answers(stream(error(message="no", code=400)), stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    with pytest.raises(ModelRefused, match="it says: no"):
+        await complete(model, PROMPT)
+    assert len(server.requests) == 1
+    await model.close()
+
+
+async def test_reasoning_does_not_hold_back_another_try(server: Server) -> None:
+    """It is shown and no part of the reply, so that it may come twice."""
+    thought = lines(frame(delta={"reasoning_content": "Hm. "}), done=False)
+    busy = error(message="overloaded", code=503)
+    url = server.answers(stream(thought, busy), stream(thought, hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    joined = Joiner()
+    async for chunk in model.stream(PROMPT):
+        joined.add(chunk)
+    assert (joined.text, joined.reasoning) == ("Hello", "Hm. Hm. ")
+    await model.close()
+
+
+async def test_an_error_behind_text_may_be_asked_again_by_others(
+    server: Server,
+) -> None:
+    """The wire does not take text back: `again` says that a session may."""
+    said = lines(frame("Hel"), done=False)
+    busy = error(message="overloaded", code=503)
+    url = server.answers(stream(said, busy), stream(said, end="drop"))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    for again in (True, False):
+        with pytest.raises(ModelBroken) as told:
+            await complete(model, PROMPT)
+        assert told.value.again is again
+    await model.close()
+
+
+async def test_usage_and_citations_of_servers_that_put_them_elsewhere(
+    server: Server,
+) -> None:
+    """T: Groq's usage and tools of its own, Mistral's cached tokens, OpenRouter's
+    annotations.
+    """
+    cited = {"type": "url_citation", "url_citation": {"url": "u"}}
+    groq = frame(finish_reason="stop")
+    groq["x_groq"] = {"usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+    mistral = frame(finish_reason="stop")
+    mistral["usage"] = {
+        "prompt_tokens": 7,
+        "completion_tokens": 2,
+        "num_cached_tokens": 5,
+    }
+    tool = {"type": "search", "arguments": "{}"}
+    url = server.answers(
+        stream(lines(frame("x", delta={"executed_tools": [tool]}), groq)),
+        stream(lines(frame("x", delta={"annotations": [cited]}), mistral)),
+    )
+    model = OpenAIModel("m", server=url, options=QUICK)
+    first, second = [await complete(model, PROMPT) for _ in range(2)]
+    await model.close()
+    assert (first.usage.input_tokens, first.annotations) == (7, (tool,))
+    assert (second.usage.cached_tokens, second.annotations) == (5, (cited,))
+
+
+async def test_azure_by_its_name(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resource's address gets the newer path; the name is the deployment's."""
+    url = server.answers(stream(hello())).removesuffix("/v1")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", url)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    model = find_model("azure:mine", Settings())
+    assert (model.name, (await complete(model, PROMPT)).text) == ("azure:mine", "Hello")
+    await model.close()
+    request = server.requests[0]
+    assert request.path == "/openai/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer k"
+    assert request.body["model"] == "mine"
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT")
+    with pytest.raises(ConfigError, match=r"azure\.base_url or AZURE_OPENAI_ENDPOINT"):
+        find_model("azure:mine", Settings())
+
+
+async def test_pictures_of_neighbours_are_kept_where_roles_must_alternate(
+    server: Server,
+) -> None:
+    """Two messages of the user become one with all of their parts."""
+    refusal = {"error": {"message": "roles must alternate"}}
+    url = server.answers(answer(refusal, 400), stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    picture = Part(media_type="image/png", data=b"x")
+    messages = (
+        Message(role="user", content="See.", parts=(picture,)),
+        Message(role="user", content="Well?"),
+    )
+    await complete(model, Prompt(messages=messages))
+    await model.close()
+    (message,) = server.requests[1].body["messages"]
+    kinds = [part["type"] for part in message["content"]]
+    assert kinds == ["text", "image_url", "text"]

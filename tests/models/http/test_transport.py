@@ -1,0 +1,27 @@
+"""What is made of an answer, without a server; over HTTP: see test_model.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuraxis.models.http.answers import MOST_TEXT, body_message
+from neuraxis.models.http.transport import without_key
+
+KEY = "sk-proj-0123456789abcdef"
+
+
+@pytest.mark.parametrize("shown", range(len(KEY) + 1))
+def test_a_key_is_not_quoted_where_the_words_are_cut(shown: int) -> None:
+    """A server says which key it refused, and its words are cut within the key."""
+    before = "x" * (MOST_TEXT - 1 - shown)
+    said = without_key(body_message(f"{before}{KEY} is wrong".encode(), ""), KEY)
+    assert KEY[:4] not in said
+    assert said.startswith(before)
+    assert said.endswith("[key]…" if shown >= 4 else "…")
+
+
+def test_a_text_without_a_key() -> None:
+    """Nothing is left out of it."""
+    assert without_key("No such model: sk…", KEY) == "No such model: sk…"
+    assert without_key("No such model…", "") == "No such model…"
+    assert without_key(f"{KEY}, {KEY}?", KEY) == "[key], [key]?"
