@@ -287,7 +287,8 @@ def _load(mapped: memoryview) -> Any:
 def _value(node: Any, parts: list[Any], depth: int) -> Any:
     if depth > DEPTH:
         raise ValueError("it is nested too deep")
-    tag, inside = node[0], node[1]
+    tag: Any = node[0]
+    inside: Any = node[1]
     if tag in ("d", "l", "t") and inside and inside[0] == "c":
         inside = [item for index in inside[1] for item in _slice(parts, index)]
     match tag:
@@ -300,7 +301,7 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
         case "t":
             return tuple(_value(item, parts, depth + 1) for item in inside)
         case "x":
-            return _EXACT[inside](node[2])
+            return _EXACT[str(inside)](node[2])
         case "p" if isinstance(inside, int) and inside >= 0:
             part, data = parts[inside]
             return _READERS[part["kind"]](part, data)
