@@ -35,7 +35,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class NeedsYes(Exception):
-    """The call can run once the client calls again with its person's yes."""
+    """A call that waits for the yes of the client's person."""
 
     def __init__(self, asked: ApprovalAsked) -> None:
         super().__init__(asked.id)

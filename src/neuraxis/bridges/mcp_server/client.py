@@ -1,4 +1,4 @@
-"""The MCP client behind a running command, and the questions it can be asked.
+"""The MCP client behind a running command, and questions to it.
 
 Revision 2025-11-25 is asked while the call waits. 2026-07-28 has its questions sent as
 the answer; the command waits, and goes on when the client calls again, so that nothing
@@ -46,7 +46,7 @@ _KINDS: Mapping[type, tuple[str, types.ClientCapabilities, type[types.Result]]] 
 
 
 def form(message: str, schema: Mapping[str, Json]) -> types.ElicitRequest:
-    """Return a form for the person; its answer is the content, or None for a no."""
+    """Return a form for the person; the answer: its content, or None."""
     return types.ElicitRequest(
         params=types.ElicitRequestFormParams(
             message=message, requested_schema=dict(schema)
@@ -102,7 +102,7 @@ class McpClient:
         )
 
     async def ask(self, **requests: types.InputRequest) -> dict[str, Any]:
-        """Ask all of them at once, and return the answers by the same names.
+        """Ask all at once; return the answers by the same names.
 
         Raises:
             MCPError: the client cannot be asked this, or it answered with an error.
@@ -184,7 +184,7 @@ class OpenCalls:
         params: types.InputResponseRequestParams,
         work: Callable[[McpClient], Coroutine[Any, Any, Any]],
     ) -> Any:
-        """Run the work of a request, or go on with it; return its result or questions.
+        """Begin or continue a request; return its result or its questions.
 
         Args:
             context: of the request.

@@ -1,4 +1,4 @@
-"""Progress of a call for the MCP client, and its words as log messages."""
+"""Progress of a call as MCP notifications and log messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Logging:
             self._wanted.discard(_session(context))
 
     def wants(self, client: McpClient) -> bool:
-        """Check whether the client is to get them; 2026-07-28 says so per request."""
+        """Check whether the client wants log messages of the level info."""
         context = client.context
         if client.is_modern:
             return "info" in allowed_log_levels(context.protocol_version, context.meta)

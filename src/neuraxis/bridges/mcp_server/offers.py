@@ -66,7 +66,7 @@ def prompt(name: str, offered: Offered) -> types.Prompt:
 
 
 def prompt_result(offered: Offered, value: Any) -> types.GetPromptResult:
-    """Return the command's answer as messages of the user, one for each part."""
+    """Return a command's answer as messages of the user."""
     return types.GetPromptResult(
         description=offered.command.spec.description,
         messages=[
@@ -90,7 +90,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return "{" in self.uri
 
     def arguments(self, uri: str) -> dict[str, str] | None:
-        """Return the arguments that a URI stands for; None: it is not of these."""
+        """Return the arguments in a URI; None: it does not match."""
         parts = _PARAMETER.split(self.uri)  # text, name, text, name, …, text
         pattern = "".join(
             "([^/?#]+)" if index % 2 else re.escape(part)
