@@ -135,9 +135,7 @@ async def langgraph_work(folder: Path) -> tuple[Any, Any]:
     graph.add_node("think", think)
     graph.add_node("act", act)
     graph.add_edge(START, "think")
-    graph.add_conditional_edges(
-        "think", lambda state: "act" if state["n"] < 3 else END
-    )
+    graph.add_conditional_edges("think", lambda state: "act" if state["n"] < 3 else END)
     graph.add_edge("act", "think")
     compiled = graph.compile(checkpointer=saver)
 
