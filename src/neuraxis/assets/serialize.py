@@ -310,7 +310,10 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
 
 
 def _slice(parts: list[Any], index: int) -> list[Any]:
-    """Return one slice of a long list; each is used once, so that none holds itself."""
+    """Take one slice of a long list out of its parts.
+
+    Each is used once, so that none holds itself.
+    """
     found, parts[index] = parts[index], None
     if found[0]["kind"] != "tree":
         raise ValueError("a slice of a list is missing")

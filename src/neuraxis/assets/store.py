@@ -123,7 +123,7 @@ class AssetStore:
         return self.put(self.prepare(asset_id, command, value))
 
     def prepare(self, asset_id: str, command: str, value: Any) -> Prepared:
-        """Copy, measure and save a result, in any thread; `put` is to follow.
+        """Copy, measure and save a result in any thread, for `put`.
 
         Raises:
             ValueError: a generator gave more items than are stored.
@@ -267,7 +267,7 @@ class AssetStore:
                 self._held -= asset.bytes
 
     def is_asset(self, asset_id: str) -> bool:
-        """Check whether an id is that of an object, and not of an inline result."""
+        """Check whether an id is that of a stored object."""
         return asset_id in self._assets
 
     def known(self, asset_id: str) -> bool:

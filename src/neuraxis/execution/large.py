@@ -1,4 +1,4 @@
-"""Work on large values in a thread, while the event loop goes on."""
+"""Work on large values in a thread, beside the event loop."""
 
 from __future__ import annotations
 
