@@ -277,7 +277,8 @@ def _is_text(node: Node, root: Node) -> bool:
 def _is_valid(value: Any, node: Node, validator: Validator) -> bool:
     """Validate a value, its long lists in slices.
 
-    That is possible where only their items are constrained. The validator holds the interpreter, and so every event loop, for each value.
+    That is possible where only their items are constrained. The validator holds the
+    interpreter, and so every event loop, for each value.
     """
     if value.__class__ is list and len(value) > SLICE and node.keys() <= _ITEMS_ONLY:
         slices = (value[at : at + SLICE] for at in range(0, len(value), SLICE))
