@@ -1,0 +1,1 @@
+"""Offline planner, the model `local:`: no weights, no server, no key."""
