@@ -41,9 +41,10 @@ from neuraxis.messages import (
     Reply,
     Result,
 )
-from neuraxis.models import Model, complete
+from neuraxis.models import Model, complete, guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
+from neuraxis.policy.guesses import confirm, describe
 from neuraxis.session.answer import Answer
 from neuraxis.session.config import RunConfig, RunState, runtime_of
 from neuraxis.session.prompt import remaining_budget, with_status
@@ -59,10 +60,11 @@ MISREAD = 3
 class _Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: str, error: str) -> None:
+    def __init__(self, outcome: str, error: str, said: str = "") -> None:
         super().__init__(error)
         self.outcome = outcome
         self.error = error
+        self.said = said
 
 
 async def converse(
@@ -106,6 +108,10 @@ async def converse(
                 await early.throw_away()
     except _Stop as stop:
         outcome, error = stop.outcome, stop.error
+        if stop.said:
+            history.append(Message(role="assistant", content=stop.said))
+            emit(MessageSent(sender="model", receiver="user", content=stop.said))
+            state.texts = [stop.said]
     except ModelError as failed:
         outcome, error = "failed", str(failed)
     except TimeLimitReached:
@@ -126,7 +132,7 @@ async def converse(
 
 def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=parts.early_start,
+        on=parts.early_start and not guesses(parts.model),
         dialect=parts.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
@@ -253,17 +259,33 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, runtime, state)
+        no = await confirm(plan.steps, runtime.gate) if guesses(parts.model) else ""
+        results = await _run_plan(plan, runtime, state, no)
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
         _report_results(parts, history, plan, results, emit)
+        if no:
+            raise _Stop("declined", describe(plan.steps, no))
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise _Stop("budget", f"the model was asked {limit} times without an answer")
 
 
-async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
+async def _run_plan(
+    plan: Plan, runtime: Runtime, state: RunState, no: str
+) -> list[Result]:
     """Run a plan; if cut off, keep the results so far."""
+    if no:  # to a guessed plan: nothing of it runs
+        return [
+            Result(
+                call=step.call,
+                status="failed",
+                plugin=step.command.plugin.name,
+                command=step.command.spec.name,
+                error=call_errors.denied(step.call.target, no),
+            )
+            for step in plan.steps
+        ]
     ended = runtime.usage.ended
     ended.clear()
     try:
@@ -348,6 +370,8 @@ async def _ask(
     if parts.settled is not None:
         with contextlib.suppress(StorageError):  # the answer is not lost for that
             await parts.settled()
+    if completion.finish_reason == "declined":
+        raise _Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter" and not completion.text:
         said = f": {'; '.join(notes)}" if notes else ""
         raise _Stop("failed", f"the model's server held back the reply{said}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from neuraxis.models.offline import english
 from neuraxis.models.offline.tokens import stem, tokenise
 
-_POLITE = re.compile("|".join(english.POLITE), re.IGNORECASE)
+_POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
+_VALUES = ("quoted", "url", "path", "email")
 MOST = 8
 """Places where a request may be cut."""
 
@@ -25,26 +26,18 @@ def bare(text: str) -> str:
 
 def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
     """Return where the text may be cut: from, to, and whether it is sure."""
-    kept = [
-        (token.start, token.end) for token in tokenise(text) if token.kind in ("quoted", "code")
-    ]
-
-    def free(place: int) -> bool:
-        return not any(start <= place < end for start, end in kept)
-
-    found = [
-        (match.start(), match.end(), True)
-        for match in _SEPARATOR.finditer(text)
-        if free(match.start()) and free(match.end())
-    ]
-    taken = [(start, end) for start, end, _ in found]
-    for match in _JOIN.finditer(text):
-        if not free(match.start()) or any(a < match.end() and match.start() < b for a, b in taken):
-            continue
-        following = tokenise(bare(text[match.end() :])[:200])[:1]
-        value = following and following[0].kind in ("quoted", "url", "path", "email")
-        if following and (value or stem(following[0].text) in heads):
-            found.append((match.start(), match.end(), False))
+    kept = [(t.start, t.end) for t in tokenise(text) if t.kind in ("quoted", "code")]
+    found: list[tuple[int, int, bool]] = []
+    for pattern, sure in ((_SEPARATOR, True), (_JOIN, False)):
+        for match in pattern.finditer(text):
+            begin, end = match.span()
+            taken = [*kept, *((a, b) for a, b, _ in found)]
+            if any(a < end and begin < b for a, b in taken):
+                continue
+            after = tokenise(bare(text[end:])[:200])[:1]
+            verb = after and (after[0].kind in _VALUES or stem(after[0].text) in heads)
+            if sure or verb:
+                found.append((begin, end, sure))
     return sorted(found)[:MOST]
 
 
@@ -53,11 +46,9 @@ def cut(text: str, heads: Collection[str]) -> list[str]:
     return pieces(text, cuts(text, heads))
 
 
-def pieces(text: str, at: list[tuple[int, int, bool]]) -> list[str]:
+def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
     """Return the clauses between these cuts."""
-    found: list[str] = []
-    begin = 0
-    for start, end, _ in at:
-        found.append(text[begin:start])
-        begin = end
-    return [said for part in [*found, text[begin:]] if (said := bare(part))]
+    begins = [0, *(end for _, end, _ in at)]
+    ends = [*(start for start, _, _ in at), len(text)]
+    parts = [bare(text[a:b]) for a, b in zip(begins, ends, strict=True)]
+    return [part for part in parts if part]

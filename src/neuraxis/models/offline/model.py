@@ -25,7 +25,7 @@ class OfflinePlanner:
     """Its plans need a person's yes, where they do more than write a new file."""
 
     def __init__(self) -> None:
-        self.name = "local: (offline planner)"
+        self.name = "local:"
         self._known: tuple[tuple[PluginSpec, ...], Catalogue] | None = None
 
     async def close(self) -> None:
@@ -37,7 +37,11 @@ class OfflinePlanner:
         if heard.results or heard.errors:
             # a plan that was refused is no answer of ours
             ended = "stop" if heard.results else "declined"
-            text = say.results(heard.results) if heard.results else say.errors(heard.errors)
+            text = (
+                say.results(heard.results)
+                if heard.results
+                else say.errors(heard.errors)
+            )
             yield Chunk(text=text)
             yield Chunk(finish_reason=ended, usage=Usage())
             return
@@ -76,7 +80,11 @@ def _past(
         tool = _tool(call, known)
         given: object = call.arguments
         result = results.get(call.id)
-        if tool is None or not isinstance(given, dict) or (result and result.status != "done"):
+        if (
+            tool is None
+            or not isinstance(given, dict)
+            or (result and result.status != "done")
+        ):
             continue
         yield Step(
             tool=tool,

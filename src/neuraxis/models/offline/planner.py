@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,107 +16,96 @@ from neuraxis.messages import Path
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
 from neuraxis.models.offline.clauses import bare, cuts, pieces
-from neuraxis.models.offline.fill import Clause, Parse, readings
+from neuraxis.models.offline.fill import Parse, readings
 from neuraxis.models.offline.programs import programmed
 from neuraxis.models.offline.references import Step
 from neuraxis.models.offline.templates import worded
-from neuraxis.models.offline.tokens import (
-    FUNCTION,
-    LONGEST,
-    Token,
-    alike,
-    stem,
-    tokenise,
-)
+from neuraxis.models.offline.tokens import LONGEST, Token, stem, tokenise
 from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
 LEAD = 0.25
 """How much better the best reading must be than the next."""
-_SHOWING = frozenset(stem(word) for word in english.SHOWING)
+_SHOWING = frozenset(map(stem, english.SHOWING))
+_BESIDE = ("instead", "too", "please", "now", "again")
 
 
 class Planned(Struct, frozen=True, kw_only=True):
     """The steps of a plan, or why there is none."""
 
     steps: tuple[Step, ...] = ()
-    nearest: Parse | None = None
-    """The best reading of the clause that was not understood."""
     clause: str = ""
+    """What was not understood."""
+    nearest: Parse | None = None
+    """Its best reading."""
     rivals: tuple[str, ...] = ()
     """Commands that fit equally well."""
 
 
 def plan(
-    request: str, catalogue: Catalogue, earlier: Sequence[Sequence[Step]] = ()
+    request: str, known: Catalogue, earlier: Sequence[Sequence[Step]] = ()
 ) -> Planned:
     """Plan a request.
 
     Args:
         request: what the person wrote.
-        catalogue: the commands there are.
+        known: the commands there are.
         earlier: the calls of the turns before, the latest last.
     """
     if len(request) > LONGEST:
         return Planned(clause=request[:60] + "…")
-    past = [replace(step, past=True) for turn in earlier for step in turn]
+    if earlier and len(earlier[-1]) == 1:
+        again = _again(tokenise(request), earlier[-1][0], known)
+        if again is not None:
+            return Planned(steps=(again,))
     text = bare(request)
-    if earlier and (again := _again(tokenise(request), earlier[-1], catalogue)):
-        return Planned(steps=(again,))
-    tokens = tokenise(text)
-    for sample in catalogue.chains:
-        calls = worded(sample, tokens)
-        if calls is not None and all(_valid(tool, given) for tool, given in calls):
-            return Planned(steps=tuple(Step(tool=t, arguments=a) for t, a in calls))
+    for sample in known.chains:
+        calls = worded(sample, tokenise(text)) or ()
+        if calls and all(_valid(tool, given) for tool, given in calls):
+            return Planned(steps=tuple([Step(tool=t, arguments=a) for t, a in calls]))
+    past = [replace(step, past=True) for turn in earlier for step in turn]
     failed: Planned | None = None
-    for parts, tail in _cut_ways(text, catalogue):
-        found = _steps(parts, tail, catalogue, past)
+    for parts, tail in _ways(text, known):
+        found = _steps(parts, tail, known, past)
         if found.steps:
             return found
         failed = failed or found
     return failed or Planned(clause=text)
 
 
-def _cut_ways(text: str, catalogue: Catalogue) -> Iterator[tuple[list[str], bool]]:
-    """Ways to cut a request into clauses, those with more of them first."""
+def _ways(text: str, known: Catalogue) -> Iterator[tuple[list[str], bool]]:
+    """Yield ways to cut a request into clauses, those with more of them first."""
     head, colon, rest = text.partition(":")
     if colon and rest[:1].isspace() and rest.strip():
-        yield [*pieces(head, cuts(head, catalogue.heads))[:-1], _last(head, catalogue) + colon + rest], True
-    places = cuts(text, catalogue.heads)
-    sure = [place for place in places if place[2]]
+        before = pieces(head, cuts(head, known.heads)) or [head]
+        yield [*before[:-1], before[-1] + colon + rest], True
+    places = cuts(text, known.heads)
     maybe = [place for place in places if not place[2]][:5]
-    for count in range(len(maybe), -1, -1):
-        for chosen in combinations(maybe, count):
-            yield pieces(text, sorted([*sure, *chosen])), False
-    if sure:
+    for sure in ([place for place in places if place[2]], []):
         for count in range(len(maybe), -1, -1):
             for chosen in combinations(maybe, count):
-                yield pieces(text, sorted(chosen)), False
-
-
-def _last(head: str, catalogue: Catalogue) -> str:
-    return (pieces(head, cuts(head, catalogue.heads)) or [head])[-1]
+                yield pieces(text, sorted([*sure, *chosen])), False
 
 
 def _steps(
-    parts: Sequence[str], tail: bool, catalogue: Catalogue, past: Sequence[Step]
+    parts: Sequence[str], tail: bool, known: Catalogue, past: Sequence[Step]
 ) -> Planned:
     steps: list[Step] = []
-    for number, part in enumerate(parts):
-        tokens = tokenise(part, tail=tail and number == len(parts) - 1)
-        if steps and _only_shows(tokens, steps):
+    for number, part in enumerate(parts, 1):
+        tokens = tokenise(part, tail=tail and number == len(parts))
+        if steps and _only_shows(tokens):
             continue
-        ranked = _ranked(tokens, catalogue, [*past, *steps])
+        if steps and (more := _another(tokens, steps[-1])):
+            steps.append(more)
+            continue
+        ranked = _ranked(tokens, known, [*past, *steps])
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
             return Planned(nearest=best, clause=part)
-        rivals = [
-            other
-            for other in ranked[1:]
-            if other.complete and best.score - other.score < LEAD and _differ(best, other)
-        ]
+        close = [p for p in ranked if p.complete and best.score - p.score < LEAD]
+        rivals = [p.tool.name for p in close if _differ(best, p)]
         if rivals:
-            names = dict.fromkeys([best.tool.name, *(r.tool.name for r in rivals)])
+            names = dict.fromkeys([best.tool.name, *rivals])
             return Planned(nearest=best, clause=part, rivals=tuple(names))
         steps.append(Step(tool=best.tool, arguments=best.arguments))
     return Planned(steps=tuple(steps), clause=" ".join(parts))
@@ -127,98 +115,97 @@ def _differ(best: Parse, other: Parse) -> bool:
     """Whether two readings would do another thing, not only cut a text otherwise."""
     if best.tool is not other.tool:
         return True
-    mine, theirs = best.arguments, other.arguments
-    return any(
-        name in theirs
-        and theirs[name] != value
-        and not (str(value) in str(theirs[name]) or str(theirs[name]) in str(value))
-        for name, value in mine.items()
-    )
+    theirs = other.arguments
+    pairs = [(str(v), str(theirs[k])) for k, v in best.arguments.items() if k in theirs]
+    return any(mine not in his and his not in mine for mine, his in pairs)
 
 
 def _ranked(
-    tokens: Sequence[Token], catalogue: Catalogue, steps: Sequence[Step]
+    tokens: Sequence[Token], known: Catalogue, steps: Sequence[Step]
 ) -> list[Parse]:
-    clause = Clause(tokens=tokens, steps=steps, known=catalogue)
     found: list[Parse] = []
-    for tool in catalogue.tools:
-        as_taught = [
-            Parse(tool=tool, arguments=given, score=6.0)
-            for sample in tool.samples
-            for _, given in worded(sample, tokens) or ()
-            if not _refers(given)
-        ]
-        for parse in as_taught[:1] or readings(tool, clause):
-            parse = programmed(parse, tokens)
-            if not parse.complete or _valid(tool, parse.arguments):
-                found.append(parse)
+    for tool in known.tools:
+        taught = [calls for one in tool.samples if (calls := worded(one, tokens))]
+        parses = [Parse(tool=tool, arguments=c[0][1], score=6.0) for c in taught[:1]]
+        for parse in parses or readings(tool, tokens, steps, known):
+            whole = programmed(parse, tokens)
+            if not whole.complete or _valid(tool, whole.arguments):
+                found.append(whole)
     return sorted(found, key=lambda parse: (not parse.complete, -parse.score))
 
 
-def _refers(value: Json) -> bool:
-    return "{{" in str(value)
-
-
 def _valid(tool: Tool, arguments: Arguments) -> bool:
-    given = dict(arguments)
-    holes: list[Path] = [(name,) for name, value in given.items() if _is_reference(value)]
-    return not Schema(tool.spec.parameters).problems(given, holes=holes)
+    holes: list[Path] = [(name,) for name, value in arguments.items() if _refers(value)]
+    return not Schema(tool.spec.parameters).problems(dict(arguments), holes=holes)
 
 
-def _is_reference(value: Json) -> bool:
+def _refers(value: Json) -> bool:
     return isinstance(value, str) and value.startswith(("{{", "asset://"))
 
 
-def _only_shows(tokens: Sequence[Token], steps: Sequence[Step]) -> bool:
+def _only_shows(tokens: Sequence[Token]) -> bool:
     """Whether a clause only asks to be shown what was answered."""
     words = [token for token in tokens if token.kind != "mark"]
-    shown = all(
-        token.kind == "word"
-        and (token.stem in _SHOWING or token.low in FUNCTION | english.PRONOUNS)
-        for token in words
-    )
-    return shown and any(token.stem in _SHOWING for token in words) and bool(steps)
+    shown = [token for token in words if token.stem in _SHOWING]
+    rest = [token for token in words if token.stem not in _SHOWING]
+    return bool(shown) and all(token.low in english.FUNCTION for token in rest)
 
 
-def _again(
-    tokens: Sequence[Token], last: Sequence[Step], catalogue: Catalogue
-) -> Step | None:
+def _another(tokens: Sequence[Token], step: Step) -> Step | None:
+    """The same call with other values, where a clause has nothing but values."""
+    values = [t for t in tokens if t.kind != "mark" and t.low not in english.FUNCTION]
+    slots = {s.name: s for s in step.tool.slots if s.name in step.arguments}
+    given = dict(step.arguments)
+    for token in values:
+        fits = [name for name, slot in slots.items() if _takes(slot.kind, token)]
+        if token.kind == "word" or len(fits) != 1:
+            return None
+        given[fits[0]] = token.value
+        del slots[fits[0]]
+    if not values or slots or not _valid(step.tool, given):
+        return None
+    return Step(tool=step.tool, arguments=given)
+
+
+def _takes(kind: str, token: Token) -> bool:
+    return token.has(kind) or (kind == "text" and token.kind == "quoted")
+
+
+def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None:
     """The call of the last turn with another value: "and of Lyon?"."""
     words = [token for token in tokens if token.kind != "mark"]
     begin = 0
     while begin < len(words) and words[begin].low in english.FOLLOWING:
         begin += 1
     rest = words[begin:]
-    while rest and rest[-1].low in ("instead", "too", "please", "now", "again"):
+    while rest and rest[-1].low in _BESIDE:
         rest = rest[:-1]
-    if len(last) != 1 or not begin or not rest or words[0].low in ("of", "in", "to", "it"):
+    if not begin or not rest or words[0].low in ("of", "in", "to", "it"):
         return None
-    step, before = last[0], words[begin - 1].low
-    typed = rest[0] if len(rest) == 1 and rest[0].kind != "word" else None
-    said = " ".join(token.text for token in rest)
-    plain = all(t.kind == "word" and t.low not in FUNCTION | english.TURNING for t in rest)
-    if typed is None and (not plain or len(rest) > 4 or rest[0].stem in catalogue.heads):
+    odd = english.FUNCTION | english.TURNING
+    one = rest[0] if len(rest) == 1 and rest[0].kind != "word" else None
+    plain = all(token.kind == "word" and token.low not in odd for token in rest)
+    if one is None and (not plain or len(rest) > 4 or rest[0].stem in known.heads):
         return None
+    said = " ".join([token.text for token in rest])
     options: list[tuple[str, Json, bool]] = []
     for slot in step.tool.slots:
-        given = step.arguments.get(slot.name)
-        if slot.name not in step.arguments or _refers(given) or isinstance(given, list):
+        if slot.name not in step.arguments or _refers(step.arguments[slot.name]):
             continue
         choice = next((c for c in slot.choices if str(c).lower() == said.lower()), None)
         if choice is not None:
             options.append((slot.name, choice, True))
-        elif slot.choices or slot.kind == "boolean":
-            continue
-        elif typed is not None and (typed.has(slot.kind) or slot.kind == "text"):
-            options.append((slot.name, typed.value, typed.has(slot.kind)))
-        elif typed is None and slot.kind == "text":
-            options.append((slot.name, said, before in slot.cues))
-    sure = [option for option in options if option[2]] or options
-    if len(sure) != 1:
+        elif one is not None and (one.has(slot.kind) or slot.kind == "text"):
+            options.append((slot.name, one.value, one.has(slot.kind)))
+        elif one is None and slot.kind == "text":
+            sure = words[begin - 1].low in slot.cues
+            options.append((slot.name, said, sure))
+    options = [option for option in options if option[2]] or options
+    if len(options) != 1:
         return None
-    arguments = {**step.arguments, sure[0][0]: sure[0][1]}
-    if not _valid(step.tool, arguments):
-        return None
-    return Step(tool=step.tool, arguments=arguments)
-
-
+    arguments = {**step.arguments, options[0][0]: options[0][1]}
+    return (
+        Step(tool=step.tool, arguments=arguments)
+        if _valid(step.tool, arguments)
+        else None
+    )

@@ -1,9 +1,10 @@
-"""Contents of new files: a program is code, a file without a name gets one."""
+"""Contents and names of new files: programs are code, and each has a name."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -19,33 +20,29 @@ def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
 
     "A script that prints 'x'" is `print('x')`; other programs only a model can write.
     """
-    paths = [s for s in parse.tool.slots if s.schema.get("x-names-file") == "write"]
-    texts = [s for s in parse.tool.slots if s.required and s.long and s.kind == "text"]
+    slots = parse.tool.slots
+    paths = [s.name for s in slots if s.schema.get("x-names-file") == "write"]
+    texts = [s.name for s in slots if s.required and s.long and s.kind == "text"]
     if len(paths) != 1 or len(texts) != 1:
         return parse
-    path, text = paths[0].name, texts[0].name
-    given = dict(parse.arguments)
+    given, left = dict(parse.arguments), parse.left
+    (path,), (text,) = paths, texts
     lows = {token.low for token in tokens if token.kind == "word"}
-    is_program = bool(lows & english.PROGRAM) or str(given.get(path, "")).endswith(".py")
-    missing = [name for name in parse.missing if name != path]
+    program = bool(lows & english.PROGRAM) or str(given.get(path)).endswith(".py")
     if path not in given:
-        endings = [
-            english.ENDINGS[token.low]
-            for token, after in zip(tokens, tokens[1:], strict=False)
-            if token.low in english.ENDINGS and after.low == "file"
-        ]
-        if not endings and not is_program:
+        named = [a.low for a, b in pairwise(tokens) if b.low == "file"]
+        endings = [english.ENDINGS[low] for low in named if low in english.ENDINGS]
+        if not endings and not program:
             return parse
-        given[path] = "script.py" if is_program else f"result.{endings[0]}"
-    written = given.get(text)
-    left = list(parse.left)
-    if is_program and isinstance(written, str) and "{{" not in written and not _acts(written):
+        given[path] = "script.py" if program else f"result.{endings[0]}"
+    written = str(given.get(text, "{{"))
+    if program and "{{" not in written and not _acts(written):
         if lows & english.PRINTING:
             given[text] = f"print({written!r})\n"
         else:
-            left.append("program")
-    ordered = {s.name: given[s.name] for s in parse.tool.slots if s.name in given}
-    return replace(parse, arguments=ordered, missing=tuple(missing), left=tuple(left))
+            left = (*left, "program")
+    missing = tuple([name for name in parse.missing if name != path])
+    return replace(parse, arguments=given, missing=missing, left=left)
 
 
 def _acts(code: str) -> bool:

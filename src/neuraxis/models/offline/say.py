@@ -14,7 +14,7 @@ LONGEST = 4000
 """Characters of one value that are said."""
 SHORT = 200
 _BESIDE = ("success", "sandbox")
-WHO = "I am the offline planner: rules, no language model."
+WHO = "This is the offline planner: rules, no language model."
 OTHER = (
     "For anything else name a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
     "`-m local:FILE.gguf` (docs/models.md)."
@@ -25,13 +25,15 @@ def declined(found: Planned, known: Catalogue) -> str:
     """What was understood, what is missing, what can be done here, and who else can."""
     near, clause = found.nearest, found.clause
     if found.rivals:
-        why = f"“{clause}” could mean {' or '.join(found.rivals)}, so I did nothing."
-    elif near is None:
+        both = " or ".join(found.rivals)
+        why = f"“{clause}” could mean {both}, so I did nothing."
+    elif near is None or near.score < 0.5:
         why = f"I know no command here that “{clause}” asks for, so I did nothing."
     else:
         given = ", ".join(f"{key}={value!r}" for key, value in near.arguments.items())
         lacks = [f"no {name} given" for name in near.missing]
-        lacks += [f"“{word}” has no place in it" for word in near.left if word != "?"]
+        odd = [word for word in near.left if word != "?"]
+        lacks += [f"“{word}” has no place in it" for word in odd]
         lacks = lacks or ["it is not clear that this is meant"]
         why = (
             f"“{clause}” looks like {near.tool.name}({given}), but "
@@ -42,7 +44,9 @@ def declined(found: Planned, known: Catalogue) -> str:
         for plugin in known.plugins
         for example in [x for c in plugin.commands for x in c.examples][:1]
     ]
-    shown = "\n".join(["Here I understand, for example:", *examples, ""] if examples else [])
+    shown = "\n".join(
+        ["Here I understand, for example:", *examples, ""] if examples else []
+    )
     return f"{WHO} {why}\n{shown}{OTHER}"
 
 
@@ -63,14 +67,20 @@ def results(done: Sequence[Result]) -> str:
 def _one(result: Result, *, brief: bool) -> str:
     given: object = result.call.arguments
     values = cast("dict[str, Any]", given).values() if isinstance(given, dict) else ()
-    short = [text for value in values if len(text := _text(value)) <= 60 and "\n" not in text]
+    short = [
+        text for value in values if len(text := _text(value)) <= 60 and "\n" not in text
+    ]
     head = result.call.target + (f" ({', '.join(short)})" if short else "")
     body = _value(result)
     if result.status != "done":
         reason = result.error.message if result.error else "no reason was given"
-        parts = [reason if reason.startswith(result.call.target) else f"{head}: {reason}"]
+        parts = [
+            reason if reason.startswith(result.call.target) else f"{head}: {reason}"
+        ]
         return "\n".join([*parts, body] if body and body not in reason else parts)
-    body = "\n".join([body, *(f"(Warning: {text})" for text in result.warnings)]).strip("\n")
+    body = "\n".join([body, *(f"(Warning: {text})" for text in result.warnings)]).strip(
+        "\n"
+    )
     if brief and len(body) > SHORT:
         return f"{head}: done, {len(body)} characters, used by the next step."
     return f"{head}:\n{body}" if body else f"{head}: done."

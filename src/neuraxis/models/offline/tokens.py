@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct
 
 from neuraxis.models.offline import english
 from neuraxis.specs import Json
 
-_TOP = "com|org|net|io|dev|edu|gov|info|example|test|co|uk|de|fr|eu|ch|at|nl|it|es|us|ai|app"
+_TOP = "com|org|net|io|dev|edu|gov|info|example|test|co|uk|de|fr|eu|ch|nl|it|es|ai|app"
 _TOKEN = re.compile(
     rf"""
     (?P<code>[A-Za-z_][\w.]*\((?:[^()\n]|\([^()\n]*\))*\)|\{{[^\n]*\}}|\[[^\n\]]*\])
@@ -22,7 +21,8 @@ _TOKEN = re.compile(
   | (?P<date>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?)
   | (?P<time>\d{{1,2}}:\d\d(?:\s?[ap]m)?\b|\d{{1,2}}\s?[ap]m\b)
   | (?P<glob>[\w./-]*\*[\w.*?/-]*)
-  | (?P<path>~?(?:[\w.-]+/)+(?:[\w.-]*\w)?|\.?[A-Za-z_][\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{{0,7}}\b
+  | (?P<path>~?(?:[\w.-]+/)+(?:[\w.-]*\w)?
+      |\.?[A-Za-z_][\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{{0,7}}\b
       |\d[\w-]*\.[A-Za-z]\w{{1,7}}\b)
   | (?P<number>(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)?(?!\w|\.\d))
   | (?P<word>\w+(?:['’.-]\w+)*)
@@ -32,6 +32,10 @@ _TOKEN = re.compile(
 )
 LONGEST = 1000
 """Characters of a request that is read."""
+_ENDINGS = (
+    ("ies", "y", 4), ("sses", "ss", 5), ("ches", "ch", 5), ("shes", "sh", 5),
+    ("xes", "x", 4), ("ing", "", 6), ("ed", "", 5), ("s", "", 4),
+)  # fmt: skip
 TYPED = ("quoted", "code", "email", "url", "date", "time", "glob", "path", "number")
 
 
@@ -56,20 +60,10 @@ class Token(Struct, frozen=True, kw_only=True):
 
 def stem(word: str) -> str:
     """Return a word without its English endings."""
-    low = word.lower().replace("’", "'")
-    low = low.removesuffix("'s")
+    low = word.lower().replace("’", "'").removesuffix("'s")
     if low in english.IRREGULAR:
         return english.IRREGULAR[low]
-    for ending, kept, least in (
-        ("ies", "y", 4),
-        ("sses", "ss", 5),
-        ("ches", "ch", 5),
-        ("shes", "sh", 5),
-        ("xes", "x", 4),
-        ("ing", "", 6),
-        ("ed", "", 5),
-        ("s", "", 4),
-    ):
+    for ending, kept, least in _ENDINGS:
         if low.endswith(ending) and len(low) >= least and not low.endswith("ss"):
             low = low[: len(low) - len(ending)] + kept
             if ending in ("ing", "ed") and len(low) > 3 and low[-1] == low[-2] != "l":
@@ -130,10 +124,9 @@ def _token(kind: str, text: str, value: Json, start: int, end: int) -> Token:
 
 def alike(first: str, second: str) -> bool:
     """Whether two stems are taken for each other."""
-    return any(first in group and second in group for group in STEM_GROUPS)
+    return any(first in group and second in group for group in _GROUPS)
 
 
-STEM_GROUPS: Sequence[frozenset[str]] = tuple(
-    frozenset(stem(word) for word in group) for group in english.ALIKE
-)
-FUNCTION = frozenset(english.FUNCTION)
+_GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
+VERBS = frozenset[str]().union(*_GROUPS)
+"""Stems that may lead a clause, whatever commands there are."""
