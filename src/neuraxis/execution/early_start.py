@@ -382,6 +382,7 @@ def _copied(runtime: Runtime) -> Runtime:
             ),
             approvals=Approvals(yes_to=gate.approvals.yes_to),
             approve=None,
+            later=None,
             settled=None,
         ),
         on_error="continue",

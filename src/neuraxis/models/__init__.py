@@ -68,7 +68,7 @@ class Model(Protocol):
 
 
 def guesses(model: Model) -> bool:
-    """Whether its plans are guesses, which a person is asked about before they run."""
+    """Whether a person is asked before its plans run."""
     return bool(getattr(model, "guesses", False))
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from neuraxis import call_errors
 from neuraxis.events import ApprovalAsked
+from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest, plan_digest
 from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
@@ -20,29 +22,53 @@ _REASON = "it was planned by rules, and does more than read or write a new file"
 
 
 async def confirm(steps: Sequence[Step], gate: Gate) -> str:
-    """Ask a person about a guessed plan; empty: it may run, else why not."""
+    """Ask a person about a guessed plan; return why not.
+
+    Raises:
+        Waits: a call of it waits for the answer.
+    """
     due = [step for step in steps if _is_due(step, gate)]
-    if not due:
-        return ""
-    first = due[0]
+    if gate.later is not None:  # each answer is for one call
+        gate.approvals.begin(steps)
+        for step in due:
+            if no := await _ask([step], [step], gate):
+                return no
+    elif due and (no := await _ask(steps, due, gate)):
+        return no
+    for step in due:
+        if not step.bindings and not step.asset_refs:
+            digest = call_digest(_plugin(step), step.command.spec, step.arguments)
+            gate.approvals.grant(digest)
+    return ""
+
+
+async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
     calls = [(_plugin(step), step.command.spec, step.arguments) for step in steps]
     told = [_told(step, step in due) for step in steps]
+    one = told[0] if len(told) == 1 else {}
     asked = ApprovalAsked(
-        id=first.call.id,
-        call={} if len(steps) > 1 else told[0],
+        id=due[0].call.id,
+        call=one,
         reason=_REASON,
         digest=plan_digest(calls),
-        origins={} if len(steps) > 1 else told[0]["origins"],
-        plan=tuple(told) if len(steps) > 1 else (),
+        origins=one.get("origins", {}),
+        plan=() if one else tuple(told),
     )
-    async with gate.approvals.one_by_one:
-        no = await ask_person(asked, lambda: plan_digest(calls), gate)
-    if not no:
-        for step in due:
-            if not step.bindings and not step.asset_refs:
-                digest = call_digest(_plugin(step), step.command.spec, step.arguments)
-                gate.approvals.grant(digest)
-    return no
+    return await ask_person(asked, lambda: plan_digest(calls), gate)
+
+
+def refused(steps: Sequence[Step], why: str) -> list[Result]:
+    """Return the results of a plan of which nothing ran."""
+    return [
+        Result(
+            call=step.call,
+            status="failed",
+            plugin=_plugin(step),
+            command=step.command.spec.name,
+            error=call_errors.denied(step.call.target, why),
+        )
+        for step in steps
+    ]
 
 
 def describe(steps: Sequence[Step], why: str) -> str:

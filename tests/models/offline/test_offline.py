@@ -122,7 +122,9 @@ def test_a_whole_plan_is_asked_about_before_its_first_step(tmp_path: Path) -> No
         seen.append([step["command"] for step in asked.plan])
         return False
 
-    request = "What is the population of Turin? Then send a note to Ada saying it is done"
+    request = (
+        "What is the population of Turin? Then send a note to Ada saying it is done"
+    )
     with session(tmp_path, [population, send_note], approve=approve) as asking:
         answer = asking.run_sync(request)
     assert seen == [["population", "send_note"]]
@@ -182,7 +184,9 @@ def test_a_resumed_conversation_is_followed_up(tmp_path: Path) -> None:
     plugins = [population]
     with session(tmp_path / "w", plugins, journal=journal, id="talk") as first:
         first.run_sync("What is the population of Turin?")
-    with Session.open("talk", model="local:", plugins=plugins, journal=journal) as again:
+    with Session.open(
+        "talk", model="local:", plugins=plugins, journal=journal
+    ) as again:
         assert "520774" in again.run_sync("and of Lyon?").text
 
 
@@ -201,3 +205,13 @@ def test_neither_weights_nor_an_extra_are_looked_for(
     monkeypatch.setattr(shutil, "which", lambda *_: None)
     with session(tmp_path, ["neuraxis:files"]) as files:
         assert files.run_sync("Which files are there?").outcome == "answered"
+
+
+def test_the_examples_of_models_md(tmp_path: Path) -> None:
+    """Those that need no network; and where nothing fits it is the outcome."""
+    with session(tmp_path, FOUR) as talk:
+        request = "Write 'buy milk' into todo.txt, then read it"
+        assert "contents: buy milk" in talk.run_sync(request).text
+        assert talk.run_sync("Write print(3) to three.py").outcome == "answered"
+        assert "3" in talk.run_sync("now run it").text
+        assert talk.run_sync("Sing").outcome == "declined"

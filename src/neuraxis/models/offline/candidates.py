@@ -1,4 +1,4 @@
-"""What the tokens of a clause can be as values of one parameter."""
+"""Values that a clause can hold for one parameter."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class _Run(Struct, frozen=True):
     known: Catalogue
 
     def score(self, end: int, *, at_end: bool) -> float | None:
-        """How well they are a text for the parameter; None: they are none."""
+        """Return how well they are a text for the parameter, or None."""
         slot, tokens, begin = self.slot, self.tokens, self.begin
         cue = _cue(slot, tokens, begin, end)
         before = tokens[begin - 1].low
@@ -231,7 +231,7 @@ class _Run(Struct, frozen=True):
         return score
 
     def _lost(self, place: int, *, free: bool) -> float | None:
-        """What a word costs in the text; None: it is no word of one."""
+        """Return what a word costs in the text, or None."""
         slot, tool, token = self.slot, self.tool, self.tokens[place]
         rivals = [t for t in self.known.names.get(token.stem, ()) if t is not tool]
         named = rivals and not self.saying and token.stem not in tool.lexicon

@@ -25,7 +25,7 @@ def bare(text: str) -> str:
 
 
 def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
-    """Return where the text may be cut: from, to, and whether it is sure."""
+    """Return the places where the text may be cut, and must be."""
     kept = [(t.start, t.end) for t in tokenise(text) if t.kind in ("quoted", "code")]
     found: list[tuple[int, int, bool]] = []
     for pattern, sure in ((_SEPARATOR, True), (_JOIN, False)):

@@ -1,4 +1,4 @@
-"""English words that requests are read by: data, and nothing of any plugin."""
+"""English words that requests are read by: data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FUNCTION = (
 ) | _words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
-    need like has what's where's who's there's it's that's up out off over down via using
-    use got get again too today right kindly quickly really currently exactly let's
-    called named titled name given own s ask thanks more ok okay tell give still much
-    many"""
+    need like has what's where's who's there's it's that's up out off over down via
+    using use got get again too today right kindly quickly really currently exactly
+    let's called named titled name given own s ask thanks more ok okay tell give still
+    much many"""
 )
 """Words that need no place in a call. What turns a request round is none of them."""
 TURNING = _words(

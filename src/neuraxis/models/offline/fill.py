@@ -1,4 +1,4 @@
-"""A clause read as a call of one command, with values for its parameters.
+"""Readings of a clause as a call of one command.
 
 A call is complete where each required parameter has a value and each word of the
 clause has a place: in a value, as a word the command is known by, or as one without
@@ -38,7 +38,7 @@ class Parse(Struct, frozen=True, kw_only=True):
 
 
 def head_of(tokens: Sequence[Token], known: Catalogue) -> str:
-    """Return the stem of the verb that leads a clause; empty for a question."""
+    """Return the stem of a clause's verb; empty for a question."""
     for token in tokens:
         if token.low in english.QUESTION:
             return ""
@@ -137,7 +137,7 @@ def _placed(
     tool: Tool, tokens: Sequence[Token], known: Catalogue,
     filled: Sequence[Slot], taken: Mapping[str, Span],
 ) -> tuple[dict[str, float], list[str]]:  # fmt: skip
-    """Return what the words outside of values weigh, and those without a place."""
+    """Return the weights of known words, and the words without a place."""
     inside = {place for span in taken.values() for place in range(span.begin, span.end)}
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()

@@ -1,4 +1,4 @@
-"""What a prompt asks for: a request, or an answer to results or errors."""
+"""What a prompt asks for: a request, results, or errors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _said(tree: Any) -> Iterator[str]:
 
 
 def spoken_calls(text: str) -> Iterator[Call]:
-    """Yield the calls of a reply of ours: a resumed session has it as text only."""
+    """Yield the calls of a reply of ours that is text only."""
     tree = _json(text)
     for item in cast("list[Any]", tree if isinstance(tree, list) else [tree]):
         node = _fields(item)

@@ -1,4 +1,4 @@
-"""What a parameter takes: a kind of token, `text`, `list`, `choice` or `object`."""
+"""Kinds of parameters: a kind of token, `text`, `list`, `choice`, `object`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {"url": "url", "link": "url", "email": "email", "path": "path"}
 
 
 def resolved(node: Node, root: Node) -> Node:
-    """Return a schema without `$ref` and without the null of an optional one."""
+    """Return a schema without `$ref` and without null."""
     for _ in range(8):
         ref, options = node.get("$ref"), node.get("anyOf") or node.get("oneOf") or ()
         real = [

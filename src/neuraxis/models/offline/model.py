@@ -1,4 +1,4 @@
-"""Offline planner: a model of rules that plans what fits whole, or declines.
+"""Offline planner: rules that plan what fits whole, or decline.
 
 It knows of the commands what their plugins say of them, and nothing else; it has no
 weights and cannot talk.
@@ -32,7 +32,7 @@ class OfflinePlanner:
         """Nothing is held between two requests."""
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
-        """Give the plan for the last message, or the answer to its results."""
+        """Stream the plan for the last message, or the answer."""
         heard = hear(prompt.messages)
         if heard.results or heard.errors:
             # a plan that was refused is no answer of ours

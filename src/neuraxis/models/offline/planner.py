@@ -74,7 +74,7 @@ def plan(
 
 
 def _ways(text: str, known: Catalogue) -> Iterator[tuple[list[str], bool]]:
-    """Yield ways to cut a request into clauses, those with more of them first."""
+    """Yield ways to cut a request, those with more clauses first."""
     head, colon, rest = text.partition(":")
     if colon and rest[:1].isspace() and rest.strip():
         before = pieces(head, cuts(head, known.heads)) or [head]
@@ -112,7 +112,7 @@ def _steps(
 
 
 def _differ(best: Parse, other: Parse) -> bool:
-    """Whether two readings would do another thing, not only cut a text otherwise."""
+    """Whether two readings do another thing, not only cut otherwise."""
     if best.tool is not other.tool:
         return True
     theirs = other.arguments
@@ -152,7 +152,7 @@ def _only_shows(tokens: Sequence[Token]) -> bool:
 
 
 def _another(tokens: Sequence[Token], step: Step) -> Step | None:
-    """The same call with other values, where a clause has nothing but values."""
+    """Return the same call with the values that are a clause's all."""
     values = [t for t in tokens if t.kind != "mark" and t.low not in english.FUNCTION]
     slots = {s.name: s for s in step.tool.slots if s.name in step.arguments}
     given = dict(step.arguments)

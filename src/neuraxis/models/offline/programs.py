@@ -1,4 +1,4 @@
-"""Contents and names of new files: programs are code, and each has a name."""
+"""Contents and names of new files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
 
 
 def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
-    """Return the reading with code as a program's contents, or short of it.
+    """Return the reading with code as a program's contents.
 
     "A script that prints 'x'" is `print('x')`; other programs only a model can write.
     """

@@ -1,4 +1,4 @@
-"""What "it", "the output" or "the second link" mean: results of earlier commands.
+"""Results of earlier commands: "it", "the output", "the second link".
 
 A result of the same plan is a reference, `{{ previous_result['output'] }}`; one of an
 earlier turn is its value, or its asset.
@@ -53,7 +53,7 @@ def refer(
 def _phrases(
     tokens: Sequence[Token], begin: int
 ) -> Iterator[tuple[int, list[str], int | None]]:
-    """Yield phrases that begin here: their end, their nouns, the index they name."""
+    """Yield phrases that begin here: end, nouns, index."""
     place = begin
     while place < len(tokens) and tokens[place].low in _LEADS:
         place += 1
@@ -81,7 +81,7 @@ def _path(nouns: Sequence[str], steps: Sequence[Step]) -> str | None:
 def meant(
     slot: Slot, nouns: Sequence[str], index: int | None, steps: Sequence[Step]
 ) -> Json:
-    """Return the result that is meant, as the parameter takes it, or None."""
+    """Return the meant result as the parameter takes it, or None."""
     whole = english.RESULTS.issuperset(nouns)
     for number in range(len(steps) - 1, -1, -1):
         step, after = steps[number], len(steps) - 1 - number
@@ -111,7 +111,7 @@ def meant(
 
 
 def _fields(step: Step) -> list[tuple[str, Node]]:
-    """Return the fields that a result is sure to have; without a name: all of it."""
+    """Return the sure fields of a result; without a name: all."""
     response = step.tool.spec.response
     if response is None:
         known = step.tool.spec.effects.readonly or step.value is not None

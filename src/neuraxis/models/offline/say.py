@@ -1,4 +1,4 @@
-"""What the offline planner says: results as they are, or why it did nothing."""
+"""Answers of the offline planner: results, or why it did nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OTHER = (
 
 
 def declined(found: Planned, known: Catalogue) -> str:
-    """What was understood, what is missing, what can be done here, and who else can."""
+    """Return what was understood, what is missing, what can be done."""
     near, clause = found.nearest, found.clause
     if found.rivals:
         both = " or ".join(found.rivals)

@@ -1,4 +1,4 @@
-"""Requests that are worded as an example is, with other values in its places.
+"""Requests that are worded as an example is.
 
 What of an example's calls does not stand in its question is taken as it is: an empty
 file's contents, or a whole program. So all other words must be those of the example.
@@ -21,7 +21,7 @@ _SILENT = english.FUNCTION - english.PREPOSITIONS
 def worded(
     sample: Sample, tokens: Sequence[Token]
 ) -> tuple[tuple[Tool, Arguments], ...] | None:
-    """Return the example's calls with this request's values, if it is worded so."""
+    """Return the example's calls with this request's values, or None."""
     holes: dict[int, list[Place]] = {}
     for number, (_, arguments) in enumerate(sample.calls):
         for place, leaf in _leaves(arguments, (number,)):
