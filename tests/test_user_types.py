@@ -49,7 +49,6 @@ WRONG = {
     'agent("a", "b", modl="local:")': "modl",
     'answer.outcome == "done"': "no overlap",
     "answer.output.totl": "totl",
-    'Options(on_error="skip")': "skip",
     "def g(context: Context[Shop]) -> int:\n    return context.deps.age": "age",
     "Session(plugin=[clerk])": "plugin",
 }

@@ -54,7 +54,7 @@ class ModelChunk(Struct, frozen=True, kw_only=True):
 
 
 class OutputChunk(Struct, frozen=True, kw_only=True):
-    """What a streaming answer holds so far, where it has a form. Never stored."""
+    """Fields that a streaming answer holds so far. Never stored."""
 
     value: Json = None
     """The fields so far; the last one may be cut."""
@@ -238,7 +238,7 @@ class BudgetReached(Struct, frozen=True, kw_only=True):
 class SessionFinished(Struct, frozen=True, kw_only=True):
     """One run of the session ended."""
 
-    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting"]
+    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting", "declined"]
     text: str = ""
     error: str = ""
     seconds: float = 0.0

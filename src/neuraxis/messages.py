@@ -59,11 +59,17 @@ class CallError(Struct, frozen=True, kw_only=True):
     """Error of a call, shown to the model. Made in `call_errors.py`."""
 
     code: ErrorCode
+    """Its kind, of a closed list."""
     message: str
+    """Where, what was expected, what was given, what to do."""
     where: str = ""
+    """The argument or part of the reply; empty: all of it."""
     problems: tuple[Problem, ...] = ()
+    """Each wrong argument."""
     candidates: tuple[str, ...] = ()
+    """Names that may have been meant."""
     fixable_by: Literal["model", "user", "author"] = "model"
+    """Who can do something about it."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -76,7 +82,9 @@ class Call(Struct, frozen=True, kw_only=True):
     id: str
     plugin: str | None
     command: str
+    """The command's name, or a tool name."""
     arguments: Json = field(default_factory=dict[str, Json])
+    """As the model wrote them, references unresolved."""
     name: str | None = None
     """Name of the step, from the intent's optional `"as"` key."""
     literal: bool = False
@@ -96,16 +104,20 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     """Result of one call; `value` is native, `stored` marks an asset."""
 
     call: Call
+    """What was called."""
     status: Literal["done", "failed", "skipped"]
+    """How it ended; `skipped`: it was not run."""
     plugin: str | None = None
     """Resolved names, where the command was found."""
     command: str | None = None
+    """The command's own name, where it was found."""
     value: Any = None
     stored: bool = False
     """True: the value is an asset under `call.id`, not inline."""
     error: CallError | None = None
     """Error; None exactly if the call is done."""
     warnings: tuple[str, ...] = ()
+    """What was odd, as the model is told."""
     seconds: float = 0.0
     """Seconds from the command's start to its end; 0 if not run."""
     exception: BaseException | None = None
@@ -160,7 +172,9 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 NOTHING_USED = Usage()
 
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
+FinishReason = Literal[
+    "stop", "length", "tool_calls", "content_filter", "cancelled", "declined"
+]
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):

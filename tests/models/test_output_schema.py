@@ -27,7 +27,8 @@ def test_the_prompts_schema_goes_before_the_settings(wire: str) -> None:
     options = Options(output_schema={"type": "object"})
 
     def sent(prompt: Prompt) -> Any:
-        found: Any = module.request_body(prompt, "m", options)
+        given = (prompt, options) if wire == "gemini" else (prompt, "m", options)
+        found: Any = module.request_body(*given)
         for key in PLACES[wire]:
             found = found[key]
         return found

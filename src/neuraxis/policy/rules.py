@@ -53,6 +53,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Rules; the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
+    """The strictest that matches a call decides."""
     default: Verdict | Literal["by_origin"] = "by_origin"
     """`by_origin`: by what the call may change and where its values came from."""
     undeclared: Literal["trusted", "foreign"] = "trusted"

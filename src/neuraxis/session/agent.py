@@ -88,7 +88,7 @@ def agent(
     )(ask)
 
 
-def _asking_effects(kind: EffectKind) -> Effects | str:
+def _asking_effects(kind: EffectKind) -> Effects | EffectKind:
     """Return the effects of asking an agent, which is harmless in itself.
 
     That holds also with untrusted words: the nested session's policy decides on the

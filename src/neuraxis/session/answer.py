@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.embed import is_picture, is_table
 from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.store import AssetStore
 from neuraxis.errors import NeuraxisError
+from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
+from neuraxis.session.config import RunConfig, RunState
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 else:
     Out = TypeVar("Out")
 
-Outcome = Literal["answered", "failed", "budget", "waiting"]
+Outcome = Literal["answered", "failed", "budget", "waiting", "declined"]
 """How a run ended; `waiting`: a person is to say yes, see `Session.pending`."""
 
 
@@ -90,7 +95,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
 
     @property
     def output(self) -> Out:
-        """Return the answer as the session's `output`; without one it is None.
+        """Return the answer as the session's `output`, or None.
 
         Raises:
             NeuraxisError: the run did not end with an answer.
@@ -110,6 +115,38 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
                 return one
         known = ", ".join(one.id for one in self.assets) or "none"
         raise NeuraxisError(f"asset {id}: this run did not store it; it stored {known}")
+
+
+def answer_of(
+    state: RunState, outcome: Outcome, error: str, runtime: Runtime, parts: RunConfig
+) -> Answer:
+    """Return the answer of a run that ended."""
+    return Answer(
+        text="\n\n".join(state.texts),
+        outcome=outcome,
+        calls=tuple(
+            replace(item, value=parts.assets.returned(item.call.id, item.value))
+            if item.status == "done" and not item.stored
+            else item
+            for item in state.results
+        ),
+        assets=tuple(
+            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
+            for result in state.results
+            if result.stored
+        ),
+        files=tuple(dict.fromkeys(state.files)),
+        usage=state.usage + runtime.usage.tokens,
+        usd=runtime.usage.usd,
+        error=error,
+        problems=tuple(state.problems),
+        checked=state.output,
+    )
+
+
+def _stored(result: Result, assets: AssetStore) -> Any:
+    """Return a stored object, which may have left the memory."""
+    return assets.root(result.call.id)["content"]["response"]
 
 
 def as_json(answer: Answer) -> Json:

@@ -10,10 +10,8 @@ from neuraxis.errors import ModelError, StorageError
 from neuraxis.events import (
     BudgetReached,
     Event,
-    ModelChunk,
     ModelFinished,
     ModelStarted,
-    OutputChunk,
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.early_start import EarlyStarts
@@ -28,7 +26,7 @@ from neuraxis.messages import (
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.output import PartialOutput
+from neuraxis.session.output import reported
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2
@@ -38,10 +36,11 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: Outcome, error: str) -> None:
+    def __init__(self, outcome: Outcome, error: str, said: str = "") -> None:
         super().__init__(error)
         self.outcome: Outcome = outcome
         self.error = error
+        self.said = said
 
 
 async def ask_model(
@@ -63,16 +62,11 @@ async def ask_model(
     _check_cost(parts.budget, runtime.usage.usd, emit)
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
-    notes: list[str] = []
-    partial = None if parts.output is None or not live else PartialOutput(parts.output)
+    notes, report = list[str](), reported(parts.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):
-            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
-        if partial is not None and chunk.text:
-            value = partial.see(chunk.text)
-            if value is not None:
-                emit(OutputChunk(value=value))
+            report(chunk)
         if chunk.note:
             notes.append(chunk.note)
         early.see(chunk)
@@ -103,6 +97,8 @@ async def ask_model(
     if parts.settled is not None:
         with contextlib.suppress(StorageError):  # the answer is not lost for that
             await parts.settled()
+    if completion.finish_reason == "declined":
+        raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter" and not completion.text:
         said = f": {'; '.join(notes)}" if notes else ""
         raise Stop("failed", f"the model's server held back the reply{said}")

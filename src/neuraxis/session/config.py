@@ -107,6 +107,8 @@ class RunState(Struct):
     """What the last word was read as."""
     problems: list[CallError] = field(default_factory=list[CallError])
     """Why replies could not be run, in order."""
+    declined: str = ""
+    """Why nobody said yes to a guessed plan."""
     misread: int = 0
     """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)

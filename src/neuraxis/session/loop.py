@@ -10,13 +10,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.assets.store import AssetStore
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import ModelError
 from neuraxis.events import (
@@ -38,13 +36,15 @@ from neuraxis.messages import (
     Reply,
     Result,
 )
+from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
+from neuraxis.policy.guesses import confirm, describe, refused
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, StoredAsset
+from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
-from neuraxis.session.output import MENDS
+from neuraxis.session.output import MENDS, decoded
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget, with_status
 from neuraxis.session.visible_results import visible_results
@@ -75,11 +75,10 @@ async def converse(
         StorageError: the journal could not be written.
         asyncio.CancelledError: the run was cancelled, and its commands were stopped.
     """
-    started = time.perf_counter()
+    started, error = time.perf_counter(), ""
     state = RunState()
     cancelled = threading.Event()
     outcome: Outcome = "answered"
-    error = ""
     if text is not None:
         emit(MessageSent(sender="user", receiver="model", content=text))
         parts.origins.said(text)
@@ -96,6 +95,7 @@ async def converse(
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
+        _add_last_word(stop.said, history, state, emit)
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
@@ -111,50 +111,28 @@ async def converse(
         if parts.settled is not None:
             await parts.settled()
         raise
-    answer = _answer(state, outcome, error, runtime, parts)
+    answer = answer_of(state, outcome, error, runtime, parts)
     emit(_end(outcome, state, answer.text, error, started))
     return answer
 
 
+def _add_last_word(
+    said: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
+) -> None:
+    if said:
+        history.append(Message(role="assistant", content=said))
+        emit(MessageSent(sender="model", receiver="user", content=said))
+        state.texts = [said]
+
+
 def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=parts.early_start,
+        on=parts.early_start and not guesses(parts.model),
         dialect=parts.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
         next_id=parts.next_id,
     )
-
-
-def _answer(
-    state: RunState, outcome: Outcome, error: str, runtime: Runtime, parts: RunConfig
-) -> Answer:
-    return Answer(
-        text="\n\n".join(state.texts),
-        outcome=outcome,
-        calls=tuple(
-            replace(item, value=parts.assets.returned(item.call.id, item.value))
-            if item.status == "done" and not item.stored
-            else item
-            for item in state.results
-        ),
-        assets=tuple(
-            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
-            for result in state.results
-            if result.stored
-        ),
-        files=tuple(dict.fromkeys(state.files)),
-        usage=state.usage + runtime.usage.tokens,
-        usd=runtime.usage.usd,
-        error=error,
-        problems=tuple(state.problems),
-        checked=state.output,
-    )
-
-
-def _stored(result: Result, assets: AssetStore) -> Any:
-    """Return a stored object, which may have left the memory."""
-    return assets.root(result.call.id)["content"]["response"]
 
 
 async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
@@ -249,14 +227,13 @@ async def _turns(
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = _decoded(parts, completion, early.next_id)
+        reply = decoded(parts.output, parts.dialect, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [_readable(said, parts, state) for said in reply.texts]
+        texts = [await _readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
-            state.texts = texts
-            if _is_answered(parts, history, state, reply, emit):
+            if _is_answered(parts, history, state, texts, emit):
                 return
             continue
         if reply.errors:
@@ -272,35 +249,24 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, runtime, state)
+        results = await _run_plan(plan, parts, runtime, state)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
-
-
-def _decoded(
-    parts: RunConfig, completion: Completion, next_id: Callable[[], str]
-) -> Reply:
-    """Decode a reply; what is nothing but the answer's form is no call."""
-    reply = parts.dialect.decode(completion, next_id=next_id)
-    if parts.output is None or completion.tool_calls:
-        return reply
-    if not parts.output.fits(completion.text):
-        return reply
-    return Reply(texts=(completion.text,), thoughts=reply.thoughts)
 
 
 def _is_answered(
     parts: RunConfig,
     history: list[Message],
     state: RunState,
-    reply: Reply,
+    texts: list[str],
     emit: Callable[[Event], None],
 ) -> bool:
-    """Check the last word, and tell the model what is wrong with it."""
+    """Check the last word; the model is told what is wrong."""
+    state.texts = texts
     if parts.output is None:
         return True
-    read = parts.output.read("\n\n".join(reply.texts))
+    read = parts.output.read("\n\n".join(texts))
     if not isinstance(read, CallError):
         state.output, text = read
         state.texts = [text]
@@ -327,12 +293,17 @@ async def _go_on(
     if plan.problems:
         _report_errors(parts, history, state, plan.problems, emit)
         return
-    results = await _run_plan(plan, runtime, state)
+    results = await _run_plan(plan, parts, runtime, state)
     _report_results(parts, history, state, plan, waited.noted(results), emit)
 
 
-async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
-    """Run a plan; if cut off, keep the results so far."""
+async def _run_plan(
+    plan: Plan, parts: RunConfig, runtime: Runtime, state: RunState
+) -> list[Result]:
+    """Run a plan; ask first about a guessed one."""
+    if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
+        state.declined = describe(plan.steps, no)
+        return refused(plan.steps, no)
     ended = runtime.usage.ended
     ended.clear()
     try:
@@ -369,12 +340,13 @@ def _completion(last: Message) -> Completion:
     )
 
 
-def _readable(text: str, parts: RunConfig, state: RunState) -> str:
+async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     """Return the answer's text with the assets it embeds (rule B62)."""
     if "<|" not in text:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.execution.large import aside
     from neuraxis.sandbox.files.history import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
@@ -392,7 +364,7 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         state.files.append(written)
         return written
 
-    return embed(text, parts.assets, save)
+    return await aside(True, embed, text, parts.assets, save)
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
@@ -454,6 +426,8 @@ def _report_results(
     ):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
+    if state.declined:
+        raise Stop("declined", state.declined)
 
 
 def _report_errors(

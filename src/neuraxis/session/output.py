@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
+from neuraxis.dialects import Dialect
 from neuraxis.errors import CommandError, ConfigError
+from neuraxis.events import Event, ModelChunk, OutputChunk
 from neuraxis.formatting import describe_given, path_text, quote
-from neuraxis.messages import CallError
+from neuraxis.messages import CallError, Chunk, Completion, Reply
 from neuraxis.parsing.json_scan import Value, find, loads
 from neuraxis.plugins.functions.convert import converter
 from neuraxis.plugins.functions.hint_kinds import NoType
@@ -68,7 +70,7 @@ class Output:
         self._keys = {*cast("Mapping[str, Json]", schema.get("properties") or {})}
 
     def read(self, text: str) -> tuple[Any, str] | CallError:
-        """Return the object that an answer writes and its JSON, or what is wrong."""
+        """Return an answer's object and its JSON, or its error."""
         found = _json_of(text)
         if found is None:
             if not self._is_wrapped or not self._checked.valid({_VALUE: text}):
@@ -89,7 +91,7 @@ class Output:
         return made, json.dumps(inner, ensure_ascii=False)
 
     def fits(self, text: str) -> bool:
-        """Check whether a reply is nothing but JSON of this form."""
+        """Check whether a text is JSON of this form."""
         found = loads(text.strip())
         fields = as_node(found.value) if isinstance(found, Value) else None
         return (
@@ -99,7 +101,7 @@ class Output:
         )
 
     def part_of(self, text: str) -> Json:
-        """Return the fields that a text which is not whole holds; None: none."""
+        """Return the fields that a cut text holds, or None."""
         start = text.find("{")
         before = text[:start].strip().removeprefix("```json").removeprefix("```")
         if start < 0 or before.strip():
@@ -113,6 +115,19 @@ class Output:
         return fields[_VALUE] if self._is_wrapped else fields
 
 
+def decoded(
+    output: Output | None,
+    dialect: Dialect,
+    completion: Completion,
+    next_id: Callable[[], str],
+) -> Reply:
+    """Decode a reply; what has exactly the answer's form is no call."""
+    reply = dialect.decode(completion, next_id=next_id)
+    if output is None or completion.tool_calls or not output.fits(completion.text):
+        return reply
+    return Reply(texts=(completion.text,), thoughts=reply.thoughts)
+
+
 class PartialOutput:
     """What a reply holds of the answer while it is streaming.
 
@@ -124,8 +139,13 @@ class PartialOutput:
         self._text, self._next = "", 0
         self._last: Json = None
 
-    def see(self, text: str) -> Json:
-        """Return the value so far, where the text changed it; else None."""
+    def tell(self, text: str, emit: Callable[[Event], None]) -> None:
+        """Report what the answer holds, where a piece of text changed it."""
+        value = self._see(text)
+        if value is not None:
+            emit(OutputChunk(value=value))
+
+    def _see(self, text: str) -> Json:
         self._text += text
         size = len(self._text)
         if size < self._next:
@@ -136,6 +156,20 @@ class PartialOutput:
             return None
         self._last = found
         return found
+
+
+def reported(
+    output: Output | None, emit: Callable[[Event], None]
+) -> Callable[[Chunk], None]:
+    """Return what reports a reply's pieces, and what its answer holds."""
+    partial = None if output is None else PartialOutput(output)
+
+    def report(chunk: Chunk) -> None:
+        emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if partial is not None and chunk.text:
+            partial.tell(chunk.text, emit)
+
+    return report
 
 
 def _schema_of(wanted: Any) -> dict[str, Json]:
@@ -178,7 +212,7 @@ def _told(error: Exception) -> str:
 
 
 def _closed(text: str) -> Json:
-    """Return what a cut JSON text holds, its last piece left out where needed."""
+    """Return what a cut JSON text holds."""
     open_now: list[str] = []
     whole, closers = 0, ""
     for token in _TOKEN.finditer(text):
