@@ -241,11 +241,22 @@ def make_session(
     choices: Choices,
     *,
     resume: str | None = None,
+    reopen: str | None = None,
+    journal: Journal | None = None,
     approve: Approve | None = None,
     model: Any = None,
     plugins: Sequence[str] | None = None,
 ) -> Session:
     """Create the session that the command line describes.
+
+    Args:
+        choices: of the command line.
+        resume: id of a session to go on with.
+        reopen: id of one to go on with if it exists, else to begin.
+        journal: an open one, for several sessions.
+        approve: asked for approval; None: the terminal, if somebody is there.
+        model: in place of the one that is named.
+        plugins: in place of those that are named.
 
     Raises:
         ConfigError: something named does not exist.
@@ -269,7 +280,7 @@ def make_session(
         instructions=instructions_of(settings),
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
-        journal=journal_path(settings),
+        journal=journal or journal_path(settings),
         settings=settings,
         budget=Budget(
             steps=choices.max_calls or standard.steps,
@@ -282,6 +293,7 @@ def make_session(
         ),
         approve="later" if choices.later else approve,
         options=Options(
+            reopen=reopen is not None,
             template=choices.template,
             asset_folder=asset_folder(settings),
             versions_folder=versions_folder(settings),
@@ -293,7 +305,7 @@ def make_session(
     )
     with _warnings_told():
         if resume is None:
-            return Session(**arguments)
+            return Session(id=reopen, **arguments)
         return Session.open(resume, **arguments)
 
 

@@ -1,4 +1,4 @@
-"""Many requests, each in a session of its own, so many at once.
+"""Many requests, each in a session of its own.
 
 What a row is answered with stands in its session's journal: a batch that was cut off
 is run again, and goes on. Rows are taken as there is room for them.
@@ -43,6 +43,7 @@ async def run_many(
     rows: Iterable[T],
     *,
     request: Callable[[T], str] | None = None,
+    deps: Callable[[T], Any] | None = None,
     at_once: int = 20,
 ) -> AsyncIterator[Done[T]]:
     """Answer many requests; yield each row as it ends.
@@ -55,6 +56,7 @@ async def run_many(
         make: makes the session of a row; it is closed when the row has ended.
         rows: what is asked about; taken as there is room.
         request: the request of a row; None: the row is the text.
+        deps: what the commands of a row find as `context.deps`.
         at_once: so many rows run at the same time.
 
     Raises:
@@ -70,7 +72,9 @@ async def run_many(
         while True:
             while len(running) < at_once and (row := next(left, _NO_MORE)) != _NO_MORE:
                 text: Any = row if request is None else request(row)
-                running.add(asyncio.create_task(_one(make, row, text, models)))
+                given = None if deps is None else deps(row)
+                work = _one(make, row, text, given, models)
+                running.add(asyncio.create_task(work))
             if not running:
                 return
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -89,12 +93,12 @@ _NO_MORE: Any = object()
 
 
 async def _one(
-    make: Callable[[T], Session], row: T, text: str, models: Counter[Model]
+    make: Callable[[T], Session], row: T, text: str, deps: Any, models: Counter[Model]
 ) -> Done[T]:
     with make(row) as session:
         models[session.model] += 1
         try:
-            answer, earlier = await _answer(session, text)
+            answer, earlier = await _answer(session, text, deps)
         finally:
             models[session.model] -= 1
             if not models[session.model]:  # else another row uses its connections
@@ -102,12 +106,12 @@ async def _one(
         return Done(row=row, session=session.id, answer=answer, earlier=earlier)
 
 
-async def _answer(session: Session, text: str) -> tuple[Answer, bool]:
+async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:
     events = await read_events(session.journal, session.id) if session.history else []
     end = finished(events)
     if end is not None and end.outcome == "answered":
         answer = Answer(text=end.text, outcome=end.outcome, files=end.files)
         return answer, True
     if events and (end is None or end.outcome in ("waiting", "cancelled")):
-        return await session.resume(), False
-    return await session.run(text), False
+        return await session.resume(deps=deps), False
+    return await session.run(text, deps=deps), False
