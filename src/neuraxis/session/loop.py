@@ -36,8 +36,10 @@ from neuraxis.messages import (
     Reply,
     Result,
 )
+from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
+from neuraxis.policy.guesses import confirm, describe, refused
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer
 from neuraxis.session.ask_model import Stop, ask_model
@@ -92,6 +94,7 @@ async def converse(
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
+        state.texts = _last_words(stop.said, history, emit)
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
@@ -112,9 +115,19 @@ async def converse(
     return answer
 
 
+def _last_words(
+    said: str, history: list[Message], emit: Callable[[Event], None]
+) -> list[str]:
+    if not said:
+        return []
+    history.append(Message(role="assistant", content=said))
+    emit(MessageSent(sender="model", receiver="user", content=said))
+    return [said]
+
+
 def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=parts.early_start,
+        on=parts.early_start and not guesses(parts.model),
         dialect=parts.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
@@ -248,7 +261,7 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, runtime, state)
+        results = await _run_plan(plan, parts, runtime, state)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
@@ -268,12 +281,17 @@ async def _go_on(
     if plan.problems:
         _report_errors(parts, history, state, plan.problems, emit)
         return
-    results = await _run_plan(plan, runtime, state)
+    results = await _run_plan(plan, parts, runtime, state)
     _report_results(parts, history, state, plan, waited.noted(results), emit)
 
 
-async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
-    """Run a plan; if cut off, keep the results so far."""
+async def _run_plan(
+    plan: Plan, parts: RunConfig, runtime: Runtime, state: RunState
+) -> list[Result]:
+    """Run a plan; ask first about a guessed one."""
+    if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
+        state.declined = describe(plan.steps, no)
+        return refused(plan.steps, no)
     ended = runtime.usage.ended
     ended.clear()
     try:
@@ -395,6 +413,8 @@ def _report_results(
     ):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
+    if state.declined:
+        raise Stop("declined", state.declined)
 
 
 def _report_errors(
