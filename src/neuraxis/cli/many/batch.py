@@ -47,7 +47,6 @@ def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     Exit codes: 0 all answered, 1 some were not, 6 some wait for a yes, and those of
     `neuraxis run`.
     """
-    from neuraxis.cli.models import ensure_weights
     from neuraxis.journal import open_journal
     from neuraxis.models import find_model
 
@@ -55,7 +54,6 @@ def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     choices = Choices(**options)
     settings = settings_of(choices)
     name = str(settings.get("model") or "local:")
-    ensure_weights(name, quiet=quiet)
     model, journal = find_model(name, settings), open_journal(journal_path(settings))
 
     def make(row: _Row) -> Session:
