@@ -249,15 +249,6 @@ def make_session(
 ) -> Session:
     """Create the session that the command line describes.
 
-    Args:
-        choices: of the command line.
-        resume: id of a session to go on with.
-        reopen: id of one to go on with if it exists, else to begin.
-        journal: an open one, for several sessions.
-        approve: asked for approval; None: the terminal, if somebody is there.
-        model: in place of the one that is named.
-        plugins: in place of those that are named.
-
     Raises:
         ConfigError: something named does not exist.
     """
