@@ -264,7 +264,6 @@ def make_session(
         approve = ask_on_terminal
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
-    standard = Budget()
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
@@ -274,8 +273,8 @@ def make_session(
         journal=journal or journal_path(settings),
         settings=settings,
         budget=Budget(
-            steps=choices.max_calls or standard.steps,
-            seconds=choices.max_seconds or standard.seconds,
+            steps=choices.max_calls or Budget().steps,
+            seconds=choices.max_seconds or Budget().seconds,
         ),
         policy=replace(
             policy,
