@@ -46,6 +46,14 @@ def truncated_reply(detail: str = "") -> CallError:
     )
 
 
+def calls_left(tools: Sequence[str]) -> str:
+    """Tell of calls that were written and not read (rule C3)."""
+    return (
+        "Only the first block of calls was read. Not run of your reply: "
+        f"{listed(tools)}. Call again what is still needed, in one block."
+    )
+
+
 def duplicate_key(key: str, where: str) -> CallError:
     """Report a key that occurs twice in a JSON object (rule D5)."""
     return CallError(

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
 from neuraxis.errors import ModelError, StorageError
@@ -246,14 +248,16 @@ async def _turns(
             continue
         plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
-        problems = plan.problems or _cut_short(plan, reply)
-        if problems:
+        if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
         results = await _run_plan(plan, runtime, state)
+        if reply.left and results:
+            told = (*results[-1].warnings, call_errors.calls_left(reply.left))
+            results[-1] = replace(results[-1], warnings=told)
         state.results += results
         if parts.raise_failures:
             _raise_first(results)
@@ -413,17 +417,6 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         return written
 
     return embed(text, parts.assets, save)
-
-
-def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
-    """Refuse effects of a reply that had no closing brackets (rule D9).
-
-    It may have lost a step. Reading is fine; an effect is not worth the risk.
-    """
-    completed = any(note.startswith("completed") for note in reply.notes)
-    if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
-        return (call_errors.truncated_reply("Its closing brackets are missing."),)
-    return ()
 
 
 def _unread(reply: Reply) -> PlanChecked:
