@@ -139,7 +139,10 @@ class CallFinished(Struct, frozen=True, kw_only=True):
 
 
 class FileChanged(Struct, frozen=True, kw_only=True):
-    """A file of the workspace is about to be changed. Stored before that."""
+    """A file of the workspace is about to be changed.
+
+    Stored before the change.
+    """
 
     call: str
     path: str
@@ -225,7 +228,7 @@ class SessionFinished(Struct, frozen=True, kw_only=True):
 
 
 class Inside(Struct, frozen=True, kw_only=True):
-    """An event of a nested session (`Session(within=context)`)."""
+    """An event of a nested session (`Options(parent=context)`)."""
 
     id: str
     """Id of the command's call."""

@@ -117,7 +117,7 @@ def loads(text: str) -> Value | Fault:
 
 
 def read_at(text: str, start: int, *, lenient: bool = True) -> Value | Fault:
-    """Read the JSON value that begins at `start`; leniently, as models write it."""
+    """Read the JSON value at `start`, leniently or as JSON says."""
     return _unfit(text) or _read(text, start, _is_shallow(text), lenient)
 
 
@@ -192,7 +192,7 @@ def markers_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _member_alone(text: str, cursor: int, start: int) -> Piece:
-    """What begins at `start` is a member of an object that lost its bracket."""
+    """Whether a member at `start` lost its object's bracket."""
     fault = broken(text, start, "the object around this is not opened").fault
     end = _rough_end(text, start)
     return Piece(kind="broken", start=cursor, end=end, fault=fault)
@@ -261,7 +261,7 @@ def _bracket(
     read: ReadValue,
     wasted: int,
 ) -> tuple[Piece, int]:
-    """Return what the bracket at `start` begins, and what was examined in vain."""
+    """Return the piece at a bracket, and the characters wasted."""
     if wasted > MOST_WASTED + 4 * len(text):
         message = "too much before this looks like JSON and is none"
         fault = Fault(code="malformed", message=message, position=start)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal, cast, get_args
 
 from msgspec import Struct, field
@@ -56,6 +57,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     """`by_origin`: by what the call may change and where its values came from."""
     undeclared: Literal["trusted", "foreign"] = "trusted"
     """What an answer counts as whose command says nothing of `open_world`."""
+    yes_to: Sequence[str] = ()
+    """Patterns of `plugin.command` that need no approval."""
+    allow_hosts: Sequence[str] = ()
+    """Private addresses that requests may reach, as `host` or `host:port`."""
+    lock: str | Path | None = None
+    """Lock file of named plugins; None: a `neuraxis.lock.json` here, if any."""
 
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
@@ -122,7 +129,7 @@ DEFAULT = Policy()
 
 
 def policy_from(section: Mapping[str, Json]) -> Policy:
-    """The policy of the settings below `policy.`: `default`, `rules`, `undeclared`.
+    """The policy of the settings below `policy.`.
 
     Raises:
         ConfigError: a word in it is not known.
@@ -146,9 +153,14 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     if not isinstance(listed, list):
         raise ConfigError("policy.rules: expected a list of tables")
     rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
-    if not rules and undeclared == "trusted" and default in ("by_origin", "allow"):
-        return DEFAULT if default == "by_origin" else EVERYTHING
-    return Policy(rules=tuple(rules), default=default, undeclared=undeclared)
+    always: Json = section.get("yes_to") or []
+    patterns = always.split(",") if isinstance(always, str) else [*always]
+    return Policy(
+        rules=tuple(rules),
+        default=default,
+        undeclared=undeclared,
+        yes_to=tuple(map(str, patterns)),
+    )
 
 
 def _rule(given: Json, number: int) -> Rule:

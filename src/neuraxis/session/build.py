@@ -14,6 +14,7 @@ from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
+from neuraxis.session.options import Options
 from neuraxis.settings import Settings
 
 
@@ -51,18 +52,16 @@ def build_model(
 
 def build_dialect(
     given: str | Dialect,
-    template: str | Path | None,
+    options: Options,
     parameter_names: Callable[[str], Sequence[str]],
-    *,
-    strict: bool,
 ) -> Dialect:
-    """Return the dialect, with the user's own prompt template if there is one."""
+    """Return the dialect, with the user's prompt template if any."""
     if not isinstance(given, str):
         return given
     return find_dialect(
         given,
-        strict=strict,
-        template=None if template is None else Path(template),
+        strict=options.strict,
+        template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
 
@@ -76,7 +75,7 @@ def build_files(
     emit: Callable[[Event], None],
     words: list[str],
 ) -> FileHistory:
-    """Return what is known of the workspace's files, with a store of old versions."""
+    """Return the workspace's file history and its version store."""
     store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )

@@ -73,7 +73,7 @@ def registry_of(
 def _loaded(
     source: Any, workspace: Path, opened: list[PluginSource]
 ) -> list[tuple[bool, Plugin]]:
-    """The plugins of one source, each with whether the lock file must hold it."""
+    """Return a source's plugins, and whether the lock applies."""
     outer = find_source(source)
     if outer is None:
         return [(isinstance(source, str | Path), load_plugin(source))]
@@ -83,7 +83,7 @@ def _loaded(
 
 
 def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
-    """The lock file's plugins; it is read only where an imported plugin needs it."""
+    """Return the lock file's plugins where an imported one needs it."""
     return (read_lock(file) or {}) if any(map(is_imported, plugins)) else {}
 
 
@@ -113,13 +113,13 @@ def untrusted(plugin: Plugin) -> Plugin:
 
 
 def shortlist_of(
-    registry: Registry, budget: int | None, always_on: Sequence[str]
+    registry: Registry, limit: int | None, always_shown: Sequence[str]
 ) -> Shortlist | None:
     """Return what chooses the commands of each prompt; None: all are shown.
 
     Its index is kept in the user's cache, for the same set of plugins the next time.
     """
-    if budget is None:
+    if limit is None:
         return None
     import hashlib  # few sessions need these
 
@@ -128,11 +128,11 @@ def shortlist_of(
     names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
     mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
     cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
-    return Shortlist(registry, budget=budget, always_on=always_on, cache=cache)
+    return Shortlist(registry, budget=limit, always_on=always_shown, cache=cache)
 
 
 def is_imported(plugin: Plugin) -> bool:
-    """Check whether a bridge made the plugin from a description that others wrote."""
+    """Check whether a plugin's description was written by others."""
     return plugin.spec.source.partition(":")[0] in IMPORTED
 
 
@@ -157,7 +157,7 @@ def outside(source: Any, workspace: Path) -> Any:
 
 
 def _place(source: str) -> str:
-    """The path that a source may name: all of it, or the first word after a prefix."""
+    """Return the path in a source: all, or behind its prefix."""
     kind, colon, rest = source.partition(":")
     if not colon or kind not in _PLACES:
         return source

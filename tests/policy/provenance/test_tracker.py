@@ -321,7 +321,7 @@ def test_yes_to_a_pattern(tmp_path: Path, pattern: str, sent: int) -> None:
     run(
         tmp_path,
         intents(FETCH, {"tool": "send", "to": OUTPUT, "text": "hi"}),
-        yes_to=[pattern],
+        policy=Policy(yes_to=[pattern]),
     )
     assert sent == len(SENT)
 

@@ -1,4 +1,4 @@
-"""Interface of a family: where its calls begin, and how one is read."""
+"""Interface of a family: where calls begin, how one is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = r"(?P<name>[\w.-]{1,200})"
 
 
 class Reading(Struct, frozen=True):
-    """What a family may ask: JSON at a place, and which tools there are."""
+    """JSON at a place, the known tools, and what stands before."""
 
     value: ReadValue
     is_tool: Callable[[str], bool]

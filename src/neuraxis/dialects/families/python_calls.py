@@ -1,4 +1,4 @@
-r"""Read calls in the form of Python: `f(a=1)`, or a list of such calls.
+r"""Read calls in the form of Python, alone or in a list.
 
 They are read by `ast` and never run: a name, and literals for named parameters. Only
 calls that stand alone on their lines count, or behind a token that says so.
@@ -77,7 +77,7 @@ class _Python(Struct, frozen=True):
 
 
 def _scan(text: str, start: int) -> tuple[str, list[str], int]:
-    """Return the expression at `start` in a form for `ast`, its names, and its end.
+    """Return an expression for `ast`, its names, and its end.
 
     Names become `_0`, `_1` …: a tool or a parameter may be called `from` or `get-it`.
     """

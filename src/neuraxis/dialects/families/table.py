@@ -1,4 +1,4 @@
-r"""Cut a reply into words, thoughts, JSON values and calls: the table of families.
+r"""Cut a reply into words, thoughts, values and calls of every family.
 
 A family is one form in which models write calls. Tokens that frame calls and say
 nothing of their own are no words; a form that begins and cannot be read is told.
@@ -75,7 +75,7 @@ _CALL = rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})|(?P<turn>{_T
 
 
 def markers(own: str = "") -> re.Pattern[str]:
-    """Return the pattern of all that may begin a call, and of a dialect's own words."""
+    """Compile what may begin a call, and a dialect's own words."""
     return markers_pattern(f"{own}|{_CALL}" if own else _CALL)
 
 
@@ -87,7 +87,7 @@ def cut(
     is_tool: Callable[[str], bool] = lambda name: False,
     pattern: re.Pattern[str] = _MARKERS,
 ) -> list[Piece]:
-    """Cut a reply into pieces in order, the calls of every family among them."""
+    """Cut a reply into pieces, calls of every family among them."""
     return pieces(text, markers=pattern, take=_taker(text, is_tool))
 
 
@@ -151,7 +151,7 @@ def _is_alone(text: str, start: int) -> bool:
 
 
 def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
-    """Return the frame at `start`, or raise what is wrong with what it begins."""
+    """Return the frame at `start`; raise if it begins a call."""
     frame = _FRAMES_BEFORE.match(text, start)
     end = frame.end() if frame else start
     if match[0].startswith("<|") and match[0][2:] in ("start|>", "channel|>"):

@@ -77,7 +77,7 @@ def _value(text: str, match: re.Match[str]) -> Json:
 
 
 def _children(text: str, start: int, value: str, depth: int = 1) -> Json:
-    """Return the object, or list of items, that nested tags are (MiniMax M3)."""
+    """Return the object or list of nested tags (MiniMax M3)."""
     found: list[tuple[str, Json]] = []
     at = 0
     while (match := _CHILD.match(value, at)) is not None:
@@ -112,7 +112,8 @@ TAGGED: tuple[Family, ...] = (
         "MiniMax M3",
         re.compile(rf"{_NS}<invoke name=\"(?P<name>[^\"\n]{{1,200}})\">"),
         re.compile(
-            rf"\s*{_NS}<(?P<key>[\w-]{{1,200}})>(?P<value>.*?)(?:{_NS})?</(?P=key)>", re.S
+            rf"\s*{_NS}<(?P<key>[\w-]{{1,200}})>(?P<value>.*?)(?:{_NS})?</(?P=key)>",
+            re.S,
         ),
         re.compile(rf"\s*(?:{_NS})?</invoke>"),
         re.compile(rf"{_NS}</?invoke\b"),
@@ -120,7 +121,8 @@ TAGGED: tuple[Family, ...] = (
     _Tagged(
         "MiniMax M2, Claude, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
         re.compile(
-            rf"<{_PREFIX}(?:invoke|function) name=[\"'](?P<name>[^\"'\n]{{1,200}})[\"']>"
+            rf"<{_PREFIX}(?:invoke|function) name="
+            r"[\"'](?P<name>[^\"'\n]{1,200})[\"']>"
         ),
         re.compile(
             rf"\s*<{_PREFIX}param(?:eter)? name=[\"'](?P<key>[^\"'\n]{{1,200}})[\"']"

@@ -110,7 +110,7 @@ def read_reply(
 
 
 def _names(piece: Piece, reading: Reading, is_tool: IsTool) -> Iterator[str]:
-    """Yield the tools that a block calls, as far as it names them."""
+    """Yield the names of the tools that a block calls."""
     for item in _listed(piece, reading, is_tool):
         intent = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
         name = next((intent[key] for key in ("tool", "name") if key in intent), None)
