@@ -110,6 +110,8 @@ COVERED = {
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }
 AT_A_PLACE = {
+    "dialects.families.harmony:_END",
+    "dialects.families.named_json:_FENCE_END",
     "parsing.json_reader:_LOOSE_SPACE",
     "parsing.json_scan:_STRAY_CLOSERS",
     "parsing.json_strings:_COMMA_OR_COLON",

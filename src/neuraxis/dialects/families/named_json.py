@@ -104,7 +104,8 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "Functionary 3.2, and models without a form of their own",
         re.compile(
-            rf"(?:>>>[ \t]*)?{NAME}[ \t]*:?[ \t]*\r?\n\s*(?:```(?:json)?\s*)?(?=\{{)"
+            rf"(?:>>>[ \t]*+)?{NAME}[ \t]*+(?::[ \t]*+)?\r?\n\s*+"
+            r"(?:```(?:json)?\s*+)?(?=\{)"
         ),
         _FENCE_END,
         registered=True,

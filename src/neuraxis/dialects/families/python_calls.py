@@ -30,7 +30,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NAMES = re.compile(
-    r"(?P<head>[^\W\d][\w.-]*+)(?P<call>\s*+\Z)|(?P<key>[^\W\d][\w.-]*+)(?=\s*=(?!=))"
+    r"(?<![\w.])(?:(?P<head>[^\W\d][\w.-]{0,200}+)(?P<call>\s*+\Z)"
+    r"|(?P<key>[^\W\d][\w.-]{0,200}+)(?=\s*=(?!=)))"
 )
 _ESCAPE = re.compile(
     r"\\(?P<known>[\\'\"abfnrtv]|0(?!\d)|x[\da-fA-F]{2}|u[\da-fA-F]{4})?", re.DOTALL

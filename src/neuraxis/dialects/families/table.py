@@ -57,18 +57,18 @@ _TAG = (
     rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
     r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function) name="
     r"|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
-    r"|<[\w:.-]{0,20}tool_?call>(?=\w|\s*\n\s*\w)"
+    r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
     r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
     rf"|(?:{_OPENS})(?=\s*\Z)|(?:{_PYTHON})(?=\s*(?:\w|\[\s*[^\W\d]))"
 )
 _FRAMED = (
     rf"(?:{_PYTHON}|<(?:function|tool)_calls?>"
-    rf"|```tool_code[ \t]*\n)\s*(?=\[?\s*{_NAME}\()"
+    rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
 )
 _WORDS = (
-    rf"{_LINE}[ \t]*(?=(?:>>>|\[\s*)?{_NAME}[ \t]*"
-    r"(?:\(|:?[ \t]*\r?\n\s*(?:```(?:json)?\s*)?\{))"
-    rf"|{_LINE}(?=Action:)|(?<=[:>|])[ \t]*(?=\[\s*{_NAME}\()"
+    rf"{_LINE}[ \t]*+(?=(?:>>>|\[\s*+)?{_NAME}[ \t]*+"
+    r"(?:\(|(?::[ \t]*+)?\r?\n\s*+(?:```(?:json)?\s*+)?\{))"
+    rf"|{_LINE}(?=Action:)|(?<=[:>|])[ \t]*+(?=\[\s*+{_NAME}\()"
 )
 _TURN = rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext){BAR}>|</s>|{_LINE}Observation:"
 _CALL = rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})|(?P<turn>{_TURN})"
