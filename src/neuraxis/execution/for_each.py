@@ -19,6 +19,7 @@ from neuraxis.errors import CommandError, StorageError
 from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import run_overlapping
 from neuraxis.execution.failures import crashed
+from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.report import report_finished, report_stored
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
@@ -28,6 +29,7 @@ from neuraxis.messages import CallError, Result
 from neuraxis.planning.for_each import Item, Loop, wrong_items
 from neuraxis.planning.plan import Plan, Step, waits_for
 from neuraxis.policy.decision import Refused
+from neuraxis.policy.later import Waits
 from neuraxis.references.render import ReferenceFailure
 
 ITEMS_AT_ONCE = 8
@@ -38,11 +40,17 @@ _TOLD = 5
 
 def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
     """Run a step with its options; never raises for a command's failure."""
+    if step.call.id in runtime.known:
+        return _known(step, runtime)
     if step.loop is not None:
         return _run_loop(step, step.loop, runtime)
     if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
         return run_with_retry(step, runtime)
     return run_step(step, runtime)
+
+
+async def _known(step: Step, runtime: Runtime) -> Result:
+    return replace(runtime.known[step.call.id], call=step.call)
 
 
 # --- one call for each item ----------------------------------------------------
@@ -62,7 +70,8 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     try:
         runtime.emit(begins)
         runtime.gate.origins.loops(step, loop)
-        steps = _item_steps(step, loop, runtime)
+        large = leads_to_object(step, runtime)
+        steps = await aside(large, _item_steps, step, loop, runtime)
         results = await run_overlapping(
             steps,
             waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask),
@@ -70,11 +79,14 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
             run_one,
             ITEMS_AT_ONCE,
         )
-        result = _joined(step, results, runtime)
+        result = await _joined(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
+    except Waits:  # its items that ended are in the journal
+        report_finished(failed(step, call_errors.waits(call.target)), runtime)
+        raise
     except asyncio.CancelledError:
         changes = not spec.effects.readonly
         cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))
@@ -127,7 +139,7 @@ def _index(step: Step) -> int:
     return step.item.index if step.item is not None else 0
 
 
-def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
+async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     """Return the whole step's result: the list of answers, or failures.
 
     Under `continue` an item that failed is left out, with a warning.
@@ -143,7 +155,7 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
-    kept = _store_all(values, step, runtime)
+    kept = await _store_all(values, step, runtime)
     whole = Result(
         call=call,
         status="done",
@@ -179,11 +191,13 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
     return entry
 
 
-def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
     """Store the list of answers; some may be native objects."""
     call = step.call
     try:
-        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
+        name, assets = step.command.spec.name, runtime.assets
+        large = is_large(values)
+        kept = assets.put(await aside(large, assets.prepare, call.id, name, values))
     except StorageError:
         raise
     except Exception as raised:

@@ -1,0 +1,261 @@
+"""Restore a conversation from the journal's events, to resume a session.
+
+The outcome of calls that the model has not seen (the run was cut off in the middle of a
+plan) is reported now: an ended call as it ended, a call that started and never
+finished as unknown (decision 8, rule D14), the others as not begun. None of them runs
+again, and the model is asked to look before it repeats what is unknown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import cast
+
+from msgspec import Struct, field
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.dialects import Dialect
+from neuraxis.engines.threads import THREADS
+from neuraxis.errors import ConfigError, StorageError
+from neuraxis.events import (
+    AssetStored,
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    ModelFinished,
+    PlanChecked,
+    SessionFinished,
+    SessionStarted,
+    Unknown,
+)
+from neuraxis.journal import Journal
+from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.waiting import standing_of
+from neuraxis.specs import Json
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """Restored state of an earlier session."""
+
+    messages: tuple[Message, ...] = ()
+    untold: tuple[Message, ...] = ()
+    """Last messages: results that the model had not seen before the cut-off."""
+    calls: int = 0
+    """Number of calls that the session has numbered."""
+    values: tuple[tuple[str, str, Json], ...] = ()
+    """Call id, command and value of inline answers, for references."""
+    assets: tuple[AssetStored, ...] = ()
+    cut_off: bool = False
+    """Whether the last request has no end."""
+    waits: tuple[str, ...] = ()
+    """Calls of the plan that waits for a person, whose results nobody was told."""
+    pending: bool = False
+    """Whether its last reply was not looked at, or waits; it is before `untold`."""
+
+
+def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
+    """Return the conversation that these events recorded."""
+    said = _Said(dialect=dialect)
+    values: dict[str, tuple[str, str, Json]] = {}
+    assets: list[AssetStored] = []
+    highest = 0
+    for event in events:
+        said.hear(event)
+        match event:
+            case CallStarted() if not event.part_of:
+                highest = max(highest, _number(event.id))
+            case CallFinished():
+                highest = max(highest, _number(event.id))
+                values.pop(event.id, None)  # the last one counts
+                if event.status == "skipped":
+                    assets = [asset for asset in assets if asset.id != event.id]
+                elif event.status == "failed" and event.value is None:
+                    pass  # it has no answer that could be referred to
+                elif event.asset is None and not event.part_of:
+                    values[event.id] = (event.id, event.command, event.value)
+            case AssetStored(meta=dict(), bytes=int()):
+                assets.append(event)
+                # the user's attachments are numbered, too
+                highest = max(highest, _number(event.id))
+            case _:
+                pass
+    before = len(said.messages)
+    said.tell_the_rest()
+    standing = standing_of(events)
+    return Past(
+        messages=tuple(said.messages),
+        untold=tuple(said.messages[before:]),
+        calls=highest,
+        values=tuple(values.values()),
+        assets=tuple(assets),
+        cut_off=said.cut_off,
+        waits=() if standing is None else tuple(standing.steps),
+        pending=said.cut_off and (said.is_reply_open or standing is not None),
+    )
+
+
+def _number(call_id: str) -> int:
+    digits = call_id[1:]
+    return int(digits) if digits.isdecimal() else 0
+
+
+class _Said(Struct, kw_only=True):
+    """Conversation so far, and the results that the model has not seen."""
+
+    dialect: Dialect
+    messages: list[Message] = field(default_factory=list[Message])
+    cut_off: bool = False
+    """Whether a request began and did not end."""
+    is_reply_open: bool = False
+    """Whether the last reply was not looked at."""
+    _by_model: bool = False
+    """Whether the next plan is the model's, and not the program's."""
+    _steps: dict[str, str] = field(default_factory=dict[str, str])
+    """Tools of the model's plan without a reported result, by call id."""
+    _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    _ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+    _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
+    """Unanswered native tool calls; a server requires an answer for each."""
+
+    def hear(self, event: Event | Unknown) -> None:
+        """Apply one event."""
+        match event:
+            case MessageSent(sender="user"):
+                self.tell_the_rest()
+                self.cut_off, self.is_reply_open = True, False
+                text = self.dialect.request(event.content)
+                self.messages.append(Message(role="user", content=text))
+            case MessageSent(sender="system", receiver="model"):
+                self.is_reply_open = False
+                self._steps.clear()
+                self._ended.clear()
+                self._answer(event.content)
+            case ModelFinished():
+                self._by_model = self.is_reply_open = True
+                calls = _native_calls(event.tool_calls)
+                self._native = deque(calls)
+                self.messages.append(
+                    Message(
+                        role="assistant",
+                        content=event.text,
+                        tool_calls=calls,
+                        carried=event.carried,
+                    )
+                )
+            case PlanChecked() if self._by_model:
+                self._by_model = self.is_reply_open = False
+                steps = () if event.problems else event.steps
+                self._steps = dict(_tool(step) for step in steps)
+            case CallStarted() if not event.part_of:
+                self._running[event.id] = event
+            case CallFinished() if not event.part_of:
+                self._running.pop(event.id, None)
+                if event.id in self._steps:
+                    self._ended[event.id] = event
+            case SessionStarted():
+                self._by_model = False
+            case SessionFinished():
+                self._by_model = False
+                self.cut_off = event.outcome in ("cancelled", "waiting")
+            case _:
+                pass
+
+    def _answer(self, content: str) -> None:
+        if self._native:
+            own = self._native.popleft().id
+            self.messages.append(
+                Message(role="tool", content=content, tool_call_id=own)
+            )
+        else:
+            self.messages.append(Message(role="user", content=content))
+
+    def tell_the_rest(self) -> None:
+        """Append the results that the model has not seen."""
+        tools = self._steps | {
+            event.id: event.tool
+            for event in self._running.values()
+            if event.id not in self._steps
+        }
+        results = [self._result(call_id, tool) for call_id, tool in tools.items()]
+        self._steps.clear()
+        self._running.clear()
+        self._ended.clear()
+        while self._native:
+            native = self._native[0].name
+            result = results.pop(0) if results else self._result("", native)
+            for message in self.dialect.answer([result]):
+                self._answer(message.content)
+        if results:
+            for message in self.dialect.answer(results):
+                self._answer(message.content)
+
+    def _result(self, call_id: str, tool: str) -> Result:
+        call = Call(id=call_id, plugin=None, command=tool)
+        return result_of(call, self._running.get(call_id), self._ended.get(call_id))
+
+
+def _tool(step: Json) -> tuple[str, str]:
+    told = cast("dict[str, Json]", step) if isinstance(step, dict) else {}
+    return str(told.get("id")), str(told.get("tool"))
+
+
+def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
+    return tuple(
+        NativeCall(
+            id=str(call.get("id")),
+            name=str(call.get("name")),
+            arguments=str(call.get("arguments")),
+        )
+        for item in told
+        if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
+    )
+
+
+def restore_values(past: Past, assets: AssetStore) -> None:
+    """Put the values that references may lead to back into the store."""
+    for call_id, command, value in past.values:
+        assets.keep(call_id, command, value)
+    for asset in past.assets:
+        assets.restore(asset.id, cast("dict[str, Json]", asset.meta), asset.bytes)
+
+
+async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
+    """Read a session's events, in a thread."""
+    entries = await THREADS.run(partial(journal.read, session))
+    return [entry.event for entry in entries]
+
+
+def release(journal: Journal, session: str, own: bool) -> None:
+    """Release a session in its journal, and close its `own` journal.
+
+    What cannot be written is held back.
+    """
+    with suppress(StorageError):
+        journal.release(session)
+    if own:
+        journal.close()
+
+
+def nothing_cut_off(session: str) -> ConfigError:
+    """Return the error of resuming where every request has an end."""
+    return ConfigError(
+        f"resume: no request of session {session} was cut off; run(…) answers another"
+    )
+
+
+def wrong_id(session: str, *, exists: bool) -> ConfigError:
+    """Return the error of beginning a session that exists, or opening none."""
+    if exists:
+        return ConfigError(
+            f"session {session!r} is in the journal already; "
+            f"Session.open({session!r}, journal=…) goes on with it"
+        )
+    return ConfigError(
+        f"session {session!r} is not in the journal; `neuraxis sessions ls` lists "
+        "those that are, and Session(id=…) begins one"
+    )
