@@ -260,10 +260,7 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, parts, runtime, state)
-        if reply.left and results:
-            told = (*results[-1].warnings, call_errors.calls_left(reply.left))
-            results[-1] = replace(results[-1], warnings=told)
+        results = _with_left(await _run_plan(plan, parts, runtime, state), reply)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
@@ -355,6 +352,14 @@ async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         return written
 
     return await aside(True, embed, text, parts.assets, save)
+
+
+def _with_left(results: list[Result], reply: Reply) -> list[Result]:
+    """Tell the model with the last result which calls were not read."""
+    if not (reply.left and results):
+        return results
+    told = (*results[-1].warnings, call_errors.calls_left(reply.left))
+    return [*results[:-1], replace(results[-1], warnings=told)]
 
 
 def _unread(reply: Reply) -> PlanChecked:
