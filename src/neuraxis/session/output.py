@@ -17,7 +17,7 @@ from neuraxis.errors import CommandError, ConfigError
 from neuraxis.events import Event, ModelChunk, OutputChunk
 from neuraxis.formatting import describe_given, path_text, quote
 from neuraxis.messages import CallError, Chunk, Completion, Reply
-from neuraxis.parsing.json_scan import Value, find, loads
+from neuraxis.parsing.json_scan import Value, loads, pieces
 from neuraxis.plugins.functions.convert import converter
 from neuraxis.plugins.functions.hint_kinds import NoType
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
@@ -194,7 +194,7 @@ def _json_of(text: str) -> Json:
     found = loads(text.strip())
     if isinstance(found, Value):
         return found.value
-    listed = find(text).values
+    listed = [piece.value for piece in pieces(text) if piece.value is not None]
     return listed[0].value if len(listed) == 1 else None
 
 
