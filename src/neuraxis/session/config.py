@@ -64,6 +64,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     depth: int = 0
     session: str = ""
     """Its id."""
+    deps: object = None
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
@@ -99,6 +100,8 @@ class RunState(Struct):
     texts: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
     usage: Usage = NOTHING_USED
+    declined: str = ""
+    """Why nobody said yes to a guessed plan."""
     misread: int = 0
     """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)
@@ -131,6 +134,7 @@ def runtime_of(
         emit=emit,
         workspace=parts.workspace,
         session=parts.session,
+        deps=parts.deps,
         settings=parts.settings,
         budget=parts.budget,
         cancelled=cancelled,
