@@ -43,7 +43,9 @@ _BESIDE = ("success", "sandbox")
 # A reference to an object, a marker of calls, a tag of calls or thoughts, or a prefix
 # of one. The text after it is shown at the end, if it is for the user.
 _NOT_PROSE = re.compile(
-    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)", re.IGNORECASE
+    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)"
+    r"|```[a-z_]{0,12}\s{0,4}(?:[\[{]|\Z)",
+    re.IGNORECASE,
 )
 _LINES = 12
 """Maximum lines shown of a command's output; the journal has all."""
@@ -238,7 +240,9 @@ class Live:
         from rich.text import Text
 
         self._stop()
-        self._console.print(Text(text, style=style))
+        # words stay whole on a terminal; in a file a line stays a line
+        is_wide = not self._console.is_terminal
+        self._console.print(Text(text, style=style), soft_wrap=is_wide)
 
     def _spin(self, text: str) -> None:
         if self._questions or not self._console.is_terminal:
