@@ -242,7 +242,7 @@ async def _turns(
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [_readable(said, parts, state) for said in reply.texts]
+        texts = [await _readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
@@ -328,12 +328,13 @@ def _completion(last: Message) -> Completion:
     )
 
 
-def _readable(text: str, parts: RunConfig, state: RunState) -> str:
+async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     """Return the answer's text with the assets it embeds (rule B62)."""
     if "<|" not in text:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.execution.large import aside
     from neuraxis.sandbox.files.history import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
@@ -351,7 +352,7 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         state.files.append(written)
         return written
 
-    return embed(text, parts.assets, save)
+    return await aside(True, embed, text, parts.assets, save)
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
