@@ -192,7 +192,7 @@ def _score(
     slot: Slot, tool: Tool, clause: Clause, ends: tuple[int, int, int],
     saying: bool, others: Collection[str],
 ) -> float | None:  # fmt: skip
-    """Return how well words without quotes are a text for the parameter, or None."""
+    """Return how well unquoted words are a text for the parameter."""
     tokens, (begin, end, last) = clause.tokens, ends
     cue = _cue(slot, tokens, begin, end)
     if slot.tail and not slot.plain and cue == 0:

@@ -99,7 +99,7 @@ def _past(
 
 
 def _calls(text: str) -> Iterator[Call]:
-    """Yield the calls of a reply that a journal has as text only."""
+    """Yield the calls of a reply that is text only."""
     tree = _json(text)
     for item in cast("list[Any]", tree if isinstance(tree, list) else [tree]):
         node = _fields(item)
