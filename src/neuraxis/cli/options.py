@@ -277,8 +277,7 @@ def make_session(
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    if approve is None and is_somebody_there():
-        approve = ask_on_terminal
+    approve = approve or (ask_on_terminal if is_somebody_there() else None)
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
     arguments = SessionArguments(

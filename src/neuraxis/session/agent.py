@@ -18,8 +18,8 @@ from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.session.options import Options, SessionArguments
-from neuraxis.session.output import Output
 from neuraxis.session.session import Session
+from neuraxis.session.typed.output import Output
 from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 

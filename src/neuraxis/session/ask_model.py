@@ -26,7 +26,7 @@ from neuraxis.messages import (
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.output import reported
+from neuraxis.session.typed.output import reported
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2

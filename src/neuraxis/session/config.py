@@ -32,8 +32,8 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.session.output import Output
 from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.typed.output import Output
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 

@@ -44,9 +44,9 @@ from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
-from neuraxis.session.output import MENDS, decoded
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget, with_status
+from neuraxis.session.typed.output import MENDS, decoded
 from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 

@@ -28,7 +28,7 @@ from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
-from neuraxis.session.output import Output
+from neuraxis.session.typed.output import Output
 
 Instructions = str | Callable[[Context], str | Awaitable[str]] | None
 """A text, or a function that gives one for a run."""
