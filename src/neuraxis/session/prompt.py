@@ -7,6 +7,7 @@ stored, so that the history, and with it a server's prompt cache, stays as it wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -59,6 +60,7 @@ def with_status(
 def constant_prompt(registry: Registry, dialect: Dialect) -> Prompt:
     """Build the part of the prompt that is constant for a registry."""
     specs, names = registry.specs, registry.tool_names
+    form = getattr(dialect, "form", None)  # not every dialect has one
     return Prompt(
         messages=(Message(role="system", content=dialect.prompt(specs, names)),),
         constant=1,
@@ -66,6 +68,7 @@ def constant_prompt(registry: Registry, dialect: Dialect) -> Prompt:
         plugins=specs,
         tool_names=names,
         write=dialect.write,
+        form=form and partial(form, specs, names),
         native_tools=dialect.native_tools(specs, names),
     )
 

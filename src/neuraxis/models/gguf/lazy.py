@@ -12,7 +12,6 @@ from pathlib import Path
 
 from neuraxis.errors import MissingExtra, ModelError, ModelUnavailable
 from neuraxis.models.gguf import weights
-from neuraxis.models.gguf.kv_store import States
 from neuraxis.models.gguf.llama import (
     CONTEXT,
     Ask,
@@ -21,6 +20,7 @@ from neuraxis.models.gguf.llama import (
     Written,
     binding_version,
 )
+from neuraxis.models.gguf.states import States
 
 STATES_MB = 64
 """What the constant parts of prompts may take on the disk."""

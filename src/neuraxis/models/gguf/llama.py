@@ -22,8 +22,8 @@ from msgspec import Struct, field
 
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
 from neuraxis.messages import Usage
-from neuraxis.models.gguf import kv_slot
-from neuraxis.models.gguf.kv_store import States
+from neuraxis.models.gguf import slots
+from neuraxis.models.gguf.states import States
 
 CONTEXT = 2048
 REMEMBERED = 128
@@ -184,7 +184,7 @@ class LlamaWriter:
         address, key = server.listening_address, self._key
         try:
             with self._states.lent(constant) as file:
-                if file is not None and kv_slot.fill(address, key, file):
+                if file is not None and slots.fill(address, key, file):
                     return
             # read by itself, so that what is saved holds no word of the request
             request = {"prompt": constant, "max_tokens": 0, "cache_prompt": True}
@@ -192,7 +192,7 @@ class LlamaWriter:
             if not isinstance(answer, dict) or "choices" not in answer:
                 return  # refused: what llama.cpp remembers is another prompt
             with self._states.passing() as file:
-                if kv_slot.save(address, key, file):
+                if slots.save(address, key, file):
                     self._states.store(constant, file.read_bytes())
         except OSError:
             return  # a folder that cannot be written: the prompt is read as a whole

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from neuraxis.errors import ConfigError
 from neuraxis.models.gguf.lazy import STATES_MB, LazyWriter
 from neuraxis.models.local.model import LocalModel
 from neuraxis.settings import Settings
+
+if TYPE_CHECKING:
+    from neuraxis.models.gguf.model import GgufModel
 
 __all__ = ["LazyWriter", "LocalModel", "from_name"]
 
 KNOWN = ("smollm2",)
 
 
-def from_name(rest: str, settings: Settings) -> LocalModel:
+def from_name(rest: str, settings: Settings) -> LocalModel | GgufModel:
     """The model of `local:` or `local:smollm2`.
 
     Settings: `local.threads`, `local.fetch` ("never": no download while running),
@@ -23,10 +28,9 @@ def from_name(rest: str, settings: Settings) -> LocalModel:
         ConfigError: the name behind the colon, or a setting, is none of ours.
     """
     if rest and rest not in KNOWN:
-        raise ConfigError(
-            f"model local:{rest}: expected local: or local:{KNOWN[0]}, the only "
-            "embedded model there is."
-        )
+        from neuraxis.models.gguf import model  # what runs any other file
+
+        return model.from_name(rest, settings)
     states = _number(settings, "local.states_mb", "megabytes")
     return LocalModel(
         LazyWriter(
