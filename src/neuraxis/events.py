@@ -197,6 +197,12 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """
     inside: tuple[str, ...] = ()
     """Tools that contain the nested session, the outermost first."""
+    expires: float = 0.0
+    """Seconds since 1970 until which it waits for an answer; 0: it is asked now."""
+    written: Json = None
+    """Of a question that waits: the arguments as the model wrote them."""
+    parameters: Json = None
+    """Of a question that waits: the JSON Schema of the arguments."""
 
 
 class ApprovalAnswered(Struct, frozen=True, kw_only=True):
@@ -206,6 +212,12 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     allowed: bool
     by: str = "user"
     digest: str = ""
+    reason: str = ""
+    """Why not, in the person's words."""
+    arguments: Json = None
+    """Arguments that the person changed, by name."""
+    always: str = ""
+    """Pattern of commands that need no further yes in this session."""
 
 
 class BudgetReached(Struct, frozen=True, kw_only=True):
@@ -219,7 +231,7 @@ class BudgetReached(Struct, frozen=True, kw_only=True):
 class SessionFinished(Struct, frozen=True, kw_only=True):
     """One run of the session ended."""
 
-    outcome: Literal["answered", "failed", "cancelled", "budget"]
+    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting"]
     text: str = ""
     error: str = ""
     seconds: float = 0.0

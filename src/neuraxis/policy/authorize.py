@@ -21,7 +21,8 @@ from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.file_risk import allow_files, file_risk
 from neuraxis.policy.gate import Gate
-from neuraxis.policy.plan_approval import ask_together
+from neuraxis.policy.later import Waits
+from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.file_changes import snapshot
 from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_foreign
 from neuraxis.policy.provenance.tracker import Origins
@@ -117,7 +118,13 @@ async def _ask(
             digest=digest,
             origins=describe_origins(arguments, tuple(facts.traced)),
         )
-        no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
+        try:
+            no = await ask_person(
+                asked, lambda: call_digest(plugin, spec, arguments), gate
+            )
+        except Waits:
+            ask_ahead(step, gate)
+            raise
     if no:
         raise Refused(_denied(target, no, decision))
 

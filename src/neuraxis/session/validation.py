@@ -25,6 +25,7 @@ from neuraxis.specs import Json
 _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
+    "deps": ((type, type(None)), "a class, such as deps=Shop"),
     "id": ((str, type(None)), "the id of a session, a text"),
     "settings": (
         (Settings, type(None)),
@@ -39,6 +40,11 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
         (str, list, tuple),
         "stream",
         "a model's name, such as 'local:', a Model, or a list of these",
+    ),
+    "instructions": (
+        (str, type(None)),
+        "__call__",
+        "a text, or a function of a Context that gives one",
     ),
     "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
     "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
@@ -67,10 +73,12 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
     for name in _SHAPES.keys() & given:
         types, method, phrase = _SHAPES[name]
         value = given[name]
+        if name == "approve" and value == "later":
+            continue
         if not isinstance(value, types) and not (
             callable(getattr(value, method, None))
             # a class instead of its instance
-            and (name == "approve" or not isinstance(value, type))
+            and (name in ("approve", "instructions") or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
     _check_options(given.get("options"))
@@ -180,6 +188,19 @@ _FIELDS = (
 """Required types of a call's names; planning checks its arguments."""
 
 
+def check_journal_named(session: str, journal: Any) -> None:
+    """Check that a session to go on with is somewhere.
+
+    Raises:
+        ConfigError: it is in memory.
+    """
+    if journal in (None, "memory"):
+        raise ConfigError(
+            f"Session.open: to go on with {session!r}, name the journal that holds it: "
+            "journal=PATH (`neuraxis doctor` says where the command line's is)"
+        )
+
+
 def check_request(text: Any, watch: Any = None) -> None:
     """Check that a request is a text, and `watch` a function.
 
@@ -224,6 +245,16 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
         for name, kinds, phrase in _FIELDS:
             if not isinstance(value := getattr(one, name), kinds):
                 refuse(f"Call.{name}", phrase, value)
+
+
+def check_deps(given: Any, wanted: type[Any] | None) -> None:
+    """Check that a run's `deps` are what the session says.
+
+    Raises:
+        ConfigError: it is something else, or nothing.
+    """
+    if wanted is not None and not isinstance(given, wanted):
+        refuse("deps", f"a {wanted.__name__}, as in run(text, deps=...)", given)
 
 
 def check_description(text: Any) -> None:

@@ -29,7 +29,7 @@ from neuraxis.models.gguf.engine import Setup
 from neuraxis.models.gguf.model import GgufModel
 from neuraxis.models.http.settings import Options
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.session.prompt import constant_prompt, with_messages
+from neuraxis.session.prompt import Prompts
 from neuraxis.settings import Setting, Settings
 
 PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))
@@ -230,12 +230,12 @@ async def test_a_call_cannot_be_malformed(real: Path, tmp_path: Path) -> None:
     with Session(
         model=ScriptedModel([]), plugins=[population], workspace=tmp_path
     ) as session:
-        constant = constant_prompt(session.registry, dialect)
+        prompts = Prompts(session.registry, dialect)
     read = broken = 0
     for text in ("How many live in Paris?", "Hi", "Write <b>", "ja?", "42", "{}"):
         for hot in (0.0, 1.5):
             asked = Message(role="user", content=dialect.request(text))
-            prompt = with_messages(constant, [asked])
+            prompt = prompts.make([asked])
             weigher = made(real, "required", temperature=hot)
             done = await complete(weigher, prompt)
             if done.finish_reason == "length":
@@ -254,7 +254,10 @@ async def test_a_call_cannot_be_malformed(real: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 async def test_a_session_with_real_weights(real: Path, tmp_path: Path) -> None:
     """The forced call runs, and the model answers from its result."""
-    forced, free = made(real, "population"), made(real, "none", max_tokens=30)
+    forced, free = (
+        made(real, "population", max_tokens=900),
+        made(real, "none", max_tokens=30),
+    )
 
     class Once:
         name = "local:smollm2"

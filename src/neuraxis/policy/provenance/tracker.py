@@ -9,7 +9,7 @@ or commands whose results depend on their arguments only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path as File
 
 from msgspec import Struct, field
@@ -304,7 +304,9 @@ class Origins(Struct):
 
     # --- going on later --------------------------------------------------------
 
-    def replay(self, events: Iterable[Event | Unknown]) -> None:
+    def replay(
+        self, events: Iterable[Event | Unknown], untold: Collection[str] = ()
+    ) -> None:
         """Take up what an earlier part of this session knew.
 
         A call that never told its end may have written any file that it names.
@@ -349,7 +351,7 @@ class Origins(Struct):
         for event in inside.values():
             told = innermost(event.event)
             self._may_have_written(event.id, told.get("arguments"), told.get("shown"))
-        self.told(tuple(self.results))
+        self.told([own for own in self.results if own.partition(".")[0] not in untold])
 
     def _replay_inside(
         self, event: Inside, running: dict[tuple[str, str, str], Inside]
