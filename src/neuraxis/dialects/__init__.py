@@ -47,7 +47,7 @@ class Dialect(Protocol):
         """Return tool definitions for the server; empty unless native."""
         ...
 
-    def form(self, schema: Mapping[str, Json]) -> str:
+    def notation(self, schema: Mapping[str, Json]) -> str:
         """Return an object's schema in the notation that commands have."""
         ...
 

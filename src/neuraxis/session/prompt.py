@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,12 +135,13 @@ class Prompts:
     def _build(self) -> Prompt:
         specs, names = self._registry.specs, self._registry.tool_names
         text = self._dialect.prompt(specs, names)
+        form = getattr(self._dialect, "form", None)  # not every dialect has one
         if self._text:
             text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
         schema = None
         if self.output is not None:
             schema = for_server(self.output.schema)
-            form = self._dialect.form(self.output.schema)
+            form = self._dialect.notation(self.output.schema)
             text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', form)}"
         is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
@@ -150,6 +152,7 @@ class Prompts:
             plugins=specs,
             tool_names=names,
             write=self._dialect.write,
+            form=form and partial(form, specs, names),
             native_tools=self._dialect.native_tools(specs, names),
         )
 

@@ -71,7 +71,7 @@ class Envelope:
         """Return nothing: the plugins are in the prompt."""
         return ()
 
-    def form(self, schema: Mapping[str, Json]) -> str:
+    def notation(self, schema: Mapping[str, Json]) -> str:
         """Return an object's schema as the node of a manifest."""
         return node_text(schema)
 

@@ -113,7 +113,7 @@ class Native:
             function["description"] = " ".join(command.description.split())
         return {"type": "function", "function": {**function, "parameters": parameters}}
 
-    def form(self, schema: Mapping[str, Json]) -> str:
+    def notation(self, schema: Mapping[str, Json]) -> str:
         """Return an object's schema as the lines of parameters are."""
         return form_text(schema)
 
