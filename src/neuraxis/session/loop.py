@@ -82,8 +82,7 @@ async def converse(
     if text is not None:
         emit(MessageSent(sender="user", receiver="model", content=text))
         parts.origins.said(text)
-        content = parts.dialect.request(text)
-        history.append(Message(role="user", content=content, is_request=True))
+        history.append(_request(text, parts))
     runtime = runtime_of(parts, state, emit, cancelled)
     early = _early_starts(parts, runtime)
     turns = _turns(parts, history, state, runtime, early, emit, live)
@@ -115,6 +114,11 @@ async def converse(
     answer = _answer(state, outcome, error, runtime)
     emit(_end(outcome, state, answer.text, error, started))
     return answer
+
+
+def _request(text: str, parts: RunConfig) -> Message:
+    content = parts.dialect.request(text)
+    return Message(role="user", content=content, is_request=True)
 
 
 def _last_words(
