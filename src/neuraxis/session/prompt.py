@@ -141,8 +141,8 @@ class Prompts:
         schema = None
         if self.output is not None:
             schema = for_server(self.output.schema)
-            form = self._dialect.notation(self.output.schema)
-            text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', form)}"
+            told = self._dialect.notation(self.output.schema)
+            text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', told)}"
         is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
             messages=(Message(role="system", content=text),),
