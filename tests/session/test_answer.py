@@ -101,5 +101,5 @@ def test_a_stored_object_is_what_it_is() -> None:
     assert answer.asset("a4").value is answer.asset("a4").table is rows
     with pytest.raises(NeuraxisError, match="a4: expected a picture, it is a list"):
         _ = answer.asset("a4").image
-    with pytest.raises(NeuraxisError, match="a5: this run did not store it.*a4"):
+    with pytest.raises(NeuraxisError, match=r"a5: this run did not store it.*a4"):
         answer.asset("a5")
