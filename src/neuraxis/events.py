@@ -194,6 +194,18 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """
     inside: tuple[str, ...] = ()
     """Tools that contain the nested session, the outermost first."""
+    summary: str = ""
+    """One line: what would happen, whose words decide it, and why it is asked."""
+    offers: tuple[str, ...] = ()
+    """Wider answers in words, for this session; `approve` may return one of them."""
+
+    @property
+    def calls(self) -> tuple[Json, ...]:
+        """All that the question shows: the plan, or the one call."""
+        if self.plan:
+            return self.plan
+        shown = {"id": self.id, "reason": self.reason, "origins": dict(self.origins)}
+        return (shown | cast("dict[str, Json]", self.call),)
 
 
 class ApprovalAnswered(Struct, frozen=True, kw_only=True):
@@ -203,6 +215,8 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     allowed: bool
     by: str = "user"
     digest: str = ""
+    offer: str = ""
+    """The wider answer that was chosen, if one was."""
 
 
 class BudgetReached(Struct, frozen=True, kw_only=True):
