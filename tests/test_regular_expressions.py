@@ -128,7 +128,7 @@ SHORTER = {
 
 
 def _patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Where a pattern stands -> the pattern, and whether it is only matched in place."""
+    """Where a pattern stands -> it, and whether it is only matched in place."""
     uses = _uses()
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
     seen: set[int] = set()

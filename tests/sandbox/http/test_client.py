@@ -460,12 +460,14 @@ def test_l_a_public_page_does_not_redirect_into_an_allowed_inner_host() -> None:
 
     with serving(lambda client, path: reached.append(path)) as inner:
         location = _redirect(f"http://{inner}/secret")
-        with serving(lambda client, path: client.sendall(location)) as public:
-            with pytest.raises(RequestRefused, match="not allowed|inner|leads to"):
-                fetch(
-                    "http://public.example/",
-                    allowed_hosts=[inner],
-                    resolver=lambda host, port: ["93.184.216.34"],
-                    connect=connect,
-                )
+        with (
+            serving(lambda client, path: client.sendall(location)) as public,
+            pytest.raises(RequestRefused, match=r"not allowed|inner|leads to"),
+        ):
+            fetch(
+                "http://public.example/",
+                allowed_hosts=[inner],
+                resolver=lambda host, port: ["93.184.216.34"],
+                connect=connect,
+            )
     assert [] == reached
