@@ -1,0 +1,122 @@
+"""New files that need no yes: documents, and scripts that nothing loads.
+
+A document is a text, a table or a picture. Names that a tool loads by itself are none;
+both lists stand in docs/security.md.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path as File
+
+from neuraxis.policy.provenance.tracker import normal
+from neuraxis.policy.provenance.words import is_own_address, tokens
+
+DOCUMENTS = (
+    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
+)
+NAMED_DOCUMENTS = (".json", ".jsonl", ".ndjson", ".xml", ".log")
+"""Free only where the request names the file: many tools load such files."""
+LOADED = frozenset(
+    """
+    agents claude gemini qwen warp crush skill copilot-instructions conventions
+    requirements constraints cmakelists robots package package-lock tsconfig jsconfig
+    composer deno nodemon devcontainer launch tasks settings mcp angular firebase
+    vercel turbo nx lerna biome babel renovate appsettings global pyrightconfig cypress
+    """.split()
+)
+"""Stems of documents that programs load by themselves."""
+SCRIPTS = frozenset(
+    """
+    __init__ __main__ admin app apps asgi bootstrap build celeryconfig conf config
+    conftest dodo fabfile function_app hatch_build hubconf ipython_config
+    lambda_function locustfile main manage models noxfile pavement pelicanconf plugin
+    settings setup sitecustomize snakefile streamlit_app tasks test tests urls
+    usercustomize versioneer views wsgi
+    """.split()
+)
+"""Stems of Python files that tools load by themselves."""
+_CODE = (".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml")
+_CODE += (".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat")
+_MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
+
+
+def is_document(path: str, request: Iterable[str] = ()) -> bool:
+    """Whether a path has the plain name of a document that nothing loads."""
+    name = normal(path)
+    if not is_plain(path):
+        return False
+    stem, suffix = os.path.splitext(name.rpartition("/")[2].lower())
+    if any(part in LOADED for part in (stem, *stem.replace(".", "-").split("-")[:1])):
+        return False
+    if stem.startswith("requirements") or stem.endswith("requirements"):
+        return False
+    return suffix in DOCUMENTS or (
+        suffix in NAMED_DOCUMENTS and is_named(name, request)
+    )
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path stays in the workspace and has no hidden part."""
+    parts = normal(path).split("/")
+    return bool(path) and not (
+        "\\" in path
+        or path.startswith(("/", "~"))
+        or any(part.startswith(".") or not part for part in parts)
+    )
+
+
+def is_free_script(path: str, workspace: File) -> bool:
+    """Whether a new script has a name that nothing imports and no tool loads."""
+    name = normal(path)
+    stem, suffix = os.path.splitext(name)
+    low = stem.lower()
+    return (
+        suffix == ".py"
+        and is_plain(path)
+        and "/" not in name
+        and all(char.isalnum() or char in "_-" for char in stem)
+        and low not in SCRIPTS
+        and not low.startswith("test")
+        and not low.endswith(("_test", "_settings", "_config"))
+        and low not in sys.stdlib_module_names
+        and (not stem.isidentifier() or importlib.util.find_spec(stem) is None)
+        and not _is_mentioned(stem, name, workspace)
+    )
+
+
+def is_named(path: str, request: Iterable[str]) -> bool:
+    """Whether the request names a file, by its path or its last part."""
+    name = normal(path)
+    last = name.rpartition("/")[2]
+    texts = list(request)
+    return any(
+        token.removeprefix("./") in (name, last) for text in texts for token in tokens(text)
+    ) or is_own_address(name, texts)
+
+
+def _is_mentioned(stem: str, own: str, workspace: File) -> bool:
+    """Whether code in the workspace holds the name; too much to look through: yes."""
+    wanted, seen = stem.encode(), 0
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = [one for one in folders if one not in (".git", "node_modules")]
+        for name in names:
+            if not name.lower().endswith(_CODE):
+                continue
+            full = os.path.join(folder, name)
+            seen += 1
+            try:
+                if seen > _MOST_FILES or os.path.getsize(full) > _MOST_BYTES:
+                    return True
+                if os.path.relpath(full, workspace) == own:
+                    continue
+                with open(full, "rb") as file:
+                    if wanted in file.read():
+                        return True
+            except OSError:
+                return True
+    return False
