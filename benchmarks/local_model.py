@@ -40,7 +40,7 @@ from typing import Any
 import yaml
 
 from neuraxis.messages import Message, Prompt
-from neuraxis.models.local.llm.lazy import LazyWriter
+from neuraxis.models.gguf.lazy import LazyWriter
 from neuraxis.models.local.model import LocalModel
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.manifest.load import parse_manifest

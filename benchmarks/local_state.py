@@ -19,9 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from neuraxis.models.local.llm import weights
-from neuraxis.models.local.llm.lazy import STATES_MB, LazyWriter
-from neuraxis.models.local.llm.llama import Ask
+from neuraxis.models.gguf import weights
+from neuraxis.models.gguf.lazy import STATES_MB, LazyWriter
+from neuraxis.models.gguf.llama import Ask
 from neuraxis.models.local.planner import contents
 
 TOOLS = [

@@ -19,8 +19,8 @@ from typing import Any, TypedDict
 from neuraxis import Session, command
 from neuraxis.dialects import DIALECTS
 from neuraxis.messages import Message
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.request import constant_of, encoded, request_body
-from neuraxis.models.openai.settings import Options
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
 

@@ -29,8 +29,8 @@ from neuraxis.models import Model
 from neuraxis.models.accumulate import Joiner
 from neuraxis.models.anthropic.model import AnthropicModel
 from neuraxis.models.gemini.model import GeminiModel
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 from neuraxis.models.openai_responses.model import ResponsesModel
 
 WIRES: dict[str, Callable[..., Model]] = {

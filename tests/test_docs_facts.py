@@ -16,8 +16,8 @@ from neuraxis import Answer, Budget, Context, events
 from neuraxis import settings as settings_module
 from neuraxis.cli.main import cli
 from neuraxis.execution.runtime import Runtime
-from neuraxis.models.openai import settings as openai_settings
-from neuraxis.models.openai.settings import Options, options_for
+from neuraxis.models.http import settings as openai_settings
+from neuraxis.models.http.settings import Options, options_for
 from neuraxis.plugins import extensions
 from neuraxis.policy.rules import policy_from
 from neuraxis.settings import load

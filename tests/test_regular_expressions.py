@@ -15,7 +15,7 @@ import pytest
 
 import neuraxis
 import regex_attacks
-from neuraxis.models.openai import stream
+from neuraxis.models.http import answers
 
 SOURCE = Path(neuraxis.__file__).parent
 SIZE = 1_000_000
@@ -105,7 +105,7 @@ MADE: dict[str, Callable[[Any], object]] = {
 }
 """Functions that put patterns together: a call that makes them do it."""
 COVERED = {
-    "models.openai.optional_parts:option": "its patterns are fields of what it gives",
+    "models.http.optional_parts:option": "its patterns are fields of what it gives",
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }
@@ -121,14 +121,14 @@ ENDS_OF_FORMS = {
 }
 """Tuples of so many patterns, of which these are matched at one place."""
 SHORTER = {
-    "models.openai.rejections:": stream.MOST_TEXT,
-    "models.openai.optional_parts:": stream.MOST_TEXT,
+    "models.openai.rejections:": answers.MOST_TEXT,
+    "models.http.optional_parts:": answers.MOST_TEXT,
 }
 """Texts that are cut before: their length."""
 
 
 def _patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Where a pattern stands -> it, and whether it is only matched in place."""
+    """Place -> the pattern, and whether it is only matched in place."""
     uses = _uses()
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
     seen: set[int] = set()

@@ -25,8 +25,9 @@ from neuraxis.assets import serialize
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError, ManifestError, ModelBroken, StorageError
 from neuraxis.models.accumulate import Joiner
-from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
-from neuraxis.models.openai.stream import Frames, ServerError, body_message
+from neuraxis.models.http.answers import ServerError, body_message
+from neuraxis.models.http.sse import Event, EventReader, EventTooLarge
+from neuraxis.models.openai.stream import Frames
 from neuraxis.planning.load import read_plan
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.plugins.manifest.write import to_yaml

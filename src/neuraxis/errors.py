@@ -60,7 +60,9 @@ class TemplateError(ConfigError):
 
 
 class ModelError(NeuraxisError):
-    """The model could not be asked. `status` is the HTTP status, where there is one.
+    """The model could not be asked.
+
+    `status` is the HTTP status, where there is one.
 
     `again`: the server failed within its answer, and the same request may succeed.
     """

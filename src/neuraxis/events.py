@@ -139,7 +139,10 @@ class CallFinished(Struct, frozen=True, kw_only=True):
 
 
 class FileChanged(Struct, frozen=True, kw_only=True):
-    """A file of the workspace is about to be changed. Stored before that."""
+    """A file of the workspace is about to be changed.
+
+    Stored before the change.
+    """
 
     call: str
     path: str

@@ -94,7 +94,7 @@ def test_a_wrong_name_of_the_embedded_model_fetches_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """93 MB are not fetched to say that there is no such model."""
-    from neuraxis.models.local.llm import weights
+    from neuraxis.models.gguf import weights
 
     def nowhere() -> None:
         raise AssertionError("looked for")

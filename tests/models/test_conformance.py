@@ -13,8 +13,8 @@ from models.http_server import Script, Server, frame, lines, serving, stream
 from neuraxis.models import Model
 from neuraxis.models.anthropic.model import AnthropicModel
 from neuraxis.models.gemini.model import GeminiModel
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 from neuraxis.models.openai_responses.model import ResponsesModel
 from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply

@@ -12,9 +12,9 @@ import pytest
 from models.http_server import Server, answer, hello, serving, stream
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import complete
-from neuraxis.models.openai.exchange import limit_of
+from neuraxis.models.http.model import limit_of
+from neuraxis.models.http.settings import Endpoint, Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Endpoint, Options
 from neuraxis.models.rate_limits import RateLimit
 
 PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))

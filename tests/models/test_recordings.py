@@ -11,9 +11,10 @@ from benchmark_file import benchmark
 from neuraxis.models.accumulate import Joiner
 from neuraxis.models.anthropic.stream import MessageReader
 from neuraxis.models.gemini.stream import ContentReader
-from neuraxis.models.openai.exchange import Reader
-from neuraxis.models.openai.sse import Event, EventReader
-from neuraxis.models.openai.stream import Frames, ServerError
+from neuraxis.models.http.answers import ServerError
+from neuraxis.models.http.model import Reader
+from neuraxis.models.http.sse import Event, EventReader
+from neuraxis.models.openai.stream import Frames
 from neuraxis.models.openai_responses.stream import ResponseReader
 
 recordings = benchmark("recordings")

@@ -26,8 +26,8 @@ from neuraxis.messages import Message, NativeCall, Part, Prompt
 from neuraxis.models import Model, complete, find_model
 from neuraxis.models.anthropic.model import AnthropicModel
 from neuraxis.models.gemini.model import GeminiModel
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 from neuraxis.models.openai_responses.model import ResponsesModel
 from neuraxis.settings import Setting, Settings
 

@@ -1,4 +1,4 @@
-"""Agent Skills as plugins: a folder with a `SKILL.md` in the open format.
+"""Agent Skills as plugins: folders with a `SKILL.md`.
 
 The model is shown name and description; the instructions, and the files beside them,
 are read when it asks for them. Scripts run in the sandbox, on a copy in the workspace.
@@ -89,7 +89,7 @@ def from_name(text: str) -> ReadSource:
 
 
 def _files(root: Path) -> tuple[tuple[str, ...], str]:
-    """Return the names of a skill's files, and a digest of all they hold."""
+    """Return a skill's file names, and a digest of their contents."""
     try:
         listing = workspace.list_files(root, most=MOST_FILES)
     except FileRefused as error:
@@ -113,7 +113,7 @@ def _files(root: Path) -> tuple[tuple[str, ...], str]:
 
 
 def _plugin(given: Skill, digest: str) -> Plugin:
-    """Return the plugin; its id is a digest of every file, for the lock file."""
+    """Return the plugin; a digest of all its files is its id."""
     specs = [_instructions(given)]
     runs: dict[str, Any] = {"instructions": partial(_read_body, given)}
     if given.files:

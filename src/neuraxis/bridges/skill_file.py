@@ -21,7 +21,7 @@ _LINE = re.compile(r"([A-Za-z][A-Za-z_-]*):[ \t]*(.*)")
 
 
 class SkillFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `SKILL.md` says, and where it is not what the format asks for."""
+    """Content of a `SKILL.md`, and the problems in its format."""
 
     name: str
     description: str
@@ -30,7 +30,7 @@ class SkillFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_skill_file(text: str, folder: str) -> SkillFile:
-    """Return what the file says; a mistake is a problem, and ends nothing.
+    """Return the content of a skill file; mistakes become problems.
 
     Args:
         text: of the file.

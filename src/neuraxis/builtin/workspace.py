@@ -87,7 +87,7 @@ def write_guarded(
 
 
 def changes(context: Context) -> CallFiles:
-    """The way to change files; outside of a session nothing is held back."""
+    """Return what may change files; outside a session, without limits."""
     if isinstance(context.files, CallFiles):
         return context.files
     history = FileHistory(context.workspace, VersionStore(budget=1 << 62))

@@ -50,7 +50,10 @@ def _terminal() -> IO[str]:
 
 
 async def ask_on_terminal(asked: ApprovalAsked) -> bool:
-    """Ask for a yes to what is shown; Ctrl-C ends the run, all else than yes is no."""
+    """Ask for an approval; anything but yes is a no.
+
+    Ctrl-C ends the run.
+    """
     with contextlib.ExitStack() as stack:
         source: IO[str] = sys.stdin
         if not source.isatty():  # what is piped in is no answer
@@ -129,7 +132,7 @@ def _one(value: Json) -> str:
 
 
 def _forget_typed(source: IO[str]) -> None:
-    """What was typed before the question was shown is no answer to it."""
+    """Drop what was typed before the question was shown."""
     try:
         import termios
 

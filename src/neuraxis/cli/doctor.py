@@ -157,7 +157,7 @@ def _extras() -> list[Finding]:
 
 
 def _weights() -> Finding:
-    from neuraxis.models.local.llm import weights
+    from neuraxis.models.gguf import weights
 
     try:
         found = weights.find()

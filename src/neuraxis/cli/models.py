@@ -42,7 +42,7 @@ def ls(as_json: bool) -> int:
 @click.argument("name", required=False)
 @click.option("--base-url", help="Of an OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
-    """Ask the model NAME for one word and say how long it took.
+    """Ask the model NAME for one word and time it.
 
     Exit codes: 0 it answered, 1 it did not, 4 it cannot be asked (no key, no file).
     """
@@ -79,7 +79,7 @@ def test(name: str | None, base_url: str | None) -> int:
 @models.command()
 def fetch() -> int:
     """Fetch the embedded model's file (once) and check it."""
-    from neuraxis.models.local.llm import weights
+    from neuraxis.models.gguf import weights
 
     found = weights.find()
     path = found or fetch_shown()
@@ -92,8 +92,8 @@ def ensure_weights(model: str, *, quiet: bool) -> None:
     kind, _, name = model.partition(":")
     if kind != "local":
         return
+    from neuraxis.models.gguf import weights
     from neuraxis.models.local import KNOWN
-    from neuraxis.models.local.llm import weights
 
     if name and name not in KNOWN:
         return  # Another name has no file; the caller reports that.
@@ -110,7 +110,7 @@ def fetch_shown() -> Any:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     from neuraxis.cli.terminal import console
-    from neuraxis.models.local.llm import weights
+    from neuraxis.models.gguf import weights
 
     screen = console()
     screen.print(weights.SMOLLM2.sentence, markup=False)

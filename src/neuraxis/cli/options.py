@@ -183,7 +183,7 @@ def asset_folder(settings: Settings) -> Path | None:
 
 
 def versions_folder(settings: Settings) -> Path | None:
-    """Where old versions of files are stored, where no journal's file has a folder.
+    """Return the folder of old versions where the journal has none.
 
     Commands that have no journal (`call`, `plan run`) know by it what they wrote.
     """

@@ -61,7 +61,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
 @_svg
 @session_options(*PLANS)
 def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
-    """Draw FILE: which steps may run at the same time, and what waits for what."""
+    """Draw FILE: what runs in parallel, and what waits."""
     from neuraxis.cli.terminal import inert
     from neuraxis.planning.draw import as_text, drawn
 
@@ -96,7 +96,7 @@ def run(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Run FILE: checked whole first, then as if in order. No model is needed.
+    """Check FILE, then run it; no model is needed.
 
     Prints what the last step answered. Exit codes: 0 all steps done, 1 a step failed
     or the plan is wrong, 2 wrong option, file or parameter, 3 time limit.

@@ -195,7 +195,7 @@ def source_text(source: str, **options: str | None) -> str:
 
 
 def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
-    """Accept new plugins where there is a lock file: a person just added them."""
+    """Accept plugins that a person just added in the lock file."""
     from neuraxis.plugins.lock import FILE_NAME, accept, read_lock, write_lock
 
     file = Path(FILE_NAME)

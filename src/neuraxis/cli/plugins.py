@@ -150,7 +150,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
     "are enforced. yaml: what is understood of any plugin, also of Python.",
 )
 def convert(source: str, notation: str) -> int:
-    """Write the plugin SOURCE (a manifest, a folder, a .py file, a name) anew.
+    """Write the plugin SOURCE anew: a manifest, folder, module or name.
 
     Of a folder or manifest only the description is read; no code is run.
     """

@@ -102,7 +102,7 @@ def run(
 
 
 def code_of(answer: Answer, refused: bool = False) -> int:
-    """The exit code: also an answer is a failure where its last call did not work.
+    """Return the exit code; a failed last call is a failure.
 
     Args:
         answer: how the run ended.
@@ -127,7 +127,7 @@ def _piped(request: str | None) -> str:
 def open_session(
     choices: Choices, session_id: str | None, record: str | None, quiet: bool
 ) -> Session:
-    """A session; the embedded model's file is fetched first where it is needed."""
+    """Return a session; fetch the embedded model's file where needed."""
     from neuraxis.cli.models import ensure_weights
 
     settings = settings_of(choices)
@@ -145,7 +145,9 @@ def open_session(
 def ask(
     session: Session, request: str, *, as_json: bool = False, quiet: bool = False
 ) -> tuple[Answer, int]:
-    """Run one request in the terminal: shown live, ended by Ctrl-C with its children.
+    """Run one request in the terminal, shown live.
+
+    Ctrl-C ends it with its child processes.
 
     Returns:
         The answer, and its exit code.

@@ -1,4 +1,4 @@
-"""Signals of the command line: what runs is stopped, then the process ends.
+"""Signals of the command line: stop what runs, then end.
 
 Only the command line installs handlers; the library never does. A signal cancels the
 run, which stops its commands and writes its end; outside of a run it ends the command
@@ -90,7 +90,7 @@ def _handle(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """Write into nothing: the terminal is gone, and each line would be an error."""
+    """Write to nothing, since the terminal is gone."""
     with contextlib.suppress(OSError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         for descriptor in _STATE.is_terminal:
@@ -112,7 +112,7 @@ def raise_received() -> NoReturn:
 
 @contextlib.contextmanager
 def cancelled_by_signals() -> Generator[None]:
-    """Let a signal cancel the task that runs here, instead of breaking it off.
+    """Let a signal cancel the current task.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed meanwhile.
@@ -147,7 +147,7 @@ def children_ended() -> Generator[None]:
 
 
 def end_descendants(spared: Collection[int]) -> None:
-    """End all processes below this one but the `spared`: first asked, then killed."""
+    """End all child processes but the `spared`: ask, then kill."""
     for _ in range(_ROUNDS):
         found = [own for own in descendants() if own not in spared]
         if not found:
@@ -168,7 +168,7 @@ def _send(number: int, what: int) -> None:
 
 
 def descendants() -> list[int]:
-    """Return the ids of all processes below this one that run, parents first."""
+    """Return the ids of all child processes, parents first."""
     below: dict[int, list[int]] = {}
     for own, parent in _processes():
         below.setdefault(parent, []).append(own)

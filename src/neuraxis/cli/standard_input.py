@@ -1,4 +1,4 @@
-"""What is piped into the command line, beside a request that is written behind it."""
+"""Piped standard input, attached to a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "standard input"
 
 
 def attach_piped(session: Session, *, is_asked_for: bool) -> str | None:
-    """Attach what is piped in; return its id, or None where nothing is.
+    """Attach what is piped in; return its id, or None.
 
     Args:
         session: that of the request.

@@ -1,4 +1,4 @@
-"""Runs commands in this process: coroutines in tasks of their own, the rest in threads.
+"""Engine in this process: coroutines in tasks, functions in threads.
 
 A coroutine may swallow its cancellation and a thread cannot be ended. Either is given
 up after a while: the caller goes on, and what it returns late is thrown away.
@@ -108,7 +108,7 @@ async def _wait_for_thread(job: Job, seconds: float | None) -> None:
 async def _leave_thread(
     job: Job, call: partial[Any], cancelled: threading.Event | None
 ) -> bool:
-    """Ask a thread to stop; return whether it has, else it is given up."""
+    """Ask a thread to stop; return whether it has."""
     job.given_up = True  # where it has not begun yet, it does not
     if cancelled is None:
         return _give_up(job.future, call)
@@ -121,7 +121,7 @@ async def _run_task(
     cancelled: threading.Event | None,
     seconds: float | None,
 ) -> Any:
-    """Run a coroutine in a task, so that the run does not depend on its manners."""
+    """Run a coroutine in a task that can be given up."""
     exits: list[SystemExit] = []
     left = threading.Event()  # whether it was given up
     task = asyncio.get_running_loop().create_task(_held(call, exits, left))
@@ -149,7 +149,7 @@ async def _leave_task(
     cancelled: threading.Event | None,
     left: threading.Event,
 ) -> bool:
-    """Cancel a task; return whether it has ended, else it is given up."""
+    """Cancel a task; return whether it has ended."""
     if cancelled is not None:
         cancelled.set()
     task.cancel()
@@ -166,7 +166,7 @@ async def _leave_task(
 async def _has_ended(
     future: asyncio.Future[Any], call: Callable[[], Any], seconds: float
 ) -> bool:
-    """Wait for what was asked to stop; what does not in time is given up."""
+    """Wait a moment for what was asked to stop."""
     try:
         await asyncio.wait((future,), timeout=seconds)
     except asyncio.CancelledError:
@@ -176,7 +176,7 @@ async def _has_ended(
 
 
 def _give_up(future: asyncio.Future[Any], call: Callable[[], Any]) -> bool:
-    """Return whether it has ended; of what has not, the end will be noted."""
+    """Return whether it has ended; note the end of what has not."""
     if future.done():
         _ = future.cancelled() or future.exception()  # looked at: nobody else does
         return True
@@ -199,7 +199,7 @@ def _give_up(future: asyncio.Future[Any], call: Callable[[], Any]) -> bool:
 
 
 def _name(call: Callable[[], Any]) -> str:
-    """The name of a command's function, also where another one runs it out."""
+    """Return the name of a command's function."""
     names = [
         getattr(part, "__qualname__", "")
         for part in (*getattr(call, "args", ())[:1], getattr(call, "func", call))
@@ -229,7 +229,7 @@ def _is_coroutine(value: object) -> bool:
 def _steps(
     given: Coroutine[Any, Any, Any], left: threading.Event
 ) -> Generator[Any, Any, Any]:
-    """Await a coroutine; one that was given up is closed when its loop ends.
+    """Await a coroutine; close it when its loop ends.
 
     `asyncio.run` cancels what still runs and waits for it: for ever, where the
     cancellation is swallowed.

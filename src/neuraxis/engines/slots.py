@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 
 class Slots:
-    """How many calls of a command may run at once, in one loop."""
+    """Limit on parallel calls of a command, in one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -19,7 +19,7 @@ class Slots:
         self._late = 0
 
     async def take(self, seconds: float) -> Slot | None:
-        """A place, or None: for so long, threads of calls that are over have them."""
+        """Return a slot; None: abandoned threads hold them all."""
         while True:
             all_late = self._late >= self._most
             try:

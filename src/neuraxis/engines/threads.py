@@ -62,7 +62,7 @@ class Job:
 
 
 class Threads:
-    """`start` runs a function in an idle or a new thread, or queues it."""
+    """Thread pool in which a nested call never waits."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
@@ -82,7 +82,7 @@ class Threads:
         return self.start(function, bounded=bounded).future
 
     def start(self, function: Callable[[], Any], *, bounded: bool = True) -> Job:
-        """Start `function` now, or as soon as one of the threads is free.
+        """Start `function` now, or as soon as a thread is free.
 
         Args:
             function: what a thread runs.
@@ -114,7 +114,7 @@ class Threads:
         return job
 
     def _queue_or_raise(self, job: Job) -> None:
-        """Queue a job that got no thread; raise where no other job will end."""
+        """Queue a job without a thread; raise where none will end."""
         with self._lock:
             self._busy -= job.bounded
             if job.bounded and self._busy:
@@ -153,7 +153,7 @@ class Threads:
                 job = self._run(job, inbox)
 
     def _run(self, job: Job, inbox: queue.SimpleQueue[Job | None]) -> Job | None:
-        """Run a job and return the one that waited longest, if it may begin."""
+        """Run a job and return the next, if it may begin."""
         value: Any = None
         error: BaseException | None = None
         waits = job.waits
@@ -190,7 +190,7 @@ THREADS = Threads()
 
 
 def limit_threads(most: object) -> None:
-    """Limit how many calls of this process have a thread at the same time.
+    """Limit the threads that run calls in this process.
 
     Args:
         most: as the settings say it; None: nothing changes.

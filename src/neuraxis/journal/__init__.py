@@ -45,7 +45,7 @@ class Journal(Protocol):
         ...
 
     def release(self, session: str) -> None:
-        """Close a session that was claimed; what it appended is on disk by then."""
+        """Close a claimed session, once its events are on disk."""
         ...
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:

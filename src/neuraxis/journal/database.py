@@ -80,7 +80,7 @@ class Database:
         return db
 
     def _check(self) -> None:
-        """SQLite writes on into a file that was deleted, and nobody would read it."""
+        """Raise if the file was deleted: SQLite would write on."""
         try:
             found = self.path.stat()
             same = self._file == (found.st_dev, found.st_ino)
@@ -134,7 +134,7 @@ class Database:
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
-    """Switch to WAL; SQLite does not wait for a lock here, so it is asked again."""
+    """Switch to WAL, trying again while the file is locked."""
     ends = time.monotonic() + _BUSY
     while True:
         try:

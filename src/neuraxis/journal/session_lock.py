@@ -1,4 +1,4 @@
-"""A session is open once: in one `Session` of one process, until it is closed.
+"""Claims: a session is open in one `Session` at a time.
 
 Two would number their calls alike: results and assets of the one would stand for those
 of the other. A process locks one file of its own in a folder beside the journal; each
@@ -25,7 +25,7 @@ _TRIES = 10
 
 
 class _Folder(Struct, eq=False):
-    """The files that this process has locked in a folder, and who has which session."""
+    """Lock files that this process holds in a folder."""
 
     users: int = 0
     files: dict[str, int] = field(default_factory=dict[str, int])
@@ -42,7 +42,9 @@ _lock = threading.RLock()
 
 
 class Claims:
-    """The sessions that one journal has open. Without file locks: in this process.
+    """Sessions that one journal has open.
+
+    Without file locks: in this process.
 
     Args:
         folder: of the lock files; made when it is needed, and left.
@@ -65,7 +67,7 @@ class Claims:
         return True
 
     def release(self, session: str) -> None:
-        """Release one claim; that of a session which is not claimed does nothing."""
+        """Release one claim, if it is held."""
         with _lock:
             folder = _open.get(self._key)
             if folder is None or folder.holders.get(session) is not self:
@@ -151,7 +153,7 @@ def _own_file(key: str, folder: _Folder) -> str:
 
 
 def _in_child() -> None:
-    """A forked process has the files open, and its parent has the sessions."""
+    """Forget the parent's claims in a forked process."""
     global _lock  # another thread may have had it
     _lock = threading.RLock()
     for folder in _open.values():

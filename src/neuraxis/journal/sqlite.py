@@ -1,4 +1,4 @@
-"""A journal in one SQLite file: WAL, synchronous=FULL, one row for each event.
+"""Journal in a SQLite file: WAL, one row an event.
 
 Events are appended to a buffer and written by one thread (`writer.py`), many in one
 transaction; whoever promises that one is on disk awaits `settled`. What nobody waited
@@ -100,7 +100,10 @@ class SqliteJournal:
                 self._claims.release(session)
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Store the event; `durable`: it and all before it are on disk on return."""
+        """Store the event.
+
+        `durable`: it and all before it are on disk on return.
+        """
         written = to_json(event)
         # what a plugin answered may hold lone surrogates; JSON escapes keep them
         body = _ENCODER.encode(written)
@@ -219,7 +222,7 @@ class SqliteJournal:
         ]
 
     def close(self) -> None:
-        """Write what is held back and close the file; a second time does nothing."""
+        """Write what is buffered and close the file."""
         with self._lock:
             if self._closed:
                 return

@@ -1,4 +1,4 @@
-"""The rows that wait for a journal's file, and the thread that writes them.
+"""Writer thread of a journal, and the rows it writes.
 
 All who wait at the same moment share one transaction and one flush of the disk. The
 thread is made when it is needed, ends when nothing came for a while, and holds nothing
@@ -59,7 +59,7 @@ class Writer:
         self._stopped = False
 
     def add(self, row: Row) -> None:
-        """Take up a row; it is written with the next that somebody waits for."""
+        """Buffer a row until the next commit."""
         with self._lock:
             self._rows.append(row)
             self._due[row[0]] = row[1]
@@ -228,7 +228,7 @@ class Writer:
 
 
 def last_number(db: sqlite3.Connection, session: str) -> int:
-    """The number of the last event of a session; 0: it has none."""
+    """Return the number of a session's last event, or 0."""
     query = "SELECT max(seq) FROM events WHERE session = ?"
     return int(db.execute(query, (session,)).fetchone()[0] or 0)
 

@@ -79,7 +79,7 @@ def model_names() -> tuple[str, ...]:
 def find_models(
     models: str | Model | Sequence[str | Model], settings: Settings | None = None
 ) -> Model:
-    """The model of that name; of several, one that goes on with the next on failure.
+    """Return the model of that name; of several, with failover.
 
     Raises:
         ConfigError: a name or its settings are wrong, or there is none.
@@ -122,7 +122,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.openai.hints import meant  # imported for mistakes only
+    from neuraxis.models.http.hints import meant  # imported for mistakes only
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)

@@ -1,4 +1,4 @@
-"""Several models in one: the next is asked where the one before it fails.
+"""Failover: the next model is asked where one fails.
 
 A model that failed rests for a while, so that not every request waits for it again.
 """

@@ -52,7 +52,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of(name: str, usage: Usage, settings: Settings) -> float | None:
-    """Return the price of one reply of the model of that name; None: not known.
+    """Return the price of one reply; None: not known.
 
     Raises:
         ConfigError: a price of the settings is no number.
@@ -128,7 +128,7 @@ def _short(name: str) -> str:
 
 
 def _listed(name: str) -> Callable[[Usage], Any] | None:
-    """Return a function that looks a price up; None: the table is not installed."""
+    """Return the price table's look-up; None: it is not installed."""
     try:
         import genai_prices  # large, and needed for models that cost something
     except ImportError:

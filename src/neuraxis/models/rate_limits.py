@@ -1,4 +1,4 @@
-"""Rate limit of a model server, shared by all sessions of this process.
+"""Rate limits of model servers, shared in this process.
 
 Whoever is over the limit waits; nobody fails for it. A limit is kept only as long as
 a model uses it.
@@ -18,7 +18,7 @@ _TOLD_FROM = 1.0
 
 
 class RateLimit:
-    """Times of recent requests to one model, and a pause that its server asked for.
+    """Recent requests to a model, and its server's pause.
 
     Args:
         per_minute: requests within any 60 seconds; None: only pauses are kept.
@@ -58,7 +58,7 @@ class RateLimit:
     async def turn(
         self, sleep: Callable[[float], Awaitable[None]], *, waited: bool = False
     ) -> AsyncGenerator[str, None]:
-        """Wait until a request may be sent; yield a note where that takes long."""
+        """Wait for permission to send; yield a note if long."""
         wait = self.reserve(waited=waited)
         if wait >= _TOLD_FROM:
             yield f"waited {wait:.0f} s for the rate limit that sessions share"
@@ -75,7 +75,7 @@ _LOCK = threading.Lock()
 def shared_limit(
     url: str, key_env: str, model: str, per_minute: int | None
 ) -> RateLimit:
-    """Return the limit that all users of a server, key and model share."""
+    """Return the shared rate limit of a server, key and model."""
     key = (url, key_env, model, per_minute or 0)
     with _LOCK:
         limit = _LIMITS.get(key)

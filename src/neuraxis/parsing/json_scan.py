@@ -199,7 +199,7 @@ def markers_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _member_alone(text: str, cursor: int, start: int) -> Piece:
-    """What begins at `start` is a member of an object that lost its bracket."""
+    """Whether a member at `start` lost its object's bracket."""
     fault = broken(text, start, "the object around this is not opened").fault
     end = _rough_end(text, start)
     return Piece(kind="broken", start=cursor, end=end, fault=fault)

@@ -142,7 +142,7 @@ class Registry:
         self._stale = True
 
     def show(self, commands: Iterable[tuple[str, str]] | None) -> None:
-        """Show a model these commands only, by plugin and name; None: all of them.
+        """Show a model these commands only; None: all of them.
 
         The others cannot be called (rule B4), and keep their names.
         """
@@ -261,7 +261,7 @@ class Registry:
         tools: dict[str, tuple[str, str]],
         shown: frozenset[tuple[str, str]],
     ) -> tuple[dict[tuple[str | None, str], Command], dict[str, tuple[str, str]]]:
-        """Return what is left to be found and named of the commands that are shown."""
+        """Return the index of the commands that are shown."""
         visible: dict[tuple[str | None, str], Command] = {}
         for key, command in found.items():
             own = (command.plugin.name, command.spec.name)
@@ -282,7 +282,7 @@ class Registry:
 
 
 def _part_of(spec: PluginSpec, commands: tuple[CommandSpec, ...]) -> PluginSpec:
-    """Return the plugin with some of its commands only, in its raw form too."""
+    """Return the plugin with some of its commands only."""
     names = {command.name for command in commands}
     raw, listed = spec.raw, spec.raw.get("commands")
     if isinstance(listed, list):

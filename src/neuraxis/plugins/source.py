@@ -40,7 +40,7 @@ class PluginSource(Protocol):
 
 
 class ReadSource:
-    """A plugin source that is read for each session and holds nothing open.
+    """Plugin source that is read for each session.
 
     Args:
         read: returns the plugin.

@@ -179,7 +179,7 @@ class Secrets(Struct):
 
 
 def _as_number(value: str) -> float | None:
-    """Return the number that a secret of digits is, as JSON would hold it."""
+    """Return a secret of digits as a JSON number."""
     if not value.isascii() or len(value) > _MOST_DIGITS:
         return None
     for read in (int, float):
@@ -195,7 +195,7 @@ def _lower_percent(text: str) -> str:
 
 
 def _in_html(value: str) -> set[str]:
-    """Return the value as HTML and XML hold it: by name, by number, in both cases."""
+    """Return the spellings of a value in HTML and XML."""
     quoted = html.escape(value)
     single = [quoted.replace("&#x27;", name) for name in ("&#x27;", "&#39;", "&apos;")]
     double = [text.replace("&quot;", name) for text in single for name in _DOUBLE]

@@ -56,7 +56,7 @@ def build_dialect(
     *,
     strict: bool,
 ) -> Dialect:
-    """Return the dialect, with the user's own prompt template if there is one."""
+    """Return the dialect, with the user's prompt template if any."""
     if not isinstance(given, str):
         return given
     return find_dialect(
@@ -76,7 +76,7 @@ def build_files(
     emit: Callable[[Event], None],
     words: list[str],
 ) -> FileHistory:
-    """Return what is known of the workspace's files, with a store of old versions."""
+    """Return the workspace's file history and its version store."""
     store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )

@@ -1,4 +1,4 @@
-"""Where the events of a session go: its journal, who watches, and the run around it.
+"""Destinations of events: journal, watchers, and the parent run.
 
 What the journal promises to hold after a kill is on disk before anybody is told of it:
 who watches sees such an event, and all behind it, once `settled` was awaited.
@@ -148,7 +148,7 @@ class EventSink:
         self._announce_until(emitted)
 
     async def end(self) -> None:
-        """As `settled`, in the end of a run: what cannot be written is noted."""
+        """As `settled`, but only notes what cannot be written."""
         try:
             await self.settled()
         except StorageError as error:

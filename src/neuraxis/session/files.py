@@ -1,4 +1,4 @@
-"""Where a session works and stores old versions, and how it undoes a run."""
+"""Workspace and versions folder of a session, and undo."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
     depth: int = 0
 
     def files(self, workspace: Path) -> FileHistory | None:
-        """The file history of the run around it, where the workspace is the same."""
+        """Return the parent run's file history for the same workspace."""
         known = None if self.outer is None else self.outer.runtime.gate.files
         return known if known is not None and known.workspace == workspace else None
 

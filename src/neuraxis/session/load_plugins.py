@@ -73,7 +73,7 @@ def registry_of(
 def _loaded(
     source: Any, workspace: Path, opened: list[PluginSource]
 ) -> list[tuple[bool, Plugin]]:
-    """The plugins of one source, each with whether the lock file must hold it."""
+    """Return a source's plugins, and whether the lock applies."""
     outer = find_source(source)
     if outer is None:
         return [(isinstance(source, str | Path), load_plugin(source))]
@@ -83,7 +83,7 @@ def _loaded(
 
 
 def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
-    """The lock file's plugins; it is read only where an imported plugin needs it."""
+    """Return the lock file's plugins where an imported one needs it."""
     return (read_lock(file) or {}) if any(map(is_imported, plugins)) else {}
 
 
@@ -135,7 +135,7 @@ def shortlist_of(
 
 
 def is_imported(plugin: Plugin) -> bool:
-    """Check whether a bridge made the plugin from a description that others wrote."""
+    """Check whether a plugin's description was written by others."""
     return plugin.spec.source.partition(":")[0] in IMPORTED
 
 
@@ -160,7 +160,7 @@ def outside(source: Any, workspace: Path) -> Any:
 
 
 def _place(source: str) -> str:
-    """The path that a source may name: all of it, or the first word after a prefix."""
+    """Return the path in a source: all, or behind its prefix."""
     kind, colon, rest = source.partition(":")
     if not colon or kind not in _PLACES:
         return source

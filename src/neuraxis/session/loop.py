@@ -148,7 +148,7 @@ def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answ
 
 
 async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
-    """Await the turns of a run; they are cancelled at their time limit."""
+    """Await the turns of a run, within its time limit."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -263,7 +263,7 @@ async def _turns(
 
 
 async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
-    """Run a plan; of one that is cut off, the results so far are kept."""
+    """Run a plan; if cut off, keep the results so far."""
     ended = runtime.usage.ended
     ended.clear()
     try:
@@ -285,7 +285,7 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
 
 
 def _pending(history: list[Message]) -> Completion | None:
-    """The reply that nobody looked at, of a run that was cut off; taken out."""
+    """Return the unread reply of a run that was cut off."""
     if not history or history[-1].role != "assistant":
         return None
     last = history.pop()
@@ -361,7 +361,7 @@ async def _whole(
     early: EarlyStarts,
     notes: list[str],
 ) -> Completion:
-    """Return a whole reply, asked for again where the server fails within it."""
+    """Return a whole reply; ask again after a server's failure."""
     for _ in range(BROKEN_OFF):
         try:
             return await complete(model, prompt, on_chunk)

@@ -240,7 +240,7 @@ def _error(told: Json) -> CallError | None:
 
 
 def release(journal: Journal, session: str) -> None:
-    """Release a session in its journal; what cannot be written is held back."""
+    """Release a session in its journal."""
     with suppress(StorageError):
         journal.release(session)
 

@@ -256,7 +256,7 @@ class Session:
         return cls(id=id, _earlier=True, **options)
 
     def _begin(self, earlier: bool) -> None:
-        """Take up what the journal holds of the session; a new one has nothing."""
+        """Load what the journal holds of the session."""
         entries = self.journal.read(self.id)
         if earlier != bool(entries):
             self._claim()
@@ -284,7 +284,7 @@ class Session:
         return self._unknown.all
 
     def settle(self, call_id: str, happened: bool) -> None:
-        """Say of a call with an unknown outcome whether it had its effect.
+        """Record whether a call of unknown outcome had its effect.
 
         Raises:
             ConfigError: there is no such call.
@@ -297,7 +297,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def resume(self) -> Run:
-        """End the request that was cut off; none of its calls is run again."""
+        """End the request that was cut off, repeating no call."""
         return Run(self._drive_resumed, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None) -> Answer:
@@ -305,7 +305,7 @@ class Session:
         return self._loop.run(self._run_and_close(self._drive_resumed, "", watch))
 
     def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request from code that is not async; `watch` sees each event."""
+        """Answer one request from synchronous code; `watch` gets the events."""
         return self._loop.run(self._run_and_close(self.drive, text, watch))
 
     async def _run_and_close(
@@ -377,7 +377,7 @@ class Session:
         return replace(self._parts, budget=self._outer.left(self._parts.budget))
 
     async def _report_the_rest(self) -> None:
-        """Report the results of a plan that was cut off to the model."""
+        """Report the results of a cut-off plan to the model."""
         entries = await THREADS.run(partial(self.journal.read, self.id))
         events = [entry.event for entry in entries]
         self.history += history_of(events, self.dialect).untold
@@ -449,7 +449,7 @@ class Session:
         return results
 
     def undo(self, *, changed_since: bool = False) -> Undone:
-        """Bring back the files as they were before the last run that changed any.
+        """Restore the files that the last run changed.
 
         Args:
             changed_since: restore also what somebody changed after the run; without

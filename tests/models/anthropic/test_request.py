@@ -14,10 +14,11 @@ from models.conformance import Answer
 from models.http_server import Server, answer, lines, serving, stream
 from neuraxis.messages import Message, NativeCall, Prompt
 from neuraxis.models import complete
-from neuraxis.models.anthropic.model import AnthropicModel
+from neuraxis.models.anthropic.model import BEDROCK, AnthropicModel, bedrock_wire
 from neuraxis.models.anthropic.request import PARTS, missing_options, request_body
-from neuraxis.models.openai.optional_parts import without_option
-from neuraxis.models.openai.settings import Options
+from neuraxis.models.http.model import HttpModel
+from neuraxis.models.http.optional_parts import without_option
+from neuraxis.models.http.settings import Options
 
 SYSTEM = Message(role="system", content="Be kind.")
 USER = Message(role="user", content="Hi.")
@@ -232,7 +233,7 @@ async def test_bedrock_has_the_model_in_the_address(
     said = {"type": "message", "content": [block], "stop_reason": "end_turn"}
     url = server.answers(answer(said))
     name = "anthropic.claude-x-v1:0"
-    model = AnthropicModel(name, server=url, key_env="MY_KEY", bedrock=True)
+    model = HttpModel(BEDROCK, bedrock_wire, name, server=url, key_env="MY_KEY")
     assert (await complete(model, PLAIN)).text == "Hello"
     await model.close()
     request = server.requests[0]

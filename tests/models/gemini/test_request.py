@@ -16,8 +16,8 @@ from neuraxis.messages import Message, NativeCall, Prompt
 from neuraxis.models import complete
 from neuraxis.models.gemini.model import GeminiModel, vertex_provider
 from neuraxis.models.gemini.request import PARTS, missing_options, request_body
-from neuraxis.models.openai.optional_parts import without_option
-from neuraxis.models.openai.settings import Options
+from neuraxis.models.http.optional_parts import without_option
+from neuraxis.models.http.settings import Options
 from neuraxis.settings import Settings
 
 SYSTEM = Message(role="system", content="Be kind.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuraxis.messages import Chunk, Message, Prompt
-from neuraxis.models.local.llm.llama import Ask, Written
+from neuraxis.models.gguf.llama import Ask, Written
 from neuraxis.models.local.model import LocalModel
 from neuraxis.specs import CommandSpec, Effects, Example, ExampleCall, Json, PluginSpec
 

@@ -11,8 +11,8 @@ from models.http_server import Script, Server, answer, serving, stream
 from neuraxis.errors import ModelError
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import complete
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 from wire_cases import Case, case_id, cases
 
 OPTIONS = Options(max_retries=2, first_byte_timeout=5, stall_timeout=5)

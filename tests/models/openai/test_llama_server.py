@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from neuraxis.errors import ModelRefused
 from neuraxis.messages import Chunk, Message, Prompt
 from neuraxis.models import complete
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 
 pytestmark = pytest.mark.local_model
 

@@ -34,9 +34,9 @@ from neuraxis.errors import (
 )
 from neuraxis.messages import Chunk, Message, NativeCall, Prompt, Usage
 from neuraxis.models import complete, find_model
-from neuraxis.models.openai.hints import unreachable
+from neuraxis.models.http.hints import unreachable
+from neuraxis.models.http.settings import Endpoint, Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Endpoint, Options
 
 PROMPT = Prompt(
     messages=(
@@ -469,7 +469,7 @@ async def test_a_reason_with_every_piece_ends_nothing(
     reason: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gateways to Gemini write "stop" in each frame, old koboldcpp writes "null"."""
-    monkeypatch.setattr("neuraxis.models.openai.exchange._AFTER_END", 0.05)
+    monkeypatch.setattr("neuraxis.models.http.model._AFTER_END", 0.05)
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
 
     async def slowly(writer: asyncio.StreamWriter) -> None:

@@ -19,9 +19,10 @@ from neuraxis.errors import ModelRefused
 from neuraxis.events import ModelFinished, from_json, to_json
 from neuraxis.messages import Completion, Message, Prompt
 from neuraxis.models import complete
+from neuraxis.models.http.blocks import MOST_CARRIED
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.provider_state import MOST_CARRIED, Carried
-from neuraxis.models.openai.settings import Options
+from neuraxis.models.openai.provider_state import Carried
 from neuraxis.specs import Json
 from wire_cases import Case, case_id, cases
 

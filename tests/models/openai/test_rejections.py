@@ -13,11 +13,11 @@ from models.http_server import Server, answer, hello, serving, stream
 from neuraxis.errors import ModelError
 from neuraxis.messages import Message, NativeCall, Prompt
 from neuraxis.models import complete
+from neuraxis.models.http.answers import error_message
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.fallback import without
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.rejections import refused_part
-from neuraxis.models.openai.settings import Options
-from neuraxis.models.openai.stream import error_message
 from wire_cases import Case, case_id, cases
 
 QUICK = Options(max_retries=0, first_byte_timeout=5, stall_timeout=5)

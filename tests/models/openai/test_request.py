@@ -11,10 +11,10 @@ import pytest
 
 from models.http_server import answer, hello, serving
 from neuraxis.messages import Call, Message, NativeCall, Prompt
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.fallback import without
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.request import constant_of, encoded, request_body
-from neuraxis.models.openai.settings import Options
 from neuraxis.specs import Json
 
 SYSTEM = Message(role="system", content='You are "kind".\n\x00 é \U0001f600 \ud800')

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from neuraxis.models.openai.stream import MOST_TEXT, Frames, ServerError, body_message
+from neuraxis.models.http.answers import MOST_TEXT, ServerError, body_message
+from neuraxis.models.openai.stream import Frames
 from neuraxis.specs import Json
 
 

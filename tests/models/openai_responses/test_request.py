@@ -14,7 +14,7 @@ from models.http_server import Server, answer, lines, serving, stream
 from neuraxis.errors import ModelBroken
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import complete
-from neuraxis.models.openai.settings import Options
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai_responses.model import ResponsesModel
 from neuraxis.models.openai_responses.request import missing_options, request_body
 

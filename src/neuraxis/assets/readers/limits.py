@@ -1,4 +1,6 @@
-"""Limits of a table by the size of its file: a small file may unpack to gigabytes.
+"""Limits of a table by the size of its file.
+
+A small file may unpack to gigabytes.
 
 A table is refused before it takes more than 200 MB and 20 times the size of its file.
 """
@@ -15,7 +17,7 @@ JSON_CELL, PARQUET_CELL = 20, 8
 
 
 def most_cells(size: int, each: int) -> int:
-    """Return how many cells of `each` bytes a file of `size` bytes may have."""
+    """Return how many cells a file of `size` bytes may have."""
     return max(_BYTES, _TIMES * size) // each
 
 

@@ -32,7 +32,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offered:
-    """The commands of a session, for callers that are no model of ours."""
+    """Commands of a session, for callers from other frameworks."""
 
     def __init__(self, plugins: Iterable[Any], options: Mapping[str, Any]) -> None:
         given: dict[str, Any] = {"model": ScriptedModel([]), **options}
@@ -87,7 +87,7 @@ class Offered:
 
 
 def result_text(result: Result) -> str:
-    """Return what a model is shown of a result: the value, or its asset's address."""
+    """Return a result as a model sees it: value or asset address."""
     told = outcome(result, 1)
     if result.error is not None:
         return json_text({"error": to_json(result.error)})

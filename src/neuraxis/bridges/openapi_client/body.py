@@ -1,4 +1,4 @@
-"""Request bodies: which media type is sent, its schema, and the bytes of a value."""
+"""Request bodies: media type, schema, and encoding of a value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_body(node: Node, base: str, schemas: Schemas) -> Body | None:
-    """Return the body of a `requestBody` of OpenAPI 3; None: it names no content."""
+    """Return the body of a `requestBody`; None: it names no content."""
     content = {
         key.partition(";")[0].strip().lower(): (key, as_map(part))
         for key, part in as_map(node.get("content")).items()
@@ -138,7 +138,10 @@ def old_body(
 
 
 def _chosen(media: list[str]) -> tuple[str, str]:
-    """Return the kind and media type to send: JSON first, then forms, then text."""
+    """Return the kind and media type to send.
+
+    JSON comes first, then forms, then text.
+    """
     plain = [item for item in media if item.startswith("application/json")]
     ordered = [*plain, *media]  # before its relatives, such as JSON Patch
     kinds = [(_kind(item.partition(";")[0].strip().lower()), item) for item in ordered]
@@ -177,7 +180,7 @@ def _is_binary(value: Json, schemas: Schemas, base: str) -> bool:
 
 
 def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str, Json]:
-    """Return the schema of a form: its own fields, those of files as assets."""
+    """Return the schema of a form; its files are assets."""
     properties: dict[str, Json] = {}
     required: list[str] = []
     try:

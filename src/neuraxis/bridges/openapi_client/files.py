@@ -1,4 +1,4 @@
-"""Objects as files of a request: pictures as PNG, tables as CSV, bytes as they are."""
+"""Assets as files of a request: PNG, CSV, or plain bytes."""
 
 from __future__ import annotations
 

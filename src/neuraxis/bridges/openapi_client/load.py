@@ -1,4 +1,4 @@
-"""Read an OpenAPI document from a file or URL, and follow its references.
+"""Loading of an OpenAPI document, with its references.
 
 Addresses are fetched by the guarded client only. A reference to another document is
 followed in the folder of a file, or on the host of a URL, and nowhere else.
@@ -234,7 +234,7 @@ _CONSTANTS: Mapping[str, Json] = {
 
 
 class _Plain(msgspec.Struct, kw_only=True):
-    """Composed YAML as JSON values by the core schema: no dates, keys are text."""
+    """YAML by the core schema: no dates, and keys are text."""
 
     left: int
 

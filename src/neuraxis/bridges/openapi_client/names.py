@@ -18,7 +18,7 @@ _WORDS = re.compile(r"[A-Za-z0-9]+")
 def command_name(
     operation_id: Json, method: str, path: str, taken: Collection[str]
 ) -> str:
-    """Return the operation's own name made legal, else one from method and path."""
+    """Return a legal name from the operation's id, or its path."""
     own = _UNSAFE.sub("_", as_text(operation_id)).strip("_")
     own = _without_path(own, method, path)
     name = own or _from_path(method, path)

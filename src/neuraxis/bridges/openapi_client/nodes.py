@@ -33,7 +33,7 @@ def as_list(value: Json) -> list[Json]:
 
 
 def as_flag(value: Json) -> bool | None:
-    """Return the value if it is true or false, also where it is written as text."""
+    """Return a boolean, also where it is written as text."""
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower())
     return value if isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Read the operations of a document: what each takes, and where it is sent."""
+"""Operations of a document: their parameters, bodies and servers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def operations(
     schemes: dict[str, Scheme],
     auth: Auth,
 ) -> Iterator[Operation]:
-    """Yield every operation that can be called; the others go to the notes."""
+    """Yield every operation that can be called; note the others."""
     for path, value in as_map(document.root.get("paths")).items():
         if not path.startswith("/"):
             if not path.startswith("x-"):

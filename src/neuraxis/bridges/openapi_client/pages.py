@@ -36,7 +36,7 @@ def paging(parameters: Sequence[Parameter]) -> tuple[str, ...]:
 def next_page(
     parameters: Sequence[Parameter], answer: Any, links: str
 ) -> dict[str, str] | str | None:
-    """Return the arguments of the next page, or where the answer names it.
+    """Return the arguments of the next page, or its place.
 
     None: there is none. What the server sent is repeated only where it is a plain
     token, since it is shown to the model.

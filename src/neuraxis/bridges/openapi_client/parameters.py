@@ -59,7 +59,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
-    """Return the parameter of a node; None: it is one the client sets itself.
+    """Return a parameter; None: the HTTP client sets it itself.
 
     Raises:
         CannotImport: it has no name, or a place that is none.
@@ -130,7 +130,7 @@ def _short(text: str) -> str:
 
 
 def plain(value: Any) -> str:
-    """Return one value as the text that stands for it in a request."""
+    """Return a value as text of a request."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

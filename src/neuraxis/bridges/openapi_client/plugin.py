@@ -1,4 +1,4 @@
-"""Make a plugin of an OpenAPI document: one checked command for each operation."""
+"""Plugin of an OpenAPI document: a command for each operation."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _command(
 
 
 def _usable(name: str, made: dict[str, Json], notes: Notes) -> dict[str, Json]:
-    """Return the schema, or one that takes any value where it cannot be enforced."""
+    """Return the schema; if it cannot be enforced, one without checks."""
     defect = Schema(made).defect
     if defect is None:
         return made

@@ -253,7 +253,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     def whole(
         self, schema: Mapping[str, Json], most: int
     ) -> tuple[dict[str, Json], int]:
-        """Return the schema with the `$defs` it needs, and how many were shortened.
+        """Return the schema with its `$defs`, and how many were shortened.
 
         Args:
             schema: what refers to them.
@@ -332,7 +332,7 @@ def shape(
 
 
 def _number(text: str) -> float | None:
-    """Return the number that an author wrote as text, if it is one."""
+    """Return a number, also where it is written as text."""
     try:
         found = float(text)
     except ValueError:
@@ -416,7 +416,7 @@ def _without_prose(value: Json) -> Json:
 
 
 def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a type by its kind and description: its fields are not checked."""
+    """Return a type without its fields, to keep a schema short."""
     made = {key: schema[key] for key in ("type", "enum") if key in schema}
     text = _cut(as_text(schema.get("description")), 60)
     made["description"] = f"{text} (its fields are not listed here)".strip()

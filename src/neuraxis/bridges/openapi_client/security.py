@@ -1,4 +1,4 @@
-"""Authentication: which key a request carries, and where. A model sees none of it."""
+"""Authentication of requests, which no model sees."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_auth(auth: Auth) -> None:
 
 
 def schemes_of(document: Document) -> dict[str, Scheme]:
-    """Return the security schemes of a document that can be used, by name."""
+    """Return the usable security schemes of a document, by name."""
     root = document.root
     given = as_map(as_map(root.get("components")).get("securitySchemes"))
     given = given or as_map(root.get("securityDefinitions"))

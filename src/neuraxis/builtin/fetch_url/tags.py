@@ -1,4 +1,4 @@
-"""Start tags of an HTML page, read in one pass as browsers read them.
+"""Start tags of an HTML page, read as browsers do.
 
 For the few tags that are links though no converter shows them: frames, and pages
 that lead on. Not a tree: the time is linear in the page, whatever stands in it
@@ -26,7 +26,7 @@ _REFRESH = re.compile(
 
 
 def attributes(text: str) -> dict[str, str]:
-    """Return the attributes of a start tag; of two of one name, the first."""
+    """Return the attributes of a start tag; the first wins."""
     found: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(text):
         found.setdefault(name.lower(), unescape("".join(values)))
@@ -34,12 +34,12 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def most_attributes(html: str) -> int:
-    """Return the number of words in the tag that has the most of them."""
+    """Return the largest number of words in a tag."""
     return max((len(tag[2].split()) for tag in _TAG.finditer(html)), default=0)
 
 
 def links_shown(html: str) -> str:
-    """Return the page with links in the places of frames and of `refresh`."""
+    """Return the page with frames and refreshes shown as links."""
     html = _FRAMESET.sub(" ", html)
     parts: list[str] = []
     done = 0
@@ -52,7 +52,7 @@ def links_shown(html: str) -> str:
 
 
 def _link(name: str, text: str) -> str:
-    """Return the link that a tag stands for; empty: it stands for none."""
+    """Return the link that a tag stands for, or nothing."""
     if name == "frame":
         to, words = attributes(text).get("src", "").strip(), "frame"
     elif name == "meta" and "content" in text.lower():

@@ -1,4 +1,4 @@
-"""Change a part of a text file: add to its end, or replace a passage.
+"""Editing of text files: append, or replace a passage.
 
 The file's encoding and line ends stay as they are; what does not change is not decoded
 and written anew in another form.
@@ -90,7 +90,7 @@ def _places(text: str, old: str) -> list[int]:
 
 
 def _decoded(data: bytes, path: str) -> tuple[str, str, bytes]:
-    """The text, the encoding that it is written back in, and its mark."""
+    """Return the text, its encoding and its byte order mark."""
     found = text_of(data)
     if found is None:
         raise CommandError(

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def write_file(file_path: str, contents: str, context: Context) -> dict[str, Json]:
-    """Write a file; a refusal is `success: false`, as rule C12 wants it."""
+    """Write a file; a refusal is `success: false` (rule C12)."""
     try:
         data = contents.encode()
     except UnicodeEncodeError as error:
@@ -43,7 +43,7 @@ def write_file(file_path: str, contents: str, context: Context) -> dict[str, Jso
 def append_file(
     file_path: str, text: str, context: Context, own_line: bool = True
 ) -> dict[str, Json]:
-    """Add a text to the end of a file; a file that is not there is made."""
+    """Append a text to a file, or make the file."""
     try:
         old = files.read_bytes(context.workspace, file_path, limit=_limit(context))
     except files.FileRefused as error:
@@ -92,7 +92,7 @@ def make_folder(folder: str, context: Context) -> dict[str, Json]:
 
 
 def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]:
-    """Write the result of a command as what it is; the ending says the format."""
+    """Write a result to a file in the format of its ending."""
     data = _as_file(value, workspace.ending(file_path))
     return {
         "file_path": workspace.write(context, file_path, data),
@@ -214,7 +214,7 @@ def _after(text: str, at: int, lines: int) -> int:
 def list_files(
     context: Context, folder: str = "", pattern: str = "", most: int = LISTED
 ) -> dict[str, Json]:
-    """List files, sorted; that there are more is told, since a loop sees only names."""
+    """List files, sorted; a note says where there are more."""
     try:
         found = files.list_files(context.workspace, folder, pattern, most=most)
     except files.FileRefused as error:

@@ -1,29 +1,20 @@
-"""Models of Anthropic by the Messages API; on Bedrock by the same form."""
+"""Models of Anthropic by the Messages API, on Bedrock too."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from urllib.parse import quote as percent_encoded
 
-from neuraxis.errors import ConfigError, ModelUnavailable
-from neuraxis.messages import Chunk, Prompt
+from msgspec.structs import replace
+
+from neuraxis.errors import ConfigError
+from neuraxis.messages import Prompt
 from neuraxis.models.anthropic.request import PARTS, missing_options, request_body
 from neuraxis.models.anthropic.stream import MessageReader
-from neuraxis.models.openai.exchange import Exchange, limit_of
-from neuraxis.models.openai.http import Failure
-from neuraxis.models.openai.optional_parts import refused_option, without_option
-from neuraxis.models.openai.request import encoded
-from neuraxis.models.openai.settings import (
-    Endpoint,
-    Options,
-    Provider,
-    address_with,
-    base_url,
-    named_endpoint,
-    options_for,
-)
+from neuraxis.models.http.model import HttpModel, Wire, named_model
+from neuraxis.models.http.optional_parts import refused_option, without_option
+from neuraxis.models.http.settings import Endpoint, Options, Provider, address_with
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -44,157 +35,52 @@ _VERSION = "2023-06-01"
 _BEDROCK_VERSION = "bedrock-2023-05-31"
 
 
-class MessagesWire:
-    """Protocol of `/messages`; `bedrock`: of Bedrock's `/model/ID/invoke`."""
-
-    unasked: tuple[str, ...] = ()
-
-    def __init__(
-        self, model: str, endpoint: Endpoint, options: Options, *, bedrock: bool = False
-    ) -> None:
-        self._model = model
-        self._endpoint = endpoint
-        self._options = options
-        self._bedrock = bedrock
-        # What a turn carries is for this server's model and for nobody else.
-        self._origin = f"{endpoint.url.partition('?')[0]}#{model}"
-
-    def url(self) -> str:
-        """Return the address that is posted to."""
-        if self._bedrock:
-            own = percent_encoded(self._model, safe="")
-            return address_with(self._endpoint.url, f"/model/{own}/invoke")
-        return address_with(self._endpoint.url, "/messages")
-
-    def headers(self, key: str) -> Mapping[str, str]:
-        """Return the version of the API, and the header that holds the key."""
-        if self._bedrock:
-            return {"authorization": f"Bearer {key}"} if key else {}
-        version = {"anthropic-version": _VERSION}
-        return {**version, "x-api-key": key} if key else version
-
-    def missing(self) -> Sequence[str]:
-        """Return notes on options that this protocol does not have."""
-        return missing_options(self._options)
-
-    def body(self, prompt: Prompt) -> dict[str, Json]:
-        """Return the body of a request for one message."""
-        body = request_body(prompt, self._model, self._options, self._origin_of(prompt))
-        if self._bedrock:  # the model is in the address, and the answer is one document
-            del body["model"], body["stream"]
-            body["anthropic_version"] = _BEDROCK_VERSION
-        return body
-
-    def encoded(
-        self, body: Mapping[str, Json], prompt: Prompt, left_out: Sequence[str]
-    ) -> bytes:
-        """Return the body as bytes."""
-        del prompt, left_out
-        return encoded(body)
-
-    def refused_part(
-        self, body: Mapping[str, Json], failure: Failure, *, known: bool
-    ) -> str:
-        """Return the part that a refusal names; empty: the refusal is final."""
-        del known
-        return refused_option(PARTS, body, failure)
-
-    def without(self, body: Mapping[str, Json], part: str) -> dict[str, Json]:
-        """Return the body without a part."""
-        return without_option(PARTS, body, part)
-
-    def reader(self, prompt: Prompt) -> MessageReader:
-        """Return the parser of one answer."""
-        return MessageReader(self._origin_of(prompt))
-
-    def _origin_of(self, prompt: Prompt) -> str:
-        return self._origin if prompt.native_tools else ""
+def messages_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
+    """Return the protocol of `/messages`."""
+    return Wire(
+        url=address_with(endpoint.url, "/messages"),
+        headers=_headers,
+        missing=missing_options(options),
+        body=lambda prompt, origin: request_body(prompt, model, options, origin),
+        reader=MessageReader,
+        refused_part=partial(refused_option, PARTS),
+        without=partial(without_option, PARTS),
+    )
 
 
-class AnthropicModel:
-    """A model behind the Messages API.
+def bedrock_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
+    """Return the protocol of Bedrock's `/model/ID/invoke`."""
 
-    Args:
-        model: the name that the server knows it by.
-        server: its base URL, or an endpoint made from settings.
-        key_env: the environment variable that holds the key. None: that of Anthropic
-            for its own server, and no key for any other one.
-        options: sampling, limits and timeouts.
-        name: what events and errors call it.
-        bedrock: whether the server is Bedrock.
-        sleep: waits between attempts; tests pass their own.
-        now: the clock of `Options.retry_seconds`, in seconds.
-    """
+    def body(prompt: Prompt, origin: str) -> dict[str, Json]:
+        # the model is in the address, and the answer is one document
+        body = request_body(prompt, model, options, origin)
+        del body["model"], body["stream"]
+        return {**body, "anthropic_version": _BEDROCK_VERSION}
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        server: str | Endpoint = ANTHROPIC.url,
-        key_env: str | None = None,
-        options: Options | None = None,
-        name: str = "",
-        bedrock: bool = False,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        if isinstance(server, str):
-            url = base_url(server, "server")
-            general = ANTHROPIC.key_env if url == ANTHROPIC.url else ""
-            server = Endpoint(url=url, key_env=general if key_env is None else key_env)
-        options = options or Options()
-        self.name = name or f"anthropic:{model}"
-        self._exchange = Exchange(
-            MessagesWire(model, server, options, bedrock=bedrock),
-            server,
-            options,
-            limit=limit_of(server, model, options),
-            sleep=sleep,
-            now=now,
-        )
-
-    def __repr__(self) -> str:
-        return f"AnthropicModel({self.name!r})"
-
-    def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """Return the completion in pieces; a repeated request shows as a note.
-
-        Raises:
-            ModelError: see the tree in `errors.py`.
-        """
-        return self._exchange.stream(prompt)
-
-    async def close(self) -> None:
-        """Close the connections of this loop. The model may be asked again."""
-        await self._exchange.close()
+    path = f"/model/{percent_encoded(model, safe='')}/invoke"
+    return replace(
+        messages_wire(model, endpoint, options),
+        url=address_with(endpoint.url, path),
+        headers=endpoint.key_header,
+        body=body,
+    )
 
 
-def from_name(rest: str, settings: Settings) -> AnthropicModel:
-    """Return the model of `anthropic:NAME`; refuse at once where its key is missing."""
-    if not rest:
-        raise ConfigError("anthropic: expected anthropic:NAME, got no name of a model")
-    endpoint = named_endpoint(rest, settings, ANTHROPIC)
-    endpoint.key()
-    options = options_for(rest, settings)
-    name = f"anthropic:{rest}"
-    return AnthropicModel(rest, server=endpoint, options=options, name=name)
+def _headers(key: str) -> Mapping[str, str]:
+    version = {"anthropic-version": _VERSION}
+    return {**version, "x-api-key": key} if key else version
 
 
-def from_bedrock_name(rest: str, settings: Settings) -> AnthropicModel:
+AnthropicModel = partial(HttpModel, ANTHROPIC, messages_wire)
+from_name = partial(named_model, "anthropic", ANTHROPIC, messages_wire)
+
+
+def from_bedrock_name(rest: str, settings: Settings) -> HttpModel:
     """Return the Claude of `bedrock:MODEL_ID`; untried against the real service."""
     if "anthropic." not in rest:
         raise ConfigError(
             "bedrock: expected the id of a Claude, such as "
             f"bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0, got {rest!r}"
         )
-    endpoint = named_endpoint(rest, settings, BEDROCK)
-    if not endpoint.key():
-        raise ModelUnavailable(
-            f"No key for {endpoint.host}: set the environment variable "
-            f"{endpoint.key_env or BEDROCK.key_env} to a Bedrock API key."
-        )
-    options = options_for(rest, settings)
-    name = f"bedrock:{rest}"
-    return AnthropicModel(
-        rest, server=endpoint, options=options, name=name, bedrock=True
-    )
+    key = "a Bedrock API key"
+    return named_model("bedrock", BEDROCK, bedrock_wire, rest, settings, key=key)

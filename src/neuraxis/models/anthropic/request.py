@@ -1,4 +1,4 @@
-"""Building of a request of the Messages API from a prompt and the options."""
+"""Requests of the Messages API, from a prompt and options."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.openai.blocks import unpack
-from neuraxis.models.openai.optional_parts import Body, OptionalPart, at_path, option
-from neuraxis.models.openai.request import (
+from neuraxis.models.http.blocks import unpack
+from neuraxis.models.http.bodies import (
     arguments_object,
     base64_of,
     function_of,
     leading_system,
 )
-from neuraxis.models.openai.settings import Options, tokens_of
+from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
+from neuraxis.models.http.settings import Options, tokens_of
 from neuraxis.specs import Json
 
 MOST_TOKENS = 8192

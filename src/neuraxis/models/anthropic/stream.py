@@ -1,4 +1,4 @@
-"""Reading of an answer of the Messages API: events or a document become chunks.
+"""Answers of the Messages API: events or a document become chunks.
 
 https://docs.anthropic.com/en/docs/build-with-claude/streaming lists the events. What
 Anthropic's own tools do (`server_tool_use` and their results) is no call of ours: it
@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
-from neuraxis.models.openai.blocks import pack
-from neuraxis.models.openai.sse import Event
-from neuraxis.models.openai.stream import (
+from neuraxis.models.http.answers import (
     ServerError,
     count,
     error_message,
     items,
     members,
 )
-from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.models.http.blocks import pack
+from neuraxis.models.http.sse import Event
+from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -73,7 +73,7 @@ class MessageReader:
         return self._done
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return after how much silence it is the end; None: never."""
         del stall
         return after_end if self._reason else None
 

@@ -8,15 +8,15 @@ from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.openai.blocks import unpack
-from neuraxis.models.openai.optional_parts import Body, OptionalPart, option
-from neuraxis.models.openai.request import (
+from neuraxis.models.http.blocks import unpack
+from neuraxis.models.http.bodies import (
     arguments_object,
     base64_of,
     function_of,
     leading_system,
 )
-from neuraxis.models.openai.settings import Options, tokens_of
+from neuraxis.models.http.optional_parts import Body, OptionalPart, option
+from neuraxis.models.http.settings import Options, tokens_of
 from neuraxis.specs import Json
 
 MOST_STOPS = 5
@@ -131,7 +131,7 @@ def _parts(
 
 
 def _with_ids(parts: list[Block], message: Message) -> list[Block]:
-    """Return the parts with the ids that calls without one were given here."""
+    """Return the parts; calls without an id have the one given here."""
     ids = iter([call.id for call in message.tool_calls])
     told: list[Block] = []
     for part in parts:

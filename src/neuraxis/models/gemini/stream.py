@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
-from neuraxis.models.openai.blocks import pack
-from neuraxis.models.openai.sse import Event
-from neuraxis.models.openai.stream import (
+from neuraxis.models.http.answers import (
     ServerError,
     count,
     error_message,
@@ -23,7 +21,9 @@ from neuraxis.models.openai.stream import (
     members,
     server_error,
 )
-from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.models.http.blocks import pack
+from neuraxis.models.http.sse import Event
+from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -71,11 +71,11 @@ class ContentReader:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read: only the stream's end says so."""
+        """Whether nothing more has to be read: the stream's end says so."""
         return False
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return after how much silence it is the end; None: never."""
         del stall
         return after_end if self._reason else None
 

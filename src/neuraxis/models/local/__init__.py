@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuraxis.errors import ConfigError
-from neuraxis.models.local.llm.lazy import STATES_MB, LazyWriter
+from neuraxis.models.gguf.lazy import STATES_MB, LazyWriter
 from neuraxis.models.local.model import LocalModel
 from neuraxis.settings import Settings
 

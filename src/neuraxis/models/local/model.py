@@ -13,10 +13,10 @@ from typing import cast
 
 from neuraxis.errors import MissingExtra, ModelError
 from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
+from neuraxis.models.gguf.lazy import Sparing
+from neuraxis.models.gguf.llama import Ask, Writer, Written
 from neuraxis.models.local import answer
 from neuraxis.models.local import prompt as hearing
-from neuraxis.models.local.llm.lazy import Sparing
-from neuraxis.models.local.llm.llama import Ask, Writer, Written
 from neuraxis.models.local.planner import catalogue, contents, planner
 from neuraxis.models.local.planner.catalogue import Catalogue
 from neuraxis.models.local.planner.earlier import Step

@@ -114,7 +114,7 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
 
 
 def _joined(first: Json, second: Json) -> Json:
-    """Two contents as one; with pictures in them they are lists of parts."""
+    """Join two contents; with pictures they are lists of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts: list[Json] = []

@@ -27,11 +27,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.models.http.blocks import MOST_CARRIED
+from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
-
-MOST_CARRIED = 2 * 1024 * 1024
-"""Maximum characters carried per turn; more is dropped and noted."""
 
 TEXTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"

@@ -3,7 +3,7 @@
 Servers of the OpenAI form agree on less than the form has, and which of it a model
 accepts is unknown before it is asked: so a refused request is repeated without what the
 refusal names. `tests/wire/models/refusals.yaml` has what servers really say. A server's
-words are cut before they are read here (`stream.MOST_TEXT`).
+words are cut before they are read here (`answers.MOST_TEXT`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from neuraxis.models.http.answers import is_about_size
 from neuraxis.models.openai.fallback import (
     CARRIED,
     EMPTY,
@@ -83,11 +84,6 @@ _IN_MESSAGES = {
 }
 # Google's proxies know fewer keywords of a schema than JSON Schema has.
 _KEYWORD = re.compile(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
-_TOO_LONG = re.compile(
-    r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
-    r"|maximum prompt length",
-    re.IGNORECASE,
-)
 _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "required")
 """Schema keywords without which there is no tool."""
 
@@ -104,11 +100,6 @@ def refused_part(body: Body, said: str, *, known: bool = False) -> str:
     # some servers know no `stream_options` and do not say so: it is the first suspect
     unnamed = not known and "stream_options" in body and not is_about_size(said)
     return "stream_options" if unnamed else ""
-
-
-def is_about_size(said: str) -> bool:
-    """Return whether the prompt was too long: no other request helps."""
-    return bool(_TOO_LONG.search(said))
 
 
 def _suspects(said: str) -> Iterator[str]:

@@ -6,18 +6,15 @@ megabyte, in every request of a session.
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import is_ as _is
-from typing import cast
 
 from msgspec import Struct
 
-from neuraxis.errors import ConfigError
 from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models.http.bodies import arguments_text, as_json, base64_of
+from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.models.openai.provider_state import put_back
-from neuraxis.models.openai.settings import Options, effort_of
 from neuraxis.specs import Json
 
 
@@ -46,8 +43,8 @@ def constant_of(prompt: Prompt) -> Constant:
     return Constant(
         messages=messages,
         native_tools=prompt.native_tools,
-        head=b",".join([_json(_message(message, native)) for message in messages]),
-        tools=_json(prompt.native_tools),
+        head=b",".join([as_json(_message(message, native)) for message in messages]),
+        tools=as_json(prompt.native_tools),
     )
 
 
@@ -142,88 +139,26 @@ def _part(part: Part) -> Json:
     }
 
 
-def arguments_text(message: Message, place: int) -> str:
-    """The arguments of a tool call as they can be sent: always a JSON object.
-
-    A model may write others, or be cut off. Servers that read the arguments for their
-    template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.
-    """
-    written = message.tool_calls[place].arguments
-    try:
-        if isinstance(json.loads(written), dict):
-            return written
-    except (ValueError, RecursionError):
-        pass
-    sent: Json = {"unreadable": written} if written.strip() else {}
-    if len(message.calls) == len(message.tool_calls):
-        # the arguments that were read, and run
-        read: Json = message.calls[place].arguments
-        sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
-    return json.dumps(sent, ensure_ascii=False)
-
-
-def arguments_object(message: Message, place: int) -> dict[str, Json]:
-    """The arguments of a tool call, for servers that take an object."""
-    return cast("dict[str, Json]", json.loads(arguments_text(message, place)))
-
-
-def leading_system(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """The system messages at the start, and the rest of the conversation."""
-    start = 0
-    for message in messages:
-        if message.role != "system":
-            break
-        start += 1
-    return list(messages[:start]), list(messages[start:])
-
-
-def function_of(tool: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The definition inside of an OpenAI-style tool."""
-    inner = tool.get("function")
-    return cast("Mapping[str, Json]", inner) if isinstance(inner, Mapping) else tool
-
-
-def base64_of(part: Part) -> str:
-    """The data of a picture or a PDF file as base64.
-
-    Raises:
-        ConfigError: the part is another kind of file.
-    """
-    kind = part.media_type
-    if not kind.startswith("image/") and kind != "application/pdf":
-        raise ConfigError(
-            f"{part.name or 'a part of a message'}: expected a picture or a PDF file "
-            f"(image/*, application/pdf), got {kind}"
-        )
-    return base64.b64encode(part.data).decode("ascii")
-
-
 def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes:
     """Encode the body as UTF-8; an unpaired surrogate becomes `?`.
 
     `constant` is a part of it that is already serialized.
     """
     if constant is None:
-        return _json(body)
+        return as_json(body)
     parts: list[bytes] = []  # joined once, to copy long texts once
     mark = b"{"
     for key, value in body.items():
-        parts += [mark, _json(key), b":"]
+        parts += [mark, as_json(key), b":"]
         mark = b","
         if key == "messages":
             count = len(constant.messages)
             head = [constant.head] if count else []
-            said = [*head, *[_json(message) for message in value[count:]]]
+            said = [*head, *[as_json(message) for message in value[count:]]]
             parts.append(b"[")
             for index, message in enumerate(said):
                 parts += [b",", message] if index else [message]
             parts.append(b"]")
         else:
-            parts.append(constant.tools if key == "tools" else _json(value))
+            parts.append(constant.tools if key == "tools" else as_json(value))
     return b"".join([*parts, b"}"])
-
-
-def _json(value: Json) -> bytes:
-    # a tool's definition may be any mapping
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
-    return text.encode("utf-8", "replace")

@@ -8,7 +8,6 @@ keys added, a whole `message` where a `delta` should be. Anything else raises
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -18,17 +17,19 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
+from neuraxis.models.http.answers import (
+    DONE,
+    ServerError,
+    count,
+    items,
+    members,
+    server_error,
+)
+from neuraxis.models.http.sse import Event
+from neuraxis.models.http.surrogates import Pairs
 from neuraxis.models.openai.provider_state import Carried
-from neuraxis.models.openai.sse import Event
-from neuraxis.models.openai.surrogates import Pairs
 from neuraxis.models.openai.tool_calls import CallPieces
 from neuraxis.specs import Json
-
-DONE = "[DONE]"
-MOST_TEXT = 300
-"""Maximum characters of a server's own message in an error."""
-_DEEPEST = 20
-"""Maximum depth of an error's body that is searched for its message."""
 
 _FINISH: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -54,21 +55,6 @@ _FINISH: Mapping[str, FinishReason] = {
 _FAILED = ("error", "abort", "insufficient_system_resource", "network_error")
 _NO_CALL = "malformed_function_call"
 """Suffix of Gemini's finish reasons for a malformed call."""
-
-
-class ServerError(Exception):
-    """Raised for an error in a server's answer, or a malformed answer.
-
-    `again`: the same request may be answered. `mends`: so it is, whatever the status.
-    """
-
-    def __init__(
-        self, message: str, *, status: int | None = None, again: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.again = again or status is not None
-        self.mends = again
 
 
 class Frames:
@@ -347,81 +333,3 @@ def _usage(usage: Json) -> Usage | None:
         ),
     )
     return found if found != Usage() else None
-
-
-def members(value: Json) -> Mapping[str, Json]:
-    """Return an object's members; none where it is no object."""
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-
-
-def items(value: Json) -> list[Json]:
-    """Return a list's items; none where it is no list."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
-
-
-def count(value: Json) -> int:
-    """Return a number of tokens; 0 where it is none."""
-    return value if type(value) is int and value > 0 else 0
-
-
-# --- errors of a server --------------------------------------------------------
-
-
-def server_error(error: Json) -> ServerError:
-    """Return the exception for an error that stands in an answer."""
-    status = None
-    if isinstance(error, dict):
-        fields = cast("dict[str, Json]", error)
-        inner = fields.get("error")
-        if isinstance(inner, dict):
-            fields = cast("dict[str, Json]", inner)
-        for key in ("code", "status", "status_code"):
-            code = fields.get(key)
-            if str(code).isdigit() and 400 <= int(str(code)) <= 599:
-                status = int(str(code))
-                break
-    said = error_message(error)
-    return ServerError(
-        f"it says: {said}" if said else "it reports an error",
-        status=status,
-        # Groq: what the model wrote is no call; it may write another
-        again="tool_use_failed" in json.dumps(error, default=str),
-    )
-
-
-def error_message(body: Json, depth: int = 0) -> str:
-    """Return the message in an error's body, on one line."""
-    if depth > _DEEPEST:
-        return ""
-    if isinstance(body, str):
-        return _one_line(body)
-    if isinstance(body, list):
-        items = [error_message(item, depth + 1) for item in cast("list[Json]", body)]
-        return _one_line("; ".join(item for item in items if item))
-    if isinstance(body, dict):
-        fields = cast("dict[str, Json]", body)
-        for key in ("error", "message", "detail", "msg", "errors"):
-            if said := error_message(fields.get(key), depth + 1):
-                # FastAPI names the faulty field there
-                place = _dotted(fields.get("loc"))
-                return _one_line(f"{place}: {said}") if place else said
-    return ""
-
-
-def _dotted(place: Json) -> str:
-    steps = cast("list[Json]", place) if isinstance(place, list) else [place]
-    return ".".join(str(step) for step in steps if isinstance(step, str | int))
-
-
-def body_message(raw: bytes, content_type: str) -> str:
-    """Return the message in a refusal's body; "" for HTML."""
-    text = raw.decode("utf-8", "replace")
-    try:
-        return error_message(json.loads(text))
-    except (ValueError, RecursionError):
-        return "" if "html" in content_type or "<html" in text else _one_line(text)
-
-
-def _one_line(text: str) -> str:
-    line = re.sub(r"[\s\x00-\x1f\x7f]+", " ", text).strip()
-    return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"

@@ -1,4 +1,4 @@
-"""Building of a request of the Responses API from a prompt and the options."""
+"""Requests of the Responses API, from a prompt and options."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.openai.blocks import unpack
-from neuraxis.models.openai.optional_parts import Body, OptionalPart, option
-from neuraxis.models.openai.request import (
+from neuraxis.models.http.blocks import unpack
+from neuraxis.models.http.bodies import (
     arguments_text,
     base64_of,
     function_of,
     leading_system,
 )
-from neuraxis.models.openai.settings import Options, effort_of
+from neuraxis.models.http.optional_parts import Body, OptionalPart, option
+from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.specs import Json
 
 UNASKED = ("include", "store", "reasoning summary")
@@ -27,7 +27,7 @@ Block = dict[str, Json]
 def request_body(
     prompt: Prompt, model: str, options: Options, origin: str = ""
 ) -> dict[str, Json]:
-    """Return the body of a request for one response; the server stores nothing."""
+    """Return the body of a request; the server stores nothing."""
     native = bool(prompt.native_tools)
     system, rest = leading_system(prompt.messages)
     items: list[Json] = []

@@ -1,4 +1,4 @@
-"""Reading of an answer of the Responses API: events or a document become chunks.
+"""Answers of the Responses API: events or a document become chunks.
 
 https://platform.openai.com/docs/api-reference/responses-streaming. Servers leave out
 some of the events; what an item holds at its end and was not given out before, is
@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
-from neuraxis.models.openai.blocks import pack
-from neuraxis.models.openai.sse import Event
-from neuraxis.models.openai.stream import (
+from neuraxis.models.http.answers import (
     DONE,
     ServerError,
     count,
@@ -23,7 +21,9 @@ from neuraxis.models.openai.stream import (
     members,
     server_error,
 )
-from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.models.http.blocks import pack
+from neuraxis.models.http.sse import Event
+from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 _PLAIN = ("message", "function_call")
@@ -62,7 +62,7 @@ class ResponseReader:
         return bool(self._status)
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return after how much silence it is the end; None: never."""
         del stall
         return after_end if self._status else None
 
@@ -245,7 +245,7 @@ class _Item:
         return piece
 
     def rest(self, whole: str) -> str:
-        """Return what of the whole text was not given out, and note it."""
+        """Return what was not given out of the whole text."""
         given = "".join(self._given)
         return self.add(whole[len(given) :]) if whole.startswith(given) else ""
 

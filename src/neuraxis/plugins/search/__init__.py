@@ -1,1 +1,1 @@
-"""Search in commands: an index of words, and what a prompt shows of many."""
+"""Search for commands, and the choice of those a prompt shows."""

@@ -1,4 +1,4 @@
-"""Find commands by words: BM25 with a weight for each field, built step by step."""
+"""Search index of commands: BM25 with a weight for each field."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _parameter_texts(schema: Mapping[str, Json], found: list[str], depth: int) -
 
 
 class Index:
-    """Commands by their words; entries can be added and removed at any time."""
+    """Commands by their words; entries come and go at any time."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []

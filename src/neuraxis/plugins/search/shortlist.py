@@ -1,4 +1,4 @@
-"""Choose the commands that a prompt shows, where there are more than it has room for.
+"""Choice of the commands that a prompt has room for.
 
 The others are found by the model itself with `find_commands`; from then on they are
 shown. What is not shown cannot be called (rule B4).
@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 
 class Shortlist:
-    """The commands of a registry that are shown, within a budget of characters.
+    """Commands that a prompt shows, within a budget of characters.
 
     Args:
         registry: gets the plugin `command_search`, and shows what is chosen.
@@ -70,7 +70,7 @@ class Shortlist:
         return True
 
     def find(self, query: str) -> list[dict[str, Json]]:
-        """Return the commands that fit the words; they are shown from now on."""
+        """Return the commands that fit the words, and show them."""
         keys = self._search(query, MOST_FOUND)
         self._show(reversed(keys))
         return [self._said(self._registry.command(*key)) for key in keys]
@@ -107,7 +107,7 @@ class Shortlist:
         return [(key[0], key[1]) for key in keys if len(key) == 2]
 
     def _show(self, keys: Iterable[Key]) -> None:
-        """Show these and as many of the earlier ones as there is room for."""
+        """Show these commands, and earlier ones where there is room."""
         for key in keys:
             self._recent.pop(key, None)
             self._recent[key] = None
@@ -132,7 +132,7 @@ def _size(spec: CommandSpec) -> int:
 
 
 def _plugin(shortlist: Shortlist) -> Plugin:
-    """Return the plugin through which a model finds what it is not shown."""
+    """Return the plugin with which a model searches for commands."""
     command = CommandSpec(
         name=COMMAND,
         description=(

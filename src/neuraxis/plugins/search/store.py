@@ -1,4 +1,4 @@
-"""Keep a search index on disk, and bring it up to date with what there is now."""
+"""Search index on disk, brought up to date with the registry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, kw_only=True, array_like=True):
 
 
 class Store:
-    """An index, the digests of its entries, and the file it is kept in."""
+    """Index, digests of its entries, and the file for them."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file
@@ -39,7 +39,7 @@ class Store:
             self._load(file)
 
     def update(self, entries: Iterable[Entry]) -> int:
-        """Make the index hold these entries; return how many it had to read.
+        """Make the index hold these entries; return how many changed.
 
         What is unchanged stays as it is; the file is written where something changed.
         """
@@ -60,7 +60,7 @@ class Store:
         return len(fresh)
 
     def _load(self, file: Path) -> None:
-        """Take over what the file holds; one that cannot be read is as good as none."""
+        """Read the file; one that cannot be read is ignored."""
         try:
             stored = msgspec.msgpack.decode(file.read_bytes(), type=Stored)
         except (OSError, msgspec.MsgspecError, ValueError):
@@ -103,7 +103,7 @@ class Store:
         }
 
     def _save(self, file: Path) -> None:
-        """Write the file, whole or not at all; a cache that cannot be is none."""
+        """Write the file, whole or not at all; failures are ignored."""
         index, empty = self.index, (0,) * len(FIELDS)
         stored = Stored(
             version=VERSION,

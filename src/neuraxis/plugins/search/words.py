@@ -1,4 +1,4 @@
-"""Words of a text as a search compares them: split, folded, without endings."""
+"""Words of a text as a search compares them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHORTEST = 3
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, names in it taken apart, each without its ending."""
+    """Return the stems of a text's words, with names split."""
     found: list[str] = []
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def _split(piece: str) -> tuple[str, ...]:
-    """Return the words of one run of letters and digits: `getHTMLPage2` is four."""
+    """Return the words in a name: `getHTMLPage2` has four."""
     if not piece.isascii():
         return _foreign(piece)
     parts = _CAMEL.findall(piece)
@@ -54,7 +54,7 @@ def _split(piece: str) -> tuple[str, ...]:
 
 
 def _foreign(piece: str) -> tuple[str, ...]:
-    """Return pairs of letters where a script has no blanks; else the word."""
+    """Return pairs of letters for scripts without blanks, else words."""
     found: list[str] = []
     end = 0
     for match in _WIDE.finditer(piece):
@@ -78,7 +78,7 @@ def _folded(piece: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return the word without its ending, as far as English has regular ones."""
+    """Return the word without its regular English ending."""
     if len(word) <= _SHORTEST or not word.isalpha():
         return word
     for ending, kept in _ENDINGS:

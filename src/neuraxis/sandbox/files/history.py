@@ -1,4 +1,4 @@
-"""Decide what may happen to a file, store its old version, and undo a run.
+"""File history: permission for changes, old versions, and undo.
 
 One rule: a file that the runtime did not write, or that somebody changed since, is
 replaced as a whole, moved or deleted only with an approval. Appending to it and
@@ -95,7 +95,7 @@ class FileHistory:
         return call_errors.file_of_the_user(path, use)
 
     def allow(self, call_id: str, path: str) -> None:
-        """Note that a person approved this call's change to the file as it is now."""
+        """Note that a person approved this change to the file."""
         path = operations.spelled(path)
         now = operations.digest_of(self.workspace, path)
         self._allowed.add((call_id, path, now))
@@ -213,7 +213,7 @@ class FileHistory:
     # --- undo ----------------------------------------------------------------------
 
     def undo(self, agree: Callable[[str], bool] = lambda path: False) -> Undone:
-        """Bring back the files as they were before the last run that changed any.
+        """Restore the files that the last run changed.
 
         Args:
             agree: asked for each path that somebody changed since; True: restore it.
@@ -305,7 +305,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         use: Use = "write",
         kind: str = "write",
     ) -> str:
-        """Write a file whole or not at all; return its path in the workspace.
+        """Write a file atomically; return its path in the workspace.
 
         Raises:
             FileRefused: it needs an approval, or the path or amount is not allowed.
@@ -381,7 +381,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         return path
 
     def bring_back(self, changed: Sequence[tuple[str, str]]) -> frozenset[str]:
-        """Choose the changes of a script that come back; store what they replace.
+        """Choose the script's changes that come back; store old versions.
 
         Args:
             changed: each path with the digest it has now; empty: it was deleted.

@@ -1,4 +1,4 @@
-"""Look at, open, move and remove files and folders of a workspace, without links.
+"""File operations in a workspace, which follow no links.
 
 As in `workspace.py`, each path is checked as text and walked from the workspace's
 descriptor. Whether a file may be changed is not decided here (`history.py`).
@@ -19,7 +19,7 @@ from neuraxis.sandbox.files.walk import FLAGS, Folder, check_case, lstat, parent
 
 
 def spelled(path: str, *, folder: bool = False) -> str:
-    """A path in its one spelling, or as it is where it breaks a rule."""
+    """Return a path in its normal form, if it has one."""
     try:
         return "/".join(parts_of(path, folder=folder))
     except FileRefused:
@@ -27,7 +27,7 @@ def spelled(path: str, *, folder: bool = False) -> str:
 
 
 def look(workspace: Path, path: str) -> os.stat_result | None:
-    """What lies at a path, links as links; None: nothing, or no place of ours."""
+    """Return what lies at a path; None: nothing of ours."""
     try:
         parts = parts_of(path)
         with parent_folder(workspace, parts, create=False) as folder:
@@ -38,7 +38,7 @@ def look(workspace: Path, path: str) -> os.stat_result | None:
 
 @contextmanager
 def opened(workspace: Path, path: str) -> Generator[int]:
-    """A descriptor of a regular file; a second name of it is no hindrance.
+    """Return a descriptor of a regular file.
 
     Raises:
         FileRefused: it is not there, a link, or no regular file.
@@ -71,7 +71,7 @@ def digest_of(workspace: Path, path: str) -> str:
 
 
 def missing_folders(workspace: Path, path: str, *, itself: bool = False) -> list[str]:
-    """The folders on the way to a path that are not there, the outermost first."""
+    """Return a path's missing folders, the outermost first."""
     parts = parts_of(path)
     ways = ["/".join(parts[:n]) for n in range(1, len(parts) + itself)]
     return [way for way in ways if look(workspace, way) is None]

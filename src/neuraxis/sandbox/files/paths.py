@@ -132,7 +132,7 @@ def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
 
 
 def is_reserved(name: str) -> bool:
-    """Check whether a name is one that may hold secrets or settings of programs."""
+    """Check whether a name may hold secrets or settings."""
     plain = folded(name)
     if plain in PROTECTED_NAMES:
         return True

@@ -99,7 +99,7 @@ class VersionStore:
         return sha.hexdigest()
 
     def get(self, digest: str) -> bytes | None:
-        """The version of this digest; None: it was pruned, or is not what it was."""
+        """Return the version of this digest; None: pruned or damaged."""
         data = self._memory.get(digest)
         if data is None and self._folder is not None:
             with contextlib.suppress(OSError):
@@ -126,7 +126,7 @@ class VersionStore:
     # --- what the runtime wrote, known to later sessions of the same journal --------
 
     def written_in(self, workspace: Path) -> dict[str, str]:
-        """Path -> digest of the files that the runtime wrote in a workspace."""
+        """Path -> digest of files that the runtime wrote."""
         index = self._index(workspace)
         if index is None:
             return {}
@@ -140,7 +140,7 @@ class VersionStore:
         return {str(path): str(digest) for path, digest in pairs}
 
     def note_written(self, workspace: Path, changed: Mapping[str, str]) -> None:
-        """Store the digests of files; an empty one: the runtime did not write it."""
+        """Store digests of written files; an empty one forgets it."""
         index = self._index(workspace)
         if index is None:
             return

@@ -123,7 +123,7 @@ def _supervised(
     cancelled: threading.Event | None,
     on_output: Callable[[str], None] | None,
 ) -> Outcome:
-    """Launch the job and supervise it; remove the reserved names that it made."""
+    """Launch and supervise the job; remove reserved names it made."""
     before = usage.disk(job.workspace)
     if before.sockets or job.network:
         job = replace(job, sockets=False)
@@ -187,7 +187,7 @@ def _writable(text: str) -> bool:
 def _own_copy(
     stack: ExitStack, job: Job, kind: str, uid: int, choose: staging.Choose | None
 ) -> Job:
-    """The job on a copy of its workspace, where the folder itself cannot be given."""
+    """Return the job on a copy of its workspace."""
     inside = [
         str(folder.relative_to(job.workspace))
         for folder in job.roots

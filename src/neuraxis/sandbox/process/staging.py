@@ -252,7 +252,7 @@ def _bring_back(copy: int, workspace: int, path: str, state: _Copy) -> None:
 
 
 def _changes(copy: Path, workspace: Path, state: _Copy) -> Iterator[tuple[str, str]]:
-    """Every file that the script made, changed or deleted, with its new digest."""
+    """Return the files a script changed, with their new digests."""
     top = len(os.fspath(copy)) + 1
     there: set[str] = set()
     for folder, folders, names, fd in os.fwalk(copy, follow_symlinks=False):
@@ -277,7 +277,7 @@ def _changes(copy: Path, workspace: Path, state: _Copy) -> Iterator[tuple[str, s
 
 
 def _digest(path: Path | str, folder: int | None = None) -> str:
-    """The digest of a regular file; empty: it is none, or is not there."""
+    """Return the digest of a regular file, or nothing."""
     try:
         fd = os.open(path, _READ, dir_fd=folder)
     except OSError:

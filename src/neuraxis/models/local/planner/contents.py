@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from neuraxis.models.local.llm.llama import Ask, Writer
+from neuraxis.models.gguf.llama import Ask, Writer
 from neuraxis.models.local.planner.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.local.planner.language import Language
 from neuraxis.models.local.planner.tokens import Clause

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.models.local.llm.llama import Ask, Writer
+from neuraxis.models.gguf.llama import Ask, Writer
 from neuraxis.models.local.planner import values
 from neuraxis.models.local.planner.catalogue import Slot, Tool
 from neuraxis.models.local.planner.language import Language

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from neuraxis.models.local.llm.llama import Writer
+from neuraxis.models.gguf.llama import Writer
 from neuraxis.models.local.planner.catalogue import Catalogue, Tool
 from neuraxis.models.local.planner.earlier import Step
 from neuraxis.models.local.planner.rank import Match

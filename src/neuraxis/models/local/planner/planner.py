@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.models.local.llm.llama import Writer
+from neuraxis.models.gguf.llama import Writer
 from neuraxis.models.local.planner import (
     chains,
     clauses,

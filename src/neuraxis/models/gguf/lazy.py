@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neuraxis.errors import MissingExtra, ModelError, ModelUnavailable
-from neuraxis.models.local.llm import weights
-from neuraxis.models.local.llm.kv_store import States
-from neuraxis.models.local.llm.llama import (
+from neuraxis.models.gguf import weights
+from neuraxis.models.gguf.kv_store import States
+from neuraxis.models.gguf.llama import (
     CONTEXT,
     Ask,
     LlamaWriter,

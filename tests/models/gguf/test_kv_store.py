@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ConfigError
+from neuraxis.models.gguf import weights
+from neuraxis.models.gguf.kv_store import States
+from neuraxis.models.gguf.lazy import LazyWriter
+from neuraxis.models.gguf.llama import Ask, LlamaWriter
 from neuraxis.models.local import from_name
-from neuraxis.models.local.llm import weights
-from neuraxis.models.local.llm.kv_store import States
-from neuraxis.models.local.llm.lazy import LazyWriter
-from neuraxis.models.local.llm.llama import Ask, LlamaWriter
 from neuraxis.models.local.planner import contents
 from neuraxis.settings import Settings
 
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_had_is_no_error(tmp_path: Path) -> None:
 
 _DIE = """
 import os, pathlib, sys
-from neuraxis.models.local.llm.kv_store import States
+from neuraxis.models.gguf.kv_store import States
 kept = States(pathlib.Path(sys.argv[1]), "m", 100_000)
 with kept.lent("text") as file:
     print(len(file.read_bytes()), flush=True)

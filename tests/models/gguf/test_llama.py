@@ -16,9 +16,9 @@ import pytest
 from models.local.cases import ALL, HOME, FakeWriter
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
 from neuraxis.messages import Message, Prompt, Usage
-from neuraxis.models.local.llm import weights
-from neuraxis.models.local.llm.lazy import LazyWriter
-from neuraxis.models.local.llm.llama import Ask, LlamaWriter, default_threads
+from neuraxis.models.gguf import weights
+from neuraxis.models.gguf.lazy import LazyWriter
+from neuraxis.models.gguf.llama import Ask, LlamaWriter, default_threads
 from neuraxis.models.local.model import LocalModel
 from neuraxis.models.local.planner import catalogue, decide, tokens
 from neuraxis.models.local.planner.language import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from neuraxis.models.openai.settings import Endpoint, is_loopback
+from neuraxis.models.http.settings import Endpoint, is_loopback
 
 _PORTS = {
     11434: "Ollama (`ollama serve`)",
@@ -70,5 +70,5 @@ def meant(name: str) -> str:
 
 
 def not_found(url: str) -> str:
-    """What to do about a 404: the path is wrong, or the model's name."""
+    """Return a hint on a 404: a wrong path or name."""
     return f" (are {url} and the model's name right?)"

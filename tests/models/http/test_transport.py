@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from neuraxis.models.openai.http import without_key
-from neuraxis.models.openai.stream import MOST_TEXT, body_message
+from neuraxis.models.http.answers import MOST_TEXT, body_message
+from neuraxis.models.http.transport import without_key
 
 KEY = "sk-proj-0123456789abcdef"
 

@@ -1,4 +1,4 @@
-"""The exchange with a model server over HTTP: attempts, retries, what is left out.
+"""Model behind a server over HTTP: attempts, retries, what is left out.
 
 What differs between protocols (address, headers, body, how an answer is read) is a
 `Wire`. A request is repeated only while nothing of an answer was given out; once text
@@ -23,9 +23,24 @@ from collections.abc import (
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol, cast
 
+from msgspec import Struct
+
+from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.openai.clients import Clients
-from neuraxis.models.openai.http import (
+from neuraxis.models.http.answers import ServerError, items
+from neuraxis.models.http.bodies import as_json
+from neuraxis.models.http.clients import Clients
+from neuraxis.models.http.optional_parts import Body
+from neuraxis.models.http.settings import (
+    Endpoint,
+    Options,
+    Provider,
+    base_url,
+    named_endpoint,
+    options_for,
+)
+from neuraxis.models.http.sse import Event, EventReader, EventTooLarge
+from neuraxis.models.http.transport import (
     Failure,
     bad_answer,
     drain,
@@ -34,10 +49,8 @@ from neuraxis.models.openai.http import (
     refused,
     send,
 )
-from neuraxis.models.openai.settings import Endpoint, Options
-from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
-from neuraxis.models.openai.stream import ServerError, items
 from neuraxis.models.rate_limits import RateLimit, shared_limit
+from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -48,6 +61,11 @@ MOST_BYTES = 64 * 1024 * 1024
 
 _AFTER_END = 2.0  # waited for the usage once the finish reason is there
 _LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
+
+
+def _encoded(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
+    del prompt, left_out
+    return as_json(body)
 
 
 class Reader(Protocol):
@@ -71,89 +89,91 @@ class Reader(Protocol):
         ...
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return how long silence is waited for before it is the end; None: never."""
+        """Return after how much silence it is the end; None: never."""
         ...
 
 
-class Wire(Protocol):
-    """What is particular to one protocol of model servers."""
+class Wire(Struct, frozen=True, kw_only=True):
+    """What is particular to one protocol of model servers.
 
-    @property
-    def unasked(self) -> Collection[str]:
-        """Parts that may be left out without a note."""
-        ...
+    An `origin` is the server and model that a turn's state goes back to; empty: none.
+    """
 
-    def url(self) -> str:
-        """Return the address of a request."""
-        ...
-
-    def missing(self) -> Sequence[str]:
-        """Return notes on options that this protocol does not have."""
-        ...
-
-    def headers(self, key: str) -> Mapping[str, str]:
-        """Return the headers beside the content type, with the key."""
-        ...
-
-    def body(self, prompt: Prompt) -> dict[str, Json]:
-        """Return the body of a request."""
-        ...
-
-    def encoded(
-        self, body: Mapping[str, Json], prompt: Prompt, left_out: Sequence[str]
-    ) -> bytes:
-        """Return the body as bytes."""
-        ...
-
-    def refused_part(
-        self, body: Mapping[str, Json], failure: Failure, *, known: bool
-    ) -> str:
-        """Return the part that a refusal names; empty: the refusal is final."""
-        ...
-
-    def without(self, body: Mapping[str, Json], part: str) -> dict[str, Json]:
-        """Return the body without a part."""
-        ...
-
-    def reader(self, prompt: Prompt) -> Reader:
-        """Return the parser of one answer."""
-        ...
+    url: str
+    """The address that is posted to."""
+    headers: Callable[[str], Mapping[str, str]]
+    """Those beside the content type, with the key."""
+    body: Callable[[Prompt, str], dict[str, Json]]
+    """The body of a request for a prompt and its origin."""
+    reader: Callable[[str], Reader]
+    """The parser of one answer from an origin."""
+    refused_part: Callable[[Body, Failure, bool], str]
+    """The part that a refusal names; empty: it is final. True: the server is known."""
+    without: Callable[[Body, str], dict[str, Json]]
+    """The body without a part."""
+    encoded: Callable[[Body, Prompt, Sequence[str]], bytes] = _encoded
+    """The body as bytes; the texts are the parts that are left out."""
+    missing: Sequence[str] = ()
+    """Notes on options that this protocol does not have."""
+    unasked: Collection[str] = ()
+    """Parts that may be left out without a note."""
 
 
-class Exchange:
-    """Connections to one server, and what is known of it.
+MakeWire = Callable[[str, Endpoint, Options], Wire]
+
+
+class HttpModel:
+    """Model behind one server.
 
     Args:
-        wire: the protocol.
-        endpoint: the server and its key.
-        options: limits and timeouts.
-        limit: the rate limit that other sessions share; None: no limit.
+        provider: defaults of this kind of server.
+        wire: the protocol of a model at an endpoint.
+        model: the name that the server knows it by.
+        server: its base URL, or an endpoint made from settings; empty: the provider's.
+        key_env: the environment variable that has the key. None: the provider's for
+            its own server, and no key for any other.
+        options: sampling, limits and timeouts.
+        name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
         now: the clock of `Options.retry_seconds`, in seconds.
     """
 
     def __init__(
         self,
-        wire: Wire,
-        endpoint: Endpoint,
-        options: Options,
+        provider: Provider,
+        wire: MakeWire,
+        model: str,
         *,
-        limit: RateLimit | None = None,
+        server: str | Endpoint = "",
+        key_env: str | None = None,
+        options: Options | None = None,
+        name: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._wire = wire
-        self._endpoint = endpoint
+        if isinstance(server, str):
+            url = base_url(server or provider.url, "server", provider.path)
+            general = provider.key_env if url == provider.url else ""
+            server = Endpoint(url=url, key_env=general if key_env is None else key_env)
+        options = options or Options()
+        self.name = name or f"{server.url}#{model}"
+        self._wire = wire(model, server, options)
+        self._endpoint = server
         self._options = options
-        self._limit = limit
+        self._limit = limit_of(server, model, options)
+        # What a turn carries is for this server's model and for nobody else.
+        self._origin = f"{server.url.partition('?')[0]}#{model}"
         self._sleep = sleep
         self._now = now
-        self._clients = Clients(lambda: new_client(endpoint, options))
+        self._clients = Clients(lambda: new_client(server, options))
         # Parts of the request that this server refuses; None: not known yet.
         self._refuses: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"HttpModel({self.name!r})"
+
     async def close(self) -> None:
-        """Close the connections of this loop."""
+        """Close the connections of this loop. The model may be asked again."""
         await self._clients.close()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
@@ -165,23 +185,23 @@ class Exchange:
         key = self._endpoint.key()
         client = await self._clients.here()
         wire = self._wire
-        body = wire.body(prompt)
+        origin = self._origin if prompt.native_tools else ""
+        body = wire.body(prompt, origin)
         left_out = list(self._refuses or ())
         for part in left_out:
             body = wire.without(body, part)
-        if self._refuses is None and (missing := wire.missing()):
-            yield Chunk(note="; ".join(missing))
+        if self._refuses is None and wire.missing:
+            yield Chunk(note="; ".join(wire.missing))
         started = self._now()
         attempt = 0
         while True:
-            if self._limit is not None:
-                async for note in self._limit.turn(self._sleep, waited=attempt > 0):
-                    yield Chunk(note=note)
+            async for note in self._limit.turn(self._sleep, waited=attempt > 0):
+                yield Chunk(note=note)
             content = wire.encoded(body, prompt, left_out)
             given = False
             try:
                 async with aclosing(
-                    self._attempt(client, content, key, wire.reader(prompt))
+                    self._attempt(client, content, key, wire.reader(origin))
                 ) as chunks:
                     async for chunk in chunks:
                         # Reasoning is shown only, so that it may come twice.
@@ -196,7 +216,7 @@ class Exchange:
                     failure.error.again = failure.again
                     raise failure.error from failure.__cause__
                 known = self._refuses is not None
-                part = wire.refused_part(body, failure, known=known)
+                part = wire.refused_part(body, failure, known)
                 if part and part not in left_out:
                     left_out.append(part)
                     body = wire.without(body, part)
@@ -209,13 +229,13 @@ class Exchange:
                     raise failure.error from failure.__cause__
                 attempt += 1
                 note = f"asked again after {wait:.1f} s: {failure.error}"
-                if self._limit is not None and failure.status == 429:
+                if failure.status == 429:
                     self._limit.pause(wait)
             yield Chunk(note=note)
             await self._sleep(wait)
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
-        """Return how long to wait before the next attempt; None: there is none."""
+        """Return the seconds before the next attempt; None: there is none."""
         options = self._options
         if not failure.again or attempt >= options.max_retries:
             return None
@@ -236,7 +256,7 @@ class Exchange:
             "accept-encoding": "identity",
             **self._wire.headers(key),
         }
-        url = self._wire.url()
+        url = self._wire.url
         request = client.build_request("POST", url, content=content, headers=headers)
         response = await send(client, request, self._endpoint, self._options)
         try:
@@ -293,9 +313,39 @@ class Exchange:
 
 
 def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
-    """Return the rate limit that all users of a server, key and model share."""
+    """Return the rate limit that users of a model share."""
     most = options.requests_per_minute
     return shared_limit(endpoint.url, endpoint.key_env, model, most)
+
+
+def named_model(
+    kind: str,
+    provider: Provider,
+    wire: MakeWire,
+    rest: str,
+    settings: Settings,
+    *,
+    key: str = "",
+) -> HttpModel:
+    """Return the model of `KIND:NAME`.
+
+    `key` says which key it never goes without; empty: it may.
+
+    Raises:
+        ConfigError: no name, or the settings of its server are wrong.
+        ModelUnavailable: a key is needed, and there is none.
+    """
+    if not rest:
+        raise ConfigError(f"{kind}: expected {kind}:NAME, got no name of a model")
+    endpoint = named_endpoint(rest, settings, provider)
+    if not endpoint.key() and key:
+        raise ModelUnavailable(
+            f"No key for {endpoint.host}: set the environment variable "
+            f"{endpoint.key_env or provider.key_env} to {key}."
+        )
+    options = options_for(rest, settings)
+    name = f"{kind}:{rest}"
+    return HttpModel(provider, wire, rest, server=endpoint, options=options, name=name)
 
 
 async def _rest(source: AsyncIterator[bytes]) -> bytes:

@@ -22,8 +22,8 @@ from msgspec import Struct, field
 
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
 from neuraxis.messages import Usage
-from neuraxis.models.local.llm import kv_slot
-from neuraxis.models.local.llm.kv_store import States
+from neuraxis.models.gguf import kv_slot
+from neuraxis.models.gguf.kv_store import States
 
 CONTEXT = 2048
 REMEMBERED = 128

@@ -21,10 +21,9 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from neuraxis.models.openai.hints import not_found, unreachable
-from neuraxis.models.openai.rejections import is_about_size
-from neuraxis.models.openai.settings import Endpoint, Options
-from neuraxis.models.openai.stream import ServerError, body_message
+from neuraxis.models.http.answers import ServerError, body_message, is_about_size
+from neuraxis.models.http.hints import not_found, unreachable
+from neuraxis.models.http.settings import Endpoint, Options
 
 if TYPE_CHECKING:
     import httpx2

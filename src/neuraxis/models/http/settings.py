@@ -83,13 +83,15 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return is_loopback(urlsplit(self.url).hostname or "")
 
     def key_header(self, key: str) -> Mapping[str, str]:
-        """Return the header that a key is sent in.
+        """Return the header that holds a key; without one none.
 
         Azure expects its keys in a header of its own, and in the usual one tokens of
         Entra, which begin as every JSON Web Token does
         (learn.microsoft.com/azure/ai-services/openai/reference#authentication). Its
         newer paths accept both as OpenAI does.
         """
+        if not key:
+            return {}
         if "/openai/deployments/" in self.url and not key.startswith("eyJ"):
             return {"api-key": key}
         return {"authorization": f"Bearer {key}"}
@@ -164,7 +166,9 @@ def is_loopback(host: str) -> bool:
 
 
 def base_url(url: str, where: str, default_path: str = "/v1") -> str:
-    """A base URL in its one form: no `/` at the end, no fragment, `/v1` if no path.
+    """Return a base URL in its one form.
+
+    No `/` at the end, no fragment, the default path where it has none.
 
     Raises:
         ConfigError: it is no URL of a server, or has a key in it.
@@ -194,7 +198,7 @@ def chat_url(base: str) -> str:
 
 
 def address_with(base: str, path: str) -> str:
-    """A path below a base URL; the query of the base URL is kept."""
+    """Return a path below a base URL, whose query is kept."""
     parts = urlsplit(base)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
@@ -366,7 +370,7 @@ def _thinking(value: Json, where: str) -> int | str:
 
 
 def effort_of(thinking: int | str) -> str:
-    """Return the word for a budget of thinking, for servers that take only words."""
+    """Return the word for a budget of thinking."""
     if isinstance(thinking, str):
         return thinking
     if not thinking:
@@ -375,7 +379,7 @@ def effort_of(thinking: int | str) -> str:
 
 
 def tokens_of(thinking: int | str) -> int:
-    """Return the budget for a word, for servers that take only a number."""
+    """Return the budget of thinking for a word."""
     return EFFORTS[thinking] if isinstance(thinking, str) else thinking
 
 

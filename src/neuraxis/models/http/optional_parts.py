@@ -12,8 +12,8 @@ from typing import cast
 
 import msgspec
 
-from neuraxis.models.openai.http import Failure
-from neuraxis.models.openai.rejections import is_about_size
+from neuraxis.models.http.answers import is_about_size
+from neuraxis.models.http.transport import Failure
 from neuraxis.specs import Json
 
 Body = Mapping[str, Json]
@@ -29,8 +29,11 @@ class OptionalPart(msgspec.Struct, frozen=True, kw_only=True):
     remove: Callable[[Body], dict[str, Json]]
 
 
-def refused_option(parts: Iterable[OptionalPart], body: Body, failure: Failure) -> str:
-    """Return the name of the part that a refusal is about; empty: none of them."""
+def refused_option(
+    parts: Iterable[OptionalPart], body: Body, failure: Failure, known: bool = False
+) -> str:
+    """Return the part that a refusal is about; empty: none."""
+    del known
     said = str(failure.error)
     if failure.status not in (400, 422) or failure.again or is_about_size(said):
         return ""
@@ -52,7 +55,7 @@ def without_option(
 
 
 def at_path(*path: str) -> Callable[[Body], dict[str, Json]]:
-    """Return a function that takes the member at a path out of a body."""
+    """Return a function that removes a member from a body."""
 
     def remove(body: Body) -> dict[str, Json]:
         changed = dict(body)
@@ -69,7 +72,7 @@ def at_path(*path: str) -> Callable[[Body], dict[str, Json]]:
 
 
 def option(name: str, *path: str, words: str = "") -> OptionalPart:
-    """Return a part that is one member of the body, named by its key or `words`."""
+    """Return one member of the body as a part; `words` name it."""
     path = path or (name,)
     pattern = re.compile(words or rf"\b{re.escape(name)}\b", re.IGNORECASE)
     return OptionalPart(name=name, words=pattern, remove=at_path(*path))

@@ -12,8 +12,8 @@ from neuraxis.errors import ConfigError, ModelBroken, ModelRefused
 from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models import complete, find_model
 from neuraxis.models.accumulate import Joiner
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.openai.settings import Options
 from neuraxis.settings import Settings
 
 PROMPT = Prompt(messages=(Message(role="user", content="Hi."),))

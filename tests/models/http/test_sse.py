@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.models.openai import sse
-from neuraxis.models.openai.sse import Event, EventReader, EventTooLarge
+from neuraxis.models.http import sse
+from neuraxis.models.http.sse import Event, EventReader, EventTooLarge
 
 STREAM = (
     "\ufeffevent: a\r\ndata: é\U0001f600\r\ndata:two\r\n\r\n"

@@ -1,4 +1,4 @@
-"""A turn's blocks that go back to the server that wrote them, unchanged.
+"""A turn's blocks that go back unchanged to their server.
 
 Models that think between tool calls want their signed reasoning again. What one turn
 brings is carried as one opaque text, and only its own server and model get it back.
@@ -10,13 +10,15 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from neuraxis.models.openai.provider_state import MOST_CARRIED
-from neuraxis.models.openai.surrogates import whole_pairs
+from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
+
+MOST_CARRIED = 2 * 1024 * 1024
+"""Maximum characters carried per turn; more is dropped and noted."""
 
 
 def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
-    """Return the blocks as text, and a note where they cannot be carried.
+    """Return the blocks as text, and a note if they cannot be.
 
     Args:
         blocks: all of the turn, in order.
@@ -42,7 +44,7 @@ def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
 
 
 def unpack(carried: str, origin: str) -> list[dict[str, Json]]:
-    """Return the blocks of a turn; none where another server or wire wrote them."""
+    """Return the blocks of a turn; none of another server."""
     if not carried or not origin:
         return []
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.models import find_model
-from neuraxis.models.openai.settings import (
+from neuraxis.models.http.settings import (
     DEFAULT_URL,
     Options,
     base_url,

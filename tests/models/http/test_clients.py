@@ -9,7 +9,7 @@ import warnings
 
 import httpx2
 
-from neuraxis.models.openai.clients import Clients
+from neuraxis.models.http.clients import Clients
 
 
 def test_each_loop_has_its_own_client() -> None:

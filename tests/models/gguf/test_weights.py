@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ModelUnavailable
-from neuraxis.models.local.llm import weights
+from neuraxis.models.gguf import weights
 
 CONTENT = b"GGUF" + bytes(5000)
 SMALL = weights.Weights(

@@ -1,0 +1,156 @@
+"""Sentences about commands, arguments and references that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuraxis.formatting import did_you_mean, listed, named, nearest, path_text
+from neuraxis.messages import CallError, Problem
+
+
+def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
+    """Report that the plugin does not exist (rules B5, B6)."""
+    close = nearest(name, known)
+    return CallError(
+        code="unknown_plugin",
+        where="receiver.name",
+        candidates=close,
+        message=f"The requested plugin {named(name)} does not exist."
+        f"{did_you_mean(close)} Plugins there are: {listed(known)}. "
+        "If none fits, do the task yourself and answer the user directly.",
+    )
+
+
+def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallError:
+    """Report an unknown command or tool (rules B5, C4)."""
+    close = nearest(name, known)
+    what = f"plugin {plugin} has no command" if plugin else "there is no tool"
+    kind = "Its commands" if plugin else "The tools"
+    return CallError(
+        code="unknown_command",
+        where="content.command" if plugin else "tool",
+        candidates=close,
+        message=f"{named(name)}: {what} of that name.{did_you_mean(close)} "
+        f"{kind} are: {listed(known)}.",
+    )
+
+
+def not_shown(tool: str) -> CallError:
+    """The command exists and was not listed in the prompt (rule B4)."""
+    return CallError(
+        code="unknown_command",
+        where="tool",
+        candidates=("find_commands",),
+        message=f"{named(tool)} is not listed, so that it cannot be called. Call "
+        "find_commands with a few words on what is to be done; what it finds can be "
+        "called from the next reply on.",
+    )
+
+
+def problem_text(problem: Problem, root: str = "") -> str:
+    """Format a problem: `crop.boxes[1].x: expected integer, got "one"`."""
+    where = path_text(problem.path, root)
+    text = f"{where or 'the arguments'}: expected {problem.expected}"
+    if problem.got:
+        text += f", got {problem.got}"
+    if problem.candidates:
+        text += f" (did you mean {' or '.join(problem.candidates)}?)"
+    return text
+
+
+def invalid_param(
+    target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
+) -> CallError:
+    """Report all invalid arguments at once, each with its path (D7)."""
+    told = "; ".join(problem_text(problem, target) for problem in problems)
+    tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
+    return CallError(
+        code="invalid_param",
+        where=path_text(problems[0].path, target) if problems else target,
+        problems=tuple(problems),
+        message=f"{told}.{tail}",
+    )
+
+
+def reference_not_found(where: str, detail: str) -> CallError:
+    """Report a `{{ … }}` whose target is missing or later (C23)."""
+    stop = "" if detail.endswith((".", "?", "?)")) else "."
+    return CallError(
+        code="reference_not_found", where=where, message=f"{where}: {detail}{stop}"
+    )
+
+
+def asset_ref_not_acceptable(where: str) -> CallError:
+    """Report a reference where only a value is allowed (rule B44)."""
+    return CallError(
+        code="asset_ref_not_acceptable",
+        where=where,
+        message=f"{where}: expected the value itself; this parameter takes no asset "
+        "reference. Pass the value.",
+    )
+
+
+def asset_not_found(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
+    """Report that no asset has that id (rule B49)."""
+    close = nearest(asset_id, known)
+    return CallError(
+        code="asset_not_found",
+        where=where,
+        candidates=close,
+        message=f"{where + ': ' if where else ''}there is no asset "
+        f"{named(asset_id)}.{did_you_mean(close)} "
+        f"Assets there are: {listed(known)}.",
+    )
+
+
+def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallError:
+    """Report `asset_not_found` where the known ids are unavailable."""
+    if known:
+        return asset_not_found(asset_id, known, where)
+    return CallError(
+        code="asset_not_found",
+        where=where,
+        message=f"{where + ': ' if where else ''}there is no asset "
+        f"{named(asset_id)}. Use the id of an asset that was told, or the value.",
+    )
+
+
+def too_many_steps(count: int, most: int) -> CallError:
+    """Report more calls than a plan may have (rule D6)."""
+    return CallError(
+        code="budget_exhausted",
+        message=f"The reply has {count} calls; at most {most} may stand in one. "
+        "Nothing was run. Write fewer calls.",
+    )
+
+
+def asset_path_not_found(
+    asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
+) -> CallError:
+    """Report a path that leads nowhere, and how far it led (B49)."""
+    tail = f" Did you mean {hint}?" if hint else ""
+    return CallError(
+        code="asset_path_not_found",
+        where=where,
+        candidates=(hint,) if hint else (),
+        message=f"{where + ': ' if where else ''}the path is not in asset "
+        f"{asset_id}: it is valid up to {deepest}, where there is {available}.{tail}",
+    )
+
+
+def asset_lost(asset_id: str) -> CallError:
+    """Report that the object could not be saved with the session (B60)."""
+    return CallError(
+        code="asset_lost",
+        message=f"The asset {asset_id} was lost: its object could not be kept. "
+        "Run the command that made it again.",
+    )
+
+
+def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
+    """Report that the value behind a reference has the wrong type (B42)."""
+    return CallError(
+        code="invalid_asset_type",
+        where=where,
+        message=f"{where}: the reference leads to {got}, expected {expected}.",
+    )

@@ -1,0 +1,56 @@
+"""Sentences about files of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuraxis.formatting import listed, quote
+
+
+def file_of_the_user(path: str, use: str) -> str:
+    """Why a change of a file needs an approval (finding N1)."""
+    if use == "change":
+        return (
+            f"{quote(path)} is a file of the user's that the request does not name, "
+            "and it would be changed"
+        )
+    done = "moved or deleted" if use == "remove" else "replaced as a whole"
+    return (
+        f"{quote(path)} was not written by this runtime, or was changed since, and it "
+        f"would be {done}"
+    )
+
+
+def file_way_out(use: str) -> str:
+    """What to do instead of changing a file of the user's.
+
+    Nobody can be asked here.
+
+    Nobody can be asked here.
+    """
+    if use == "write":
+        first = "Write to another name, append to it, or change a passage of it"
+    elif use == "change":
+        first = "Write the result to another name"
+    else:
+        first = "Copy it to another name and leave it where it is"
+    return (
+        f"{first}; or tell the user that it needs their approval "
+        "(on the command line: --yes-to PLUGIN.COMMAND)."
+    )
+
+
+def version_stored(path: str, *, durable: bool) -> str:
+    """A file was replaced, moved or deleted, and can be brought back."""
+    how = "`neuraxis undo`" if durable else "`session.undo()`, until the program ends,"
+    return f"The old version of {quote(path)} is stored; {how} brings it back."
+
+
+def script_changes_refused(paths: Sequence[str]) -> str:
+    """Report changes of a script that were not brought back."""
+    some = listed([quote(path) for path in paths])
+    return (
+        f"The script changed or deleted files that this runtime did not write: {some}. "
+        "They are as they were before, since nobody approved it. Let the script write "
+        "to other names; or the user allows it with --yes-to python_file.run."
+    )

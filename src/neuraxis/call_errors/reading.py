@@ -1,0 +1,49 @@
+"""Sentences about a reply that could not be read as calls."""
+
+from __future__ import annotations
+
+import json
+
+from neuraxis.messages import CallError
+
+_WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def malformed_reply(detail: str, where: str = "") -> CallError:
+    """Report an unreadable reply. `detail` says what and where."""
+    return CallError(
+        code="malformed_reply",
+        where=where,
+        message=f"The reply could not be read as calls: {detail} Nothing was run. "
+        "Write the whole reply again in the format that was asked for.",
+    )
+
+
+def truncated_reply(detail: str = "") -> CallError:
+    """Report that the model was cut off (rule D10)."""
+    return CallError(
+        code="truncated_reply",
+        message="The reply was cut off before its end, so nothing of it was run. "
+        f"{detail and f'{detail} '}Write it again, shorter: fewer calls, or shorter "
+        "contents.",
+    )
+
+
+def duplicate_key(key: str, where: str) -> CallError:
+    """Report a key that occurs twice in a JSON object (rule D5)."""
+    return CallError(
+        code="duplicate_key",
+        where=where,
+        message=f"The key {_WRITTEN(key)} stands twice in one object"
+        f"{f' at {where}' if where else ''}. Nothing was run. Write each key once.",
+    )
+
+
+def receiver_id_not_allowed() -> CallError:
+    """Report a receiver with an id (rules A22, B13)."""
+    return CallError(
+        code="receiver_id_not_allowed",
+        where="receiver.id",
+        message='receiver.id: expected no "id" field, since a receiver is found by its '
+        'name. Remove "id" from "receiver".',
+    )

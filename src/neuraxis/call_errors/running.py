@@ -1,0 +1,221 @@
+"""Sentences about calls that ran, or were not allowed to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuraxis.call_errors.checking import problem_text
+from neuraxis.messages import CallError, Problem
+
+
+def denied(target: str, reason: str) -> CallError:
+    """Report that the policy or the user refused the call."""
+    return CallError(
+        code="denied",
+        where=target,
+        fixable_by="user",
+        message=f"{target} was not allowed to run: {reason}",
+    )
+
+
+def budget_exhausted(what: str, limit: float) -> CallError:
+    """Report that a limit of the run was reached."""
+    return CallError(
+        code="budget_exhausted",
+        fixable_by="user",
+        message=f"The limit of this run was reached: {what} (at most {limit:g}). "
+        "No more calls are run. Answer the user with what there is.",
+    )
+
+
+def repeated_call(target: str, times: int) -> CallError:
+    """Report a repeated call with the same arguments."""
+    return CallError(
+        code="repeated_call",
+        where=target,
+        message=f"{target} was called {times} times with the same arguments. It was "
+        "not run again; its earlier result stands. Use it, or call something else.",
+    )
+
+
+def failed(target: str, message: str) -> CallError:
+    """Report the command's own failure (`CommandError`, `success: false`)."""
+    return CallError(code="failed", where=target, message=f"{target} failed: {message}")
+
+
+def crashed(target: str, kind: str, first_line: str) -> CallError:
+    """Report an exception: type and first line, no traceback (style rule)."""
+    text = first_line if len(first_line) <= 500 else first_line[:499] + "…"
+    return CallError(
+        code="failed",
+        where=target,
+        fixable_by="author",
+        message=f"{target} failed: {kind}: {text}" if text else f"{target}: {kind}",
+    )
+
+
+def timed_out(target: str, seconds: float, *, changes: bool = False) -> CallError:
+    """Report a time limit; `changes`: the command has an effect."""
+    message = f"{target} did not end within {seconds:g} seconds and was stopped."
+    if changes:
+        message += _MAY_BE_DONE
+    return CallError(code="timeout", where=target, message=message)
+
+
+_MAY_BE_DONE = (
+    " It may have done its work all the same: check that before you call it again."
+)
+
+
+def still_running(target: str, seconds: float, *, changes: bool = False) -> CallError:
+    """Report a command that is over its time and goes on.
+
+    `changes`: it has an effect.
+
+    `changes`: it has an effect.
+    """
+    message = (
+        f"{target} did not end within {seconds:g} seconds. It was asked to stop and is "
+        "still running; what it returns is thrown away."
+    )
+    if changes:
+        message += " It may still do its work: check that before you call it again."
+    return CallError(code="timeout", where=target, message=message)
+
+
+def no_thread_free(target: str, seconds: float) -> CallError:
+    """The command was not begun, since other calls had all threads."""
+    return CallError(
+        code="timeout",
+        where=target,
+        message=f"{target} was not run: for {seconds:g} seconds other calls had all "
+        "threads. Go on without it, or try again later.",
+    )
+
+
+def still_busy(target: str) -> CallError:
+    """Report that earlier calls of the command still run over time."""
+    return CallError(
+        code="timeout",
+        where=target,
+        message=f"{target} was not run: an earlier call of it was stopped and still "
+        "runs. Go on without it, or try again later.",
+    )
+
+
+def cancelled(
+    target: str, *, changes: bool = False, still_running: bool = False
+) -> CallError:
+    """The run was stopped; `changes`: the command has an effect."""
+    message = f"{target} was stopped with the run, by the user or by a limit."
+    if still_running:
+        message = (
+            f"The run was stopped, by the user or by a limit. {target} was asked to "
+            "stop and is still running; what it returns is thrown away."
+        )
+    return CallError(
+        code="cancelled",
+        where=target,
+        fixable_by="user",
+        message=message + _MAY_BE_DONE if changes else message,
+    )
+
+
+def outcome_unknown(target: str) -> CallError:
+    """Report that the runtime or worker was lost meanwhile (decision 8)."""
+    return CallError(
+        code="outcome_unknown",
+        where=target,
+        fixable_by="user",
+        message=f"{target} was started, but it is not known how it ended. It was not "
+        "run again. Check what it did before you call it again.",
+    )
+
+
+def unknown_before(target: str, calls: Sequence[str]) -> str:
+    """The reason to ask about a command with unknown outcomes."""
+    listed = ", ".join(calls)
+    return (
+        f"it is not known whether an earlier call of {target} ({listed}) had its "
+        "effect; this would be another one"
+    )
+
+
+def had_its_effect(target: str, call_id: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was done."""
+    return CallError(
+        code="repeated_call",
+        where=target,
+        message=f"{target} was not run: the earlier call {call_id} had its effect, as "
+        "its plugin says now. Call it again only if the user wants it once more.",
+    )
+
+
+def had_no_effect(target: str) -> CallError:
+    """An earlier call, of unknown outcome so far, was not done."""
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} was started and had no effect.",
+    )
+
+
+def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
+    """Report a response that does not match the manifest (rule D11)."""
+    told = "; ".join(problem_text(problem, "response") for problem in problems)
+    return CallError(
+        code="plugin_contract_error",
+        where=target,
+        problems=tuple(problems),
+        fixable_by="author",
+        message=f"{target} gave an answer that its description does not allow: {told}.",
+    )
+
+
+def skipped(target: str, because: str) -> CallError:
+    """Report a step skipped because an earlier one failed (rule C19)."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was not run, since {because} did not work.",
+    )
+
+
+def not_begun(target: str) -> CallError:
+    """Report that the run was cut off before this step."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was not run: the run was cut off before it. "
+        "Call it again if it is still wanted.",
+    )
+
+
+def items_failed(
+    target: str, failed: int, items: int, told: Sequence[str]
+) -> CallError:
+    """Report failed items of a step with `for_each`."""
+    each = "; ".join(text.rstrip(".") for text in told)
+    return CallError(
+        code="failed",
+        where=target,
+        message=f"{target} failed for {failed} of {items} items: {each}. "
+        "What became of each item stands in the response.",
+    )
+
+
+def budget_left(calls: int, replies: int, seconds: float) -> str:
+    """Return the remaining budget, reported when little remains."""
+    return (
+        f"(Left in this run: {calls} calls, {replies} replies with this one, "
+        f"{seconds:.0f} seconds. Answer the user before they are used up.)"
+    )
+
+
+def one_at_a_time() -> CallError:
+    """Advise single calls after plans kept failing."""
+    return CallError(
+        code="malformed_reply",
+        message="Several replies with more than one call could not be run. Write one "
+        "call only, and wait for its result before the next.",
+    )

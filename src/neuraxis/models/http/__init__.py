@@ -1,0 +1,1 @@
+"""HTTP exchanges that all wires of model servers share."""
