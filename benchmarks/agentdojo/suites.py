@@ -138,6 +138,7 @@ def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
             kind=kind,
             destructive=declared.get("destructive", kind == "once"),
             open_world=declared.get("open_world", False),
+            public=declared.get("public", False),
             declared=True,
         ),
         blocking=False,

@@ -220,7 +220,7 @@ def _ask_one_at_a_time(approve: Approve) -> Approve:
     """Return an `approve` that asks for one approval at a time."""
     lock = asyncio.Lock()
 
-    async def ask(asked: ApprovalAsked) -> bool:
+    async def ask(asked: ApprovalAsked) -> bool | str:
         async with lock:
             return await approve(asked)
 

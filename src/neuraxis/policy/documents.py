@@ -22,26 +22,36 @@ DOCUMENTS = (
 NAMED_DOCUMENTS = (".json", ".jsonl", ".ndjson", ".xml", ".log")
 """Free only where the request names the file: many tools load such files."""
 LOADED = frozenset(
-    """
-    agents claude gemini qwen warp crush skill copilot-instructions conventions
-    requirements constraints cmakelists robots package package-lock tsconfig jsconfig
-    composer deno nodemon devcontainer launch tasks settings mcp angular firebase
-    vercel turbo nx lerna biome babel renovate appsettings global pyrightconfig cypress
-    """.split()
+    (
+        *("agents", "claude", "gemini", "qwen", "warp", "crush", "skill"),
+        *("copilot-instructions", "conventions", "cmakelists", "robots"),
+    )
 )
 """Stems of documents that programs load by themselves."""
-SCRIPTS = frozenset(
-    """
-    __init__ __main__ admin app apps asgi bootstrap build celeryconfig conf config
-    conftest dodo fabfile function_app hatch_build hubconf ipython_config
-    lambda_function locustfile main manage models noxfile pavement pelicanconf plugin
-    settings setup sitecustomize snakefile streamlit_app tasks test tests urls
-    usercustomize versioneer views wsgi
-    """.split()
+LOADED_DATA = frozenset(
+    (
+        *("package", "package-lock", "composer", "tsconfig", "jsconfig", "deno"),
+        *("nodemon", "devcontainer", "launch", "tasks", "settings", "mcp", "nx"),
+        *("angular", "firebase", "vercel", "turbo", "lerna", "biome", "babel"),
+        *("renovate", "appsettings", "global", "pyrightconfig", "cypress", "pom"),
+    )
 )
-"""Stems of Python files that tools load by themselves."""
-_CODE = (".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml")
-_CODE += (".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat")
+SCRIPTS = frozenset(
+    (
+        *("__init__", "__main__", "admin", "app", "apps", "asgi", "bootstrap"),
+        *("build", "celeryconfig", "conf", "config", "conftest", "dodo", "fabfile"),
+        *("function_app", "hatch_build", "hubconf", "ipython_config", "main"),
+        *("lambda_function", "locustfile", "manage", "models", "noxfile", "plugin"),
+        *("pavement", "pelicanconf", "settings", "setup", "sitecustomize", "tasks"),
+        *("snakefile", "streamlit_app", "tests", "urls", "usercustomize", "views"),
+        *("versioneer", "wsgi"),
+    )
+)
+"""Stems of Python files that tools load by themselves; also `test*`, `*_test`."""
+_CODE = (
+    *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
+    *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
+)
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
@@ -51,13 +61,11 @@ def is_document(path: str, request: Iterable[str] = ()) -> bool:
     if not is_plain(path):
         return False
     stem, suffix = os.path.splitext(name.rpartition("/")[2].lower())
-    if any(part in LOADED for part in (stem, *stem.replace(".", "-").split("-")[:1])):
+    if stem in LOADED or "requirements" in stem or "constraints" in stem:
         return False
-    if stem.startswith("requirements") or stem.endswith("requirements"):
-        return False
-    return suffix in DOCUMENTS or (
-        suffix in NAMED_DOCUMENTS and is_named(name, request)
-    )
+    if suffix in NAMED_DOCUMENTS:
+        return stem not in LOADED_DATA and "." not in stem and is_named(name, request)
+    return suffix in DOCUMENTS
 
 
 def is_plain(path: str) -> bool:
@@ -95,7 +103,9 @@ def is_named(path: str, request: Iterable[str]) -> bool:
     last = name.rpartition("/")[2]
     texts = list(request)
     return any(
-        token.removeprefix("./") in (name, last) for text in texts for token in tokens(text)
+        token.removeprefix("./") in (name, last)
+        for text in texts
+        for token in tokens(text)
     ) or is_own_address(name, texts)
 
 

@@ -89,9 +89,7 @@ def _is_mixed(item: Traced) -> bool:
     )
 
 
-def _out(
-    target: str, path: Path, value: Json, label: Label, facts: Facts
-) -> Decision:
+def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> Decision:
     host = _host(value)
     offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
     if host:
@@ -132,7 +130,9 @@ def deeds(
         return None
     free = not effects.readonly and is_free_file_use(arguments, facts)
     for item in facts.traced:
-        if not is_outside(item.label) or item.how == "file" or free:
+        if not is_outside(item.label) or item.how == "file":
+            continue
+        if free and item.how == "literal":
             continue
         if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
             return _deed(target, arguments, facts, item)
@@ -154,7 +154,7 @@ def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
 
 def _is_said(value: Json, facts: Facts) -> bool:
     found = [leaf for _, leaf in leaves(value, ("",))]
-    return bool(found) and all(is_own(leaf, facts.origins.words) for leaf in found)
+    return bool(found) and all(is_own(leaf, facts.origins.request) for leaf in found)
 
 
 def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | None:
@@ -195,8 +195,8 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     if use != "write":
         return False
     if is_document(name, origins.request):
-        return not there or name in origins.fresh or (
-            named and name in origins.own_files
+        return (
+            not there or name in origins.fresh or (named and name in origins.own_files)
         )
     new = not there or name in origins.fresh
     return new and is_free_script(path, facts.workspace)

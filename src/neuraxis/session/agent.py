@@ -87,9 +87,7 @@ def _asking_effects(kind: EffectKind) -> Effects | str:
     """
     if kind in ("none", "read"):
         return kind
-    return Effects(
-        kind=kind, destructive=False, open_world=False, asks_inside=True
-    )
+    return Effects(kind=kind, destructive=False, open_world=False, asks_inside=True)
 
 
 def _check_options(name: str, effects: EffectKind, options: dict[str, Any]) -> None:

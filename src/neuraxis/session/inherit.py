@@ -66,6 +66,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
             files={name: label for name, label in files if name is not None},
             own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
+            asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
             read_private=known.read_private,
             given=label,
@@ -110,6 +111,16 @@ def inherit(within: Context | None) -> Inherited:
         outer=outer,
         depth=runtime.depth + 1,
     )
+
+
+def prepare_origins(origins: Origins, policy: Policy, settings: Settings) -> None:
+    """Take up what the policy and the settings say of where values come from."""
+    origins.undeclared_outside = policy.undeclared == "outside"
+    if settings.get("search.provider") == "documents":  # the user's own
+        origins.private_sources = frozenset({"web_search.search"})
+    networked = settings.get("sandbox.network") in (True, "true", "1")
+    bare = settings.get("sandbox.mode") == "none"
+    origins.walls = not networked and not bare
 
 
 def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:

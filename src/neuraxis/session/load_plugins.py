@@ -95,9 +95,7 @@ def untrusted(plugin: Plugin) -> Plugin:
     specs = {
         item.name: replace(
             item,
-            effects=replace(
-                item.effects, open_world=True, public=False, declared=True
-            ),
+            effects=replace(item.effects, open_world=True, public=False, declared=True),
         )
         for item in plugin.spec.commands
     }

@@ -32,6 +32,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
+from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
@@ -41,7 +42,7 @@ from neuraxis.session.config import RunConfig
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
-from neuraxis.session.inherit import Inherited, inherit, made_of
+from neuraxis.session.inherit import Inherited, inherit, made_of, prepare_origins
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.prompt import constant_prompt, with_messages
@@ -143,7 +144,7 @@ class Session:
         self.dialect = build.build_dialect(dialect, template, names, strict=strict)
         self._open_journal(journal, id)
         self._open_stores(over, asset_folder, versions_folder, journal, strict)
-        self.origins.wary = policy.undeclared == "foreign"
+        prepare_origins(self.origins, policy, self.settings)
         self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
         self._parts = replace(
             self._config(policy, over),
@@ -264,7 +265,7 @@ class Session:
             raise wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = history_of(events, self.dialect)
-        self.origins.replay(events)
+        replay(self.origins, events)
         self._unknown.replay(events)
         self._is_cut_off = past.cut_off
         self.files.replay(events)

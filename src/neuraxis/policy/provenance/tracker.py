@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path as File
+from typing import Any, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -63,6 +64,8 @@ class Origins(Struct):
     """What the user said, all of it."""
     request: list[str] = field(default_factory=list[str])
     """What the user said in this request."""
+    asked_by: tuple[str, ...] = ()
+    """The request of the run around a nested session."""
     sent: set[str] = field(default_factory=set[str])
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -96,11 +99,11 @@ class Origins(Struct):
 
     def aside(self) -> Origins:
         """A copy that may be written into, for what may not come about."""
-        copied = {
-            name: value.copy()
-            for name in self.__struct_fields__
-            if isinstance(value := getattr(self, name), dict | set | list)
-        }
+        copied: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            value: Any = getattr(self, name)
+            if isinstance(value, dict | set | list):
+                copied[name] = cast("Any", value).copy()
         return replace(self, **copied)
 
     def marks(self, target: str, spec: CommandSpec) -> Annotations:
@@ -114,7 +117,7 @@ class Origins(Struct):
         """Record a request; one with something from outside is nobody's word."""
         self.sent.clear()
         self.fresh.clear()
-        self.request.clear()
+        self.request[:] = self.asked_by
         if not is_outside(self.given):
             self.words.append(text)
             self.request.append(text)
@@ -292,6 +295,7 @@ class Origins(Struct):
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
     def is_made_of(self, label: Label, *call_ids: str) -> None:
+        """Add origins to what these ids lead to."""
         for call_id in call_ids:
             if label and call_id:
                 self.results[call_id] = self.results.get(call_id, OWN) | label
