@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from neuraxis import Session, command
+from neuraxis import Options, Session, command
 from neuraxis.dialects import DIALECTS
 from neuraxis.dialects.native.dialect import Native
 from neuraxis.events import CallFinished, Event, ModelFinished, ModelStarted
@@ -117,7 +117,7 @@ def measure(dialect: str, *, early: bool) -> tuple[float, float, int]:
         dialect=dialect,
         policy=EVERYTHING,
         settings=Settings(),
-        early_start=early,
+        options=Options(early_start=early),
     )
     session.prompt()
     calls = _plan(session)

@@ -10,6 +10,7 @@ from conformance.kit import block
 from neuraxis import (
     Context,
     Effects,
+    Options,
     Policy,
     Rule,
     Session,
@@ -80,14 +81,18 @@ def an_agent(
     async def ask(request: str, context: Context) -> str:
         """Ask the agent."""
         model = ScriptedModel(list(replies))
-        inside = Session(model=model, plugins=plugins, within=context, **more)
+        inside = Session(
+            model=model, plugins=plugins, options=Options(parent=context), **more
+        )
         return (await inside.run(request)).text
 
     @command(name=name, effects=effects)
     def ask_in_thread(request: str, context: Context) -> str:
         """Ask the agent."""
         model = ScriptedModel(list(replies))
-        with Session(model=model, plugins=plugins, within=context, **more) as inside:
+        with Session(
+            model=model, plugins=plugins, options=Options(parent=context), **more
+        ) as inside:
             return inside.run_sync(request).text
 
     return ask_in_thread if in_thread else ask

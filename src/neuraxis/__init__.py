@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from neuraxis.references.asset_ref import AssetRef
     from neuraxis.session.agent import agent
     from neuraxis.session.answer import Answer
+    from neuraxis.session.options import Options
     from neuraxis.session.run import Run
     from neuraxis.session.session import Session
     from neuraxis.specs import CommandSpec, Effects, PluginSpec
@@ -38,6 +39,7 @@ _WHERE = {
     "Event": "neuraxis.events",
     "ModelError": "neuraxis.errors",
     "NeuraxisError": "neuraxis.errors",
+    "Options": "neuraxis.session.options",
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
     "Result": "neuraxis.messages",
@@ -62,6 +64,7 @@ __all__ = [
     "Event",
     "ModelError",
     "NeuraxisError",
+    "Options",
     "PluginSpec",
     "Policy",
     "Result",

@@ -242,7 +242,7 @@ class SessionFinished(Struct, frozen=True, kw_only=True):
 
 
 class Inside(Struct, frozen=True, kw_only=True):
-    """An event of a nested session (`Session(within=context)`)."""
+    """An event of a nested session (`Options(parent=context)`)."""
 
     id: str
     """Id of the command's call."""

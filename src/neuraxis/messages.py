@@ -108,7 +108,7 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     seconds: float = 0.0
     """Seconds from the command's start to its end; 0 if not run."""
     exception: BaseException | None = None
-    """Exception that the command raised, for tests and `on_failure="raise"`."""
+    """Exception that the command raised, for tests and `raise_errors`."""
 
     def __eq__(self, other: object) -> bool:
         # Exceptions compare by identity.

@@ -30,6 +30,7 @@ from neuraxis.planning.build import build
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Plugin, Registry
 from neuraxis.policy.rules import Policy
+from neuraxis.session.options import Options
 from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
@@ -84,7 +85,7 @@ def call(
                 workspace=workspace,
                 policy=policy,
                 settings=settings or Settings(),
-                strict=strict,
+                options=Options(strict=strict),
             )
         )
         found = session.registry.plugins[0].spec.name

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import Session
+from neuraxis import Options, Session
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.describe import BUDGET
 from neuraxis.assets.embed import CannotBeShown, embed
@@ -193,7 +193,7 @@ def test_B61_the_model_is_told_and_can_use_it(tmp_path: Path) -> None:
         "model": model,
         "plugins": ["neuraxis:tables"],
         "journal": tmp_path / "j.db",
-        "asset_folder": tmp_path / "assets",
+        "options": Options(asset_folder=tmp_path / "assets"),
     }
     session = Session(**options)
     assert session.attach(tmp_path / "t.csv") == "a1"

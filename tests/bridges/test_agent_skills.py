@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli_process import neuraxis
-from neuraxis import Session
+from neuraxis import Policy, Session
 from neuraxis.bridges import skill, skills
 from neuraxis.bridges.skill_file import read_skill_file
 from neuraxis.errors import CommandError, ConfigError, ManifestError
@@ -77,7 +77,7 @@ def test_a_scripted_model_uses_a_skill_from_start_to_end(tmp_path: Path) -> None
         model=model,
         plugins=[f"skill:{folder}"],
         workspace=work,
-        lock=lock,
+        policy=Policy(lock=lock),
     ) as session:
         prompt = session.prompt().messages[0].content
         assert "Converts units" in prompt
@@ -108,7 +108,8 @@ def test_a_changed_file_is_refused_by_the_lock(tmp_path: Path) -> None:
     folder = make(tmp_path / "unit-tables")
     lock = tmp_path / "lock.json"
     write_lock(lock, accept(None, [skill(folder).spec], ())[0])
-    given = {"model": ScriptedModel([]), "workspace": tmp_path / "w", "lock": lock}
+    policy = Policy(lock=lock)
+    given = {"model": ScriptedModel([]), "workspace": tmp_path / "w", "policy": policy}
     with Session(plugins=[skill(folder)], **given) as session:
         (found,) = session.registry.plugins
         assert not found.commands["instructions"].spec.effects.open_world

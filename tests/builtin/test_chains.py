@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from builtin.pages import serving
+from neuraxis import Policy
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
 from neuraxis.session.answer import Answer
@@ -34,7 +35,7 @@ def _run(
         plugins=[f"neuraxis:{name}" for name in NAMES],
         workspace=workspace,
         settings=Settings(values=values),
-        allow_hosts=allow,
+        policy=Policy(allow_hosts=allow),
     )
     return session.run_sync("go")
 

@@ -50,7 +50,13 @@ def test_plans_and_calls_have_no_option_of_a_model() -> None:
     """What is taken and does nothing misleads."""
     for name in ("plan check", "plan show", "plan run", "call"):
         options = {parameter.name for parameter in ALL[name].params}
-        assert not options & {"model", "base_url", "dialect", "template", "tell"}, name
+        assert not options & {
+            "model",
+            "base_url",
+            "dialect",
+            "template",
+            "show_results",
+        }, name
         assert {"plugin", "workspace", "yes_to"} <= options, name
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.kit import block, folder, message, reply_in, talk
+from neuraxis import Options
 from neuraxis.dialects import find_dialect
 from neuraxis.messages import Call
 from neuraxis.plugins import parse_manifest
@@ -192,7 +193,7 @@ def _envelope(generation: str, plugin: Path) -> dict[str, str]:
     found[f"{generation}.request"] = find_dialect(dialect).request(
         "Is it warm in Lyon?"
     )
-    (found[f"{generation}.answer"],) = told("call", strict=True)
+    (found[f"{generation}.answer"],) = told("call", options=Options(strict=True))
     (found[f"{generation}.answers"],) = told("calls")
     (found[f"{generation}.unknown-answer"],) = told("unknown")
     (found[f"{generation}.wrong-answer"],) = told("wrong")
@@ -200,11 +201,11 @@ def _envelope(generation: str, plugin: Path) -> dict[str, str]:
         [json.dumps(calls[name]) for name in ("map", "reference")] + ["ok"],
         [plugin],
         dialect,
-        strict=True,
+        options=Options(strict=True),
     )
     found[f"{generation}.asset"], found[f"{generation}.reference-answer"] = said.told
     both = talk([json.dumps(calls[name]) for name in ("map", "object")] + ["ok"],
-                [plugin], dialect, strict=True)  # fmt: skip
+                [plugin], dialect, options=Options(strict=True))  # fmt: skip
     assert both.told == said.told
     found[f"{generation}.meta"] = said.model.prompts[1].messages[-1].content.partition(
         "```json\n"

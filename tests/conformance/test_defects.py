@@ -15,7 +15,7 @@ import pytest
 import neuraxis
 from builtin.pages import serving
 from conformance.kit import block, call_text, folder, message, talk
-from neuraxis import Session, command
+from neuraxis import Options, Policy, Session, command
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import NeuraxisError
@@ -122,7 +122,11 @@ def test_defect_07_a_response_that_is_no_mapping_survives(value: Any) -> None:
         """Give."""
         return value
 
-    said = talk([call_text("give", "give", {"param": 1}), "ok"], [give], strict=True)
+    said = talk(
+        [call_text("give", "give", {"param": 1}), "ok"],
+        [give],
+        options=Options(strict=True),
+    )
     content = {"command": "give", "response": value}
     assert json.loads(said.told[0])["content"] == content
 
@@ -175,7 +179,9 @@ def test_defect_09_what_a_manifest_says_is_enforced(tmp_path: Path, wrong: Any) 
     assert said.codes != []
     assert said.answer.calls == ()
     bad = folder(tmp_path, "q", TYPED, "def act(**given):\n    return {'note': 'x'}\n")
-    said = talk([call_text("typed", "act", GOOD), "ok"], [bad], strict=True)
+    said = talk(
+        [call_text("typed", "act", GOOD), "ok"], [bad], options=Options(strict=True)
+    )
     assert said.errors == ["plugin_contract_error"]
 
 
@@ -220,7 +226,7 @@ def test_defect_10_a_foreign_session_file_runs_no_code(tmp_path: Path) -> None:
         plugins=[make],
         dialect="envelope_v2",
         journal=journal,
-        asset_folder=tmp_path / "assets",
+        options=Options(asset_folder=tmp_path / "assets"),
         settings=Settings(),
     ) as session:
         session.run_sync("go")
@@ -244,7 +250,7 @@ def test_defect_10_a_foreign_session_file_runs_no_code(tmp_path: Path) -> None:
         plugins=[take],
         dialect="envelope_v2",
         journal=journal,
-        asset_folder=tmp_path / "assets",
+        options=Options(asset_folder=tmp_path / "assets"),
         settings=Settings(),
     ) as session:
         answer = session.run_sync("go")
@@ -336,7 +342,7 @@ def test_defect_16_a_failed_fetch_is_a_failed_step(tmp_path: Path) -> None:
                 ["neuraxis:fetch_url", "neuraxis:files"],
                 "intents",
                 workspace=tmp_path,
-                allow_hosts=allow,
+                policy=Policy(allow_hosts=allow),
             )
             statuses = [result.status for result in said.answer.calls]
             assert statuses == ["failed", "skipped"]

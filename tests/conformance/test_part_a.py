@@ -20,7 +20,7 @@ from conformance.kit import (
     read,
     talk,
 )
-from neuraxis import command
+from neuraxis import Options, command
 from neuraxis.dialects import find_dialect
 from neuraxis.plugins import builtin_names, load_plugin
 
@@ -102,7 +102,12 @@ def test_A18_the_role_is_exactly_plugin(role: Any, strict: bool) -> None:
     """Nothing is routed on a guess; the error says the word that is expected."""
     wrong = message("Diary", "note", {"text": "x"}, v1=True)
     wrong["receiver"]["role"] = role
-    said = talk([json.dumps(wrong), "ok"], [Diary], "envelope_v1", strict=strict)
+    said = talk(
+        [json.dumps(wrong), "ok"],
+        [Diary],
+        "envelope_v1",
+        options=Options(strict=strict),
+    )
     assert RAN == []
     assert '\\"plugin\\"' in said.told[0]
     assert said.answer.outcome == "answered"
@@ -161,7 +166,9 @@ def test_A21_param_is_an_object(param: Any) -> None:
     """Anything else is an error, in both profiles."""
     for strict in (False, True):
         wrong = call_text("Diary", "note", param, v1=True)
-        said = talk([wrong, "ok"], [Diary], "envelope_v1", strict=strict)
+        said = talk(
+            [wrong, "ok"], [Diary], "envelope_v1", options=Options(strict=strict)
+        )
         assert said.codes != []
         assert RAN == []
 
@@ -180,7 +187,9 @@ def test_A22_an_id_in_the_receiver_never_routes(dialect: str) -> None:
     """Strict refuses it; leniently it is noted, and the name alone counts."""
     wrong = message("Diary", "note", {"text": "x"})
     wrong["receiver"]["id"] = "another-plugin"
-    said = talk([json.dumps(wrong), "ok"], [Diary], dialect, strict=True)
+    said = talk(
+        [json.dumps(wrong), "ok"], [Diary], dialect, options=Options(strict=True)
+    )
     assert said.codes == ["receiver_id_not_allowed"]
     assert RAN == []
     talk([json.dumps(wrong), "ok"], [Diary], dialect)
@@ -198,7 +207,9 @@ def test_A28_a_list_of_calls_runs_in_its_order() -> None:
     )
     for strict in (False, True):
         RAN.clear()
-        said = talk([text, "ok"], [Diary], "envelope_v1", strict=strict)
+        said = talk(
+            [text, "ok"], [Diary], "envelope_v1", options=Options(strict=strict)
+        )
         assert RAN == ["a", "b", "c"]
         assert said.values == [{"kept": 1}, {"kept": 2}, {"kept": 3}]
 
@@ -247,7 +258,9 @@ def test_A16_a_near_name_is_told_and_never_corrected(plugin: str, name: str) -> 
     """Case counts; the nearest names are given, and nothing runs."""
     for strict in (False, True):
         call = call_text(plugin, name, {"text": "x"}, v1=True)
-        said = talk([call, "ok"], [Diary], "envelope_v1", strict=strict)
+        said = talk(
+            [call, "ok"], [Diary], "envelope_v1", options=Options(strict=strict)
+        )
         known = plugin.strip() == "Diary"
         assert said.codes == ["unknown_command" if known else "unknown_plugin"]
         assert json.loads(said.told[0])["content"]["candidates"][0] in ("Diary", "note")
@@ -284,7 +297,7 @@ def test_A24_a_value_outside_of_an_enum_is_refused(tmp_path: Path, param: Any) -
     plug = folder(tmp_path, "enums", ENUMS, ENUM_CODE)
     for strict in (False, True):
         call = call_text("enums", "pick", param, v1=True)
-        said = talk([call, "ok"], [plug], "envelope_v1", strict=strict)
+        said = talk([call, "ok"], [plug], "envelope_v1", options=Options(strict=strict))
         assert said.codes == ["invalid_param"]
         assert ("yes" if "word" in param else "1, 2") in said.told[0]
 
@@ -294,5 +307,5 @@ def test_A24_A15_the_listed_values_are_taken(tmp_path: Path, param: Any) -> None
     """Words of a text parameter are what was typed, though YAML reads another thing."""
     plug = folder(tmp_path, "enums", ENUMS, ENUM_CODE)
     call = call_text("enums", "pick", param, v1=True)
-    said = talk([call, "ok"], [plug], "envelope_v1", strict=True)
+    said = talk([call, "ok"], [plug], "envelope_v1", options=Options(strict=True))
     assert said.values == [[param.get("word"), param.get("number")]]

@@ -21,7 +21,7 @@ from conformance.kit import (
     reply_in,
     talk,
 )
-from neuraxis import Session, command
+from neuraxis import Options, Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import ManifestError
 from neuraxis.messages import Call
@@ -118,8 +118,13 @@ def test_B7_a_message_to_the_user_is_the_answer(more: dict[str, str]) -> None:
     """Role user with any text, or bare text; both profiles."""
     user = json.dumps({"receiver": {"role": "user"}, **more, "content": "**Hello**"})
     for strict in (False, True):
-        assert talk([user], [], strict=strict).answer.text == "**Hello**"
-        assert talk(["Just hello."], [], strict=strict).answer.text == "Just hello."
+        assert (
+            talk([user], [], options=Options(strict=strict)).answer.text == "**Hello**"
+        )
+        assert (
+            talk(["Just hello."], [], options=Options(strict=strict)).answer.text
+            == "Just hello."
+        )
 
 
 def test_B8_content_type_is_command() -> None:
@@ -205,7 +210,11 @@ def test_B13_no_id_in_a_receiver() -> None:
 def answered(tmp_path: Path) -> dict[str, Any]:
     """What the model reads after one call, in the strict profile."""
     plug = folder(tmp_path, "p", MANIFEST, CODE)
-    said = talk([call_text("web", "search", {"query": "x"}), "ok"], [plug], strict=True)
+    said = talk(
+        [call_text("web", "search", {"query": "x"}), "ok"],
+        [plug],
+        options=Options(strict=True),
+    )
     return json.loads(said.told[0])
 
 
@@ -358,7 +367,11 @@ def test_B47_a_resolved_value_is_never_read_for_references() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_B51_B52_B53_what_json_cannot_hold_becomes_an_asset(strict: bool) -> None:
     """One bad leaf: the whole answer. The model is told the id and nothing else."""
-    said = talk([call_text("Lamps", "make", {}), "ok"], [Lamps()], strict=strict)
+    said = talk(
+        [call_text("Lamps", "make", {}), "ok"],
+        [Lamps()],
+        options=Options(strict=strict),
+    )
     told = json.loads(said.told[0])
     assert told == {
         "sender": {"role": "plugin", "name": "Lamps"},
@@ -433,7 +446,9 @@ def test_B59_a_large_answer_is_said_whole_in_the_strict_profile() -> None:
         """Read a long text."""
         return {"text": "x" * 50_000}
 
-    strict = talk([call_text("read", "read", {}), "ok"], [read], strict=True)
+    strict = talk(
+        [call_text("read", "read", {}), "ok"], [read], options=Options(strict=True)
+    )
     assert json.loads(strict.told[0])["content"]["response"] == {"text": "x" * 50_000}
     lenient = talk([call_text("read", "read", {}), "ok"], [read])
     assert json.loads(lenient.told[0])["content_type"] == "asset_ref"
@@ -501,7 +516,7 @@ def test_B60_lost_objects_are_told_when_a_session_goes_on(tmp_path: Path) -> Non
         "plugins": [Lamps],
         "dialect": "envelope_v2",
         "journal": tmp_path / "sessions.db",
-        "asset_folder": tmp_path / "assets",
+        "options": Options(asset_folder=tmp_path / "assets"),
         "settings": Settings(),
     }
     first = ScriptedModel([call_text("Lamps", "make", {}), "ok"])

@@ -14,7 +14,7 @@ import jsonschema_rs
 import pytest
 
 from conformance.kit import DIALECTS, call_text, folder, reply_in, talk
-from neuraxis import Context, Policy, Rule, Session, command
+from neuraxis import Context, Options, Policy, Rule, Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.events import (
@@ -106,7 +106,7 @@ def test_D11_an_answer_that_was_not_declared(tmp_path: Path, answer: Any) -> Non
 
     plugin = folder(tmp_path, "count", COUNT, f"def count():\n    return {answer!r}\n")
     call = call_text("count", "count", {})
-    strict = talk([call, "ok"], [plugin], strict=True)
+    strict = talk([call, "ok"], [plugin], options=Options(strict=True))
     assert strict.errors == ["plugin_contract_error"]
     assert "description does not allow" in strict.told[0]
     lenient = talk([call, "ok"], [plugin])
@@ -119,7 +119,9 @@ def test_D11_an_answer_that_was_not_declared(tmp_path: Path, answer: Any) -> Non
 def test_D11_A27_optional_fields_may_be_absent(tmp_path: Path, answer: Any) -> None:
     """Nothing is said of an answer that is as declared."""
     plugin = folder(tmp_path, "count", COUNT, f"def count():\n    return {answer!r}\n")
-    said = talk([call_text("count", "count", {}), "ok"], [plugin], strict=True)
+    said = talk(
+        [call_text("count", "count", {}), "ok"], [plugin], options=Options(strict=True)
+    )
     assert said.values == [answer]
     assert said.answer.calls[0].warnings == ()
 

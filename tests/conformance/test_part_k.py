@@ -20,6 +20,7 @@ from conformance.kit import (
     reply_in,
     talk,
 )
+from neuraxis import Options
 from neuraxis.dialects import find_dialect
 from neuraxis.events import PlanChecked
 from neuraxis.messages import Call
@@ -170,7 +171,7 @@ def test_K3_B37_a_plain_parameter_in_every_dialect(
     def say(command: str, arguments: Any, *, strict: bool = False) -> Talk:
         call = Call(id="a1", plugin="p", command=command, arguments=arguments)
         reply = reply_in(dialect, [call], PLAIN_TOOLS)
-        return talk([reply, "ok"], [plug], dialect, strict=strict)
+        return talk([reply, "ok"], [plug], dialect, options=Options(strict=strict))
 
     if dialect == "envelope_v1":  # which knows objects only
         assert say("one", 3).values == [3]
@@ -202,7 +203,7 @@ def test_B38_a_param_that_may_be_missing(tmp_path: Path, dialect: str) -> None:
         for strict in (False, True):
             call = Call(id="a1", plugin="p", command=name)
             reply = reply_in(dialect, [call], PLAIN_TOOLS)
-            said = talk([reply, "ok"], [plug], dialect, strict=strict)
+            said = talk([reply, "ok"], [plug], dialect, options=Options(strict=strict))
             assert said.values == [value], said.told
     if dialect == "envelope_v2":
         assert talk([call_text("p", "box"), "ok"], [plug]).values == [0]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from neuraxis import Answer, Budget, Context, Policy, Rule, Session, command
+from neuraxis import Answer, Budget, Context, Options, Policy, Rule, Session, command
 from neuraxis.dialects.intents.dialect import Intents
 from neuraxis.dialects.native.dialect import Native
 from neuraxis.dialects.streaming import TextReader
@@ -351,7 +351,11 @@ def test_it_can_be_switched_off() -> None:
     """`early_start=False`, and `--no-early-start` on the command line."""
     world = World()
     block = _pieces({"tool": "look", "word": "a"})
-    _run(world, Typing(block, ["fine"], log=world.log), early_start=False)
+    _run(
+        world,
+        Typing(block, ["fine"], log=world.log),
+        options=Options(early_start=False),
+    )
     assert world.log == ["end", "look a", "seen a", "end"]
 
 
@@ -421,7 +425,7 @@ def test_what_values_came_from_is_known_early_too() -> None:
             model=model,
             plugins=[diary, page, join, fetch],
             settings=Settings(),
-            on_error="continue",
+            options=Options(on_error="continue"),
         ) as session:
             answer = session.run_sync("go")
             assert len(session.origins.results) >= origins
@@ -465,8 +469,7 @@ def test_an_early_call_never_takes_the_last_of_a_budget() -> None:
             world,
             Typing(block, ["fine"], log=world.log),
             budget=Budget(steps=2),
-            on_error="continue",
-            early_start=early,
+            options=Options(on_error="continue", early_start=early),
         )
         assert [word for word in world.log if word != "end"] == ["make", "use"]
         assert [result.status for result in answer.calls] == ["done", "done", "failed"]
@@ -494,7 +497,7 @@ def test_what_cannot_be_taken_is_not_begun(second: list[dict[str, Any]]) -> None
             ["fine"],
             log=world.log,
         )
-        _run(world, model, budget=Budget(repeats=1), early_start=early)
+        _run(world, model, budget=Budget(repeats=1), options=Options(early_start=early))
         logs.append(sorted(word for word in world.log if word.startswith("look")))
     assert logs[0] == logs[1]
 
@@ -504,7 +507,7 @@ def test_the_same_call_is_answered_from_before() -> None:
     words = [{"tool": "look", "word": "a"}] * 2
     plain, early = World(), World()
     replies = [_pieces(*words), _pieces(*words), ["fine"]]
-    expected, _ = _run(plain, Typing(*replies), early_start=False)
+    expected, _ = _run(plain, Typing(*replies), options=Options(early_start=False))
     answer, _ = _run(early, Typing(*replies))
     assert [result.warnings for result in expected.calls] == [
         result.warnings for result in answer.calls
@@ -598,7 +601,12 @@ def test_a_second_try_runs_anew() -> None:
         return len(tries)
 
     block = _pieces({"tool": "shaky"})
-    answer, _ = _run(world, Typing(block, ["fine"]), plugins=[shaky], on_error="retry")
+    answer, _ = _run(
+        world,
+        Typing(block, ["fine"]),
+        plugins=[shaky],
+        options=Options(on_error="retry"),
+    )
     assert tries == [0, 1]
     assert answer.calls[0].value == 2
 
@@ -631,8 +639,7 @@ def test_what_was_made_of_another_answer_is_made_again() -> None:
             Typing(block, ["fine"], waits=3),
             plugins=[tick],
             budget=Budget(repeats=1),
-            on_error="continue",
-            early_start=early,
+            options=Options(on_error="continue", early_start=early),
         )
         assert answer.calls[1].value == answer.calls[0].value
         assert answer.calls[2].value == {"saw": str(answer.calls[0].value["tick"])}
@@ -804,7 +811,10 @@ def test_effects_are_never_early_and_the_outcome_is_the_same(
         world = World()
         model = Typing(pieces, ["ok"], log=world.log, waits=waits, finish=finish)
         answer, events = _run(
-            world, model, early_start=early, on_error=on_error, budget=Budget(repeats=9)
+            world,
+            model,
+            options=Options(early_start=early, on_error=on_error),
+            budget=Budget(repeats=9),
         )
         return world, answer, events
 

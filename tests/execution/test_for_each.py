@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Session, command
+from neuraxis import Answer, Options, Session, command
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import EVERYTHING
@@ -198,7 +198,7 @@ def test_N3_continue_leaves_failed_items_out_and_says_so() -> None:
             "url": "{{ item }}",
         },
         {"tool": "note", "text": "{{ previous_result | length }}"},
-        on_error="continue",
+        options=Options(on_error="continue"),
     )
     assert [result.status for result in answer.calls] == ["done"] * 3
     assert RAN[-1] == "3"
@@ -211,7 +211,7 @@ def test_N3_continue_with_no_item_that_worked_fails() -> None:
     """A list of nothing is no answer."""
     answer, _ = run(
         {"tool": "note", "$for_each": ["bad"], "text": "{{ item }}"},
-        on_error="continue",
+        options=Options(on_error="continue"),
     )
     assert answer.calls[0].status == "failed"
 

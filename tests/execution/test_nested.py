@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.kit import block
 from neuraxis import (
@@ -17,6 +18,7 @@ from neuraxis import (
     ConfigError,
     Context,
     Effects,
+    Options,
     Policy,
     Rule,
     Session,
@@ -77,7 +79,9 @@ def _asks(replies: Sequence[Any], plugins: Sequence[Any], **more: Any) -> Any:
     async def ask(request: str, context: Context) -> str:
         """Ask the agent."""
         model = ScriptedModel(list(replies))
-        inside = Session(model=model, plugins=plugins, within=context, **more)
+        inside = Session(
+            model=model, plugins=plugins, options=Options(parent=context), **more
+        )
         return (await inside.run(request)).text
 
     return ask
@@ -127,7 +131,7 @@ def test_D12_a_foreign_request_is_not_the_word_of_a_person() -> None:
     )
     model = ScriptedModel([chain, "ok"])
     with Session(model=model, plugins=[page, ask], settings=Settings(),
-                 yes_to=["ask.*"]) as session:  # fmt: skip
+                 policy=Policy(yes_to=["ask.*"])) as session:  # fmt: skip
         answer = session.run_sync("Go")
     assert [result.status for result in answer.calls] == ["done", "done"]
     assert RAN == []
@@ -148,7 +152,7 @@ def test_D12_the_policy_and_the_person_are_those_around() -> None:
 
     _run([ask], policy=rule, approve=approve)
     assert (RAN, asked) == (["send bob"], [("sure?", ("ask",))])
-    _run([ask], policy=rule, yes_to=["send.*"])
+    _run([ask], policy=replace(rule, yes_to=["send.*"]))
     assert RAN == ["send bob"] * 2
 
 
@@ -184,7 +188,9 @@ def test_D12_what_happens_inside_is_told_outside(
     def in_a_thread(request: str, context: Context) -> str:
         """Ask."""
         model = ScriptedModel(list(replies))
-        with Session(model=model, plugins=[write], within=context) as inside:
+        with Session(
+            model=model, plugins=[write], options=Options(parent=context)
+        ) as inside:
             return inside.run_sync(request).text
 
     ask = in_a_thread if in_thread else _asks(replies, [write])
@@ -225,14 +231,18 @@ def test_D12_to_stop_a_command_stops_the_agent_in_it(in_thread: bool) -> None:
     def in_a_thread(request: str, context: Context) -> str:
         """Ask."""
         model = ScriptedModel(list(replies))
-        with Session(model=model, plugins=[slow, send], within=context) as inside:
+        with Session(
+            model=model, plugins=[slow, send], options=Options(parent=context)
+        ) as inside:
             return inside.run_sync(request).text
 
     @command(name="ask", time_limit=0.3)
     async def on_the_loop(request: str, context: Context) -> str:
         """Ask."""
         model = ScriptedModel(list(replies))
-        inside = Session(model=model, plugins=[slow, send], within=context)
+        inside = Session(
+            model=model, plugins=[slow, send], options=Options(parent=context)
+        )
         return (await inside.run(request)).text
 
     answer, _ = _run([in_a_thread if in_thread else on_the_loop])
@@ -254,7 +264,7 @@ def test_D12_sessions_do_not_nest_for_ever() -> None:
         """Ask itself."""
         depths.append(len(depths) + 1)
         model = ScriptedModel([_call("ask", request="more"), "ok"])
-        inside = Session(model=model, plugins=[ask], within=context)
+        inside = Session(model=model, plugins=[ask], options=Options(parent=context))
         answer = await inside.run(request)
         return answer.text + str([result.error for result in answer.calls])
 
@@ -269,7 +279,9 @@ def test_D12_sessions_do_not_nest_for_ever() -> None:
 def test_within_takes_the_context_of_a_command() -> None:
     """Anything else is refused with what to write."""
     with pytest.raises(ConfigError, match="context: Context"):
-        Session(model=ScriptedModel([]), within=Context(workspace=Path()))
+        Session(
+            model=ScriptedModel([]), options=Options(parent=Context(workspace=Path()))
+        )
 
 
 def test_the_events_of_the_run_around_are_its_own() -> None:

@@ -26,7 +26,15 @@ from agents_kit import (
     session_of,
 )
 from conformance.kit import block
-from neuraxis import Budget, CommandError, ConfigError, Context, Session, command
+from neuraxis import (
+    Budget,
+    CommandError,
+    ConfigError,
+    Context,
+    Options,
+    Session,
+    command,
+)
 from neuraxis.cli.approve import question
 from neuraxis.events import ApprovalAsked, CallStarted, Event, Inside, innermost
 from neuraxis.execution.nested import ParentRun
@@ -51,7 +59,9 @@ def test_D12_an_agent_is_not_begun_before_the_reply_is_whole(swallows: bool) -> 
         begun.append(True)
         try:
             model = ScriptedModel([call_of("page"), "send it to eve"])
-            inside = Session(model=model, plugins=[page], within=context)
+            inside = Session(
+                model=model, plugins=[page], options=Options(parent=context)
+            )
         except Exception:
             if swallows:
                 return "no agent"
@@ -83,7 +93,7 @@ def test_D12_an_agent_that_is_made_late_is_not_begun_early_either() -> None:
         await asyncio.sleep(0.4)
         try:
             model = ScriptedModel(["from the agent"])
-            inside = Session(model=model, within=context)
+            inside = Session(model=model, options=Options(parent=context))
         except ConfigError:
             return "no agent"
         made.append(True)
@@ -156,9 +166,9 @@ def test_D12_a_step_for_each_item_is_refused_by_the_run_around() -> None:
         """Ask two."""
         texts: list[str] = []
         first = Session(model=ScriptedModel([call_of("look", what="z"), "1"]),
-                        plugins=[look], within=context)  # fmt: skip
+                        plugins=[look], options=Options(parent=context))  # fmt: skip
         second = Session(model=ScriptedModel([loop, "2"]), plugins=[look],
-                         within=context)  # fmt: skip
+                         options=Options(parent=context))  # fmt: skip
         answers = await asyncio.gather(first.run("x"), second.run("x"))
         texts += [answer.text for answer in answers]
         return texts
@@ -229,7 +239,7 @@ def test_D12_two_sessions_of_one_command_ask_one_by_one() -> None:
         """Ask two."""
         insides = [
             Session(model=ScriptedModel([call_of("send", to=name), name]),
-                    plugins=[send], within=context)
+                    plugins=[send], options=Options(parent=context))
             for name in ("one", "two")
         ]  # fmt: skip
         answers = await asyncio.gather(*(inside.run(request) for inside in insides))
@@ -315,7 +325,9 @@ def test_D12_a_thread_that_goes_on_begins_nothing_more() -> None:
         """Ask."""
         model = ScriptedModel([call_of("wait"), call_of("send", to="bob"), "ok"])
         try:
-            with Session(model=model, plugins=[wait, send], within=context) as inside:
+            with Session(
+                model=model, plugins=[wait, send], options=Options(parent=context)
+            ) as inside:
                 return inside.run_sync(request).text
         finally:
             sent.set()
@@ -356,7 +368,7 @@ def test_D12_what_an_agent_does_in_the_end_is_not_cut_off() -> None:
         """Ask."""
         try:
             with Session(model=ScriptedModel([call_of("slow"), "ok"]), plugins=[slow],
-                         within=context) as inside:  # fmt: skip
+                         options=Options(parent=context)) as inside:  # fmt: skip
                 return inside.run_sync(request).text
         finally:
             done.set()
@@ -384,7 +396,9 @@ def test_D12_calls_that_no_model_wrote_stop_with_the_command() -> None:
     def ask(request: str, context: Context) -> str:
         """Ask."""
         call = Call(id="b1", plugin=None, command="slow")
-        with Session(model=ScriptedModel([]), plugins=[slow], within=context) as inside:
+        with Session(
+            model=ScriptedModel([]), plugins=[slow], options=Options(parent=context)
+        ) as inside:
             return str(asyncio.run(inside.call(call)))
 
     with session_of([ask], call_of("ask", request="x")) as session:
@@ -401,7 +415,9 @@ def test_D12_a_session_is_of_one_call() -> None:
         """Ask."""
         if not kept:
             model = ScriptedModel([call_of("look"), "1", "2"])
-            kept.append(Session(model=model, plugins=[look], within=context))
+            kept.append(
+                Session(model=model, plugins=[look], options=Options(parent=context))
+            )
         return (await kept[0].run(request)).text
 
     contexts: list[Context] = []
@@ -421,7 +437,7 @@ def test_D12_a_session_is_of_one_call() -> None:
     with pytest.raises(Exception, match="make a session in each call"):
         kept[0].run_sync("again")
     with pytest.raises(Exception, match="make a session in each call"):
-        Session(model=ScriptedModel([]), within=contexts[0])
+        Session(model=ScriptedModel([]), options=Options(parent=contexts[0]))
     outer = contexts[0].outer
     assert isinstance(outer, ParentRun)
     late = CallStarted(id="a1", plugin="p", command="c", tool="c", arguments={})

@@ -26,6 +26,8 @@ from agents_kit import (
 from neuraxis import (
     Context,
     Effects,
+    Options,
+    Policy,
     Session,
     command,
 )
@@ -49,12 +51,12 @@ def test_D12_what_is_attached_is_what_the_command_was_handed() -> None:
         model = ScriptedModel(
             [call_of("post", to="asset://a1/content", note="Hello Bob"), "ok"]
         )
-        inside = Session(model=model, plugins=[post], within=context)
+        inside = Session(model=model, plugins=[post], options=Options(parent=context))
         inside.attach(data)
         return (await inside.run("Send it")).text
 
     plan = plan_of({"tool": "page"}, {"tool": "ask", "data": "{{ PREVIOUS }}"})
-    with session_of([page, ask], plan, yes_to=["ask.*"]) as session:
+    with session_of([page, ask], plan, policy=Policy(yes_to=["ask.*"])) as session:
         session.run_sync("Post him: Hello Bob")
     assert RAN == ["page"]
     with session_of([ask], call_of("ask", data="bob")) as session:
@@ -69,7 +71,7 @@ def test_D12_what_is_written_of_an_answer_is_as_foreign_as_it(tmp_path: Path) ->
     async def ask(request: str, context: Context) -> str:
         """Ask."""
         model = ScriptedModel([call_of("page"), "send it to eve"])
-        inside = Session(model=model, plugins=[page], within=context)
+        inside = Session(model=model, plugins=[page], options=Options(parent=context))
         text = (await inside.run(request)).text
         (context.workspace / "report.txt").write_text(text, encoding="utf-8")
         context.wrote("report.txt")
@@ -87,7 +89,9 @@ def test_D12_a_picture_that_an_agent_shows_is_a_file_of_the_run(tmp_path: Path) 
     async def ask(request: str, context: Context) -> str:
         """Ask, and show."""
         model = ScriptedModel([call_of("page"), "ok"])
-        await Session(model=model, plugins=[page], within=context).run(request)
+        await Session(model=model, plugins=[page], options=Options(parent=context)).run(
+            request
+        )
         assert isinstance(context.outer, ParentRun)
         shown = SessionFinished(outcome="answered", files=("x.png",))
         context.outer.hear("s", context.workspace, shown)
@@ -111,7 +115,8 @@ def test_D12_files_of_a_folder_in_the_folder(folder: str, tmp_path: Path) -> Non
     plan = plan_of({"tool": "read", "path": f"{folder}/a.txt"},
                 {"tool": "send", "to": "{{ PREVIOUS }}"})  # fmt: skip
     with session_of([ask, reads, read, send], call_of("ask", request="x"), plan,
-                  workspace=tmp_path, yes_to=["save.*"]) as session:  # fmt: skip
+                  workspace=tmp_path,
+                  policy=Policy(yes_to=["save.*"])) as session:  # fmt: skip
         answer = session.run_sync("Go")
         name = "a.txt" if folder == "." else "sub/a.txt"
         assert answer.files == (name,)
@@ -135,7 +140,8 @@ def test_D12_what_an_agent_remembers_is_in_its_answer(tmp_path: Path) -> None:
         """Ask."""
         replies = ["eve"] if made else [call_of("page"), "read it"]
         with begin_or_open(made[0] if made else None,
-                     model=ScriptedModel(replies), plugins=[page], within=context,
+                     model=ScriptedModel(replies), plugins=[page],
+                     options=Options(parent=context),
                      journal=tmp_path / "in.db"
                      ) as inside:  # fmt: skip
             made.append(inside.id)
@@ -168,9 +174,9 @@ def test_D12_what_was_attached_in_an_earlier_call_is_what_it_was(
         sends = call_of("post", to="asset://a1/content", note="Hello Bob")
         model = ScriptedModel([sends, "ok"] if made else ["ok"])
         with begin_or_open(made[0] if made else None,
-                     model=model, plugins=[post], within=context,
-                     journal=tmp_path / "in.db",
-                     asset_folder=tmp_path / "objects") as inside:  # fmt: skip
+                     model=model, plugins=[post],
+                     options=Options(parent=context, asset_folder=tmp_path / "objects"),
+                     journal=tmp_path / "in.db") as inside:  # fmt: skip
             if not made:
                 inside.attach(data)
             made.append(inside.id)
@@ -179,7 +185,7 @@ def test_D12_what_was_attached_in_an_earlier_call_is_what_it_was(
             return answer.text
 
     plan = plan_of({"tool": "page"}, {"tool": "ask", "data": "{{ PREVIOUS }}"})
-    with session_of([page, ask], plan, yes_to=["ask.*"]) as session:
+    with session_of([page, ask], plan, policy=Policy(yes_to=["ask.*"])) as session:
         session.run_sync("Post him: Hello Bob")
     with session_of([ask], call_of("ask", data="Post him: Hello Bob")) as session:
         session.run_sync("Post him: Hello Bob")
@@ -196,14 +202,15 @@ def test_D12_an_earlier_foreign_request_is_no_word_of_a_person(tmp_path: Path) -
         """Ask."""
         replies = [call_of("send", to="eve"), "ok"] if made else ["ok"]
         with begin_or_open(made[0] if made else None,
-                     model=ScriptedModel(replies), plugins=[send], within=context,
+                     model=ScriptedModel(replies), plugins=[send],
+                     options=Options(parent=context),
                      journal=tmp_path / "in.db"
                      ) as inside:  # fmt: skip
             made.append(inside.id)
             return (await inside.run(request)).text
 
     plan = plan_of({"tool": "page"}, {"tool": "ask", "request": "{{ PREVIOUS }}"})
-    with session_of([page, ask], plan, yes_to=["ask.*"]) as session:
+    with session_of([page, ask], plan, policy=Policy(yes_to=["ask.*"])) as session:
         session.run_sync("Go")
     with session_of([ask], call_of("ask", request="Go on")) as session:
         session.run_sync("Go on")
@@ -232,7 +239,7 @@ def test_D12_what_a_stranger_wrote_before_a_crash_is_known(tmp_path: Path) -> No
     )  # fmt: skip
     seen: list[Event] = []
     with session_of([ask], call_of("ask", request="x"), workspace=tmp_path,
-                  yes_to=["save.*"]) as session:  # fmt: skip
+                  policy=Policy(yes_to=["save.*"])) as session:  # fmt: skip
         session.run_sync("Go", seen.append)
     ended = next(
         at for at, one in enumerate(seen)
@@ -252,7 +259,7 @@ def test_D12_what_is_private_is_known_inside() -> None:
     @command(name="ask")
     async def ask(request: str, context: Context) -> str:
         """Ask."""
-        inside = Session(model=ScriptedModel(["ok"]), within=context)
+        inside = Session(model=ScriptedModel(["ok"]), options=Options(parent=context))
         known.append(inside.origins.read_private)
         return (await inside.run(request)).text
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from neuraxis import Context, Session, command
+from neuraxis import Context, Options, Session, command
 from neuraxis.assets.store import AssetStore
 from neuraxis.engines.in_process import InProcess
 from neuraxis.errors import StorageError
@@ -672,7 +672,7 @@ def test_on_error_of_a_session() -> None:
     session = Session(
         model=ScriptedModel(['[{"tool": "breaks"}, {"tool": "works"}]', "ok"]),
         plugins=[breaks, works],
-        on_error="continue",
+        options=Options(on_error="continue"),
     )
     answer = session.run_sync("go")
     assert [result.status for result in answer.calls] == ["failed", "done"]

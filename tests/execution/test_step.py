@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Budget, Context, Session, command
+from neuraxis import Answer, Budget, Context, Options, Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import EVERYTHING
 
@@ -62,7 +62,7 @@ def test_a_panic_on_the_loop_fails_the_call_only() -> None:
         raise BaseExceptionGroup("several", [Panic("no")])
 
     asked = _block({"tool": "breaks"}, {"tool": "waits"})
-    answer = _answer([breaks, waits], asked, on_error="continue")
+    answer = _answer([breaks, waits], asked, options=Options(on_error="continue"))
     assert [call.status for call in answer.calls] == ["failed", "failed"]
     assert answer.outcome == "answered"
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import Session, command
+from neuraxis import Options, Session, command
 from neuraxis.errors import ConfigError
 from neuraxis.events import Event, PlanChecked
 from neuraxis.messages import Call, Result
@@ -399,7 +399,7 @@ def test_only_what_worked_is_saved() -> None:
             {"tool": "search", "query": "x"},
             {"tool": "note", "text": "{{ results[1]['urls'] }} {{ results[-1] }}"},
         ],
-        on_error="continue",
+        options=Options(on_error="continue"),
     )
     first = [item for item in RAN if item[1] != "bad"]
     RAN.clear()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli_process import neuraxis
-from neuraxis import Session
+from neuraxis import Policy, Session
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.lock import accept, check, entry, read_lock, write_lock
@@ -39,7 +39,9 @@ def write(tmp_path: Path, **changed: str) -> Path:
 
 def open_session(tmp_path: Path, folder: Path) -> Session:
     return Session(
-        model=ScriptedModel([]), plugins=[str(folder)], lock=tmp_path / "lock.json"
+        model=ScriptedModel([]),
+        plugins=[str(folder)],
+        policy=Policy(lock=tmp_path / "lock.json"),
     )
 
 

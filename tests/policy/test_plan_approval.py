@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Policy, Rule, Session, command
+from neuraxis import Options, Policy, Rule, Session, command
 from neuraxis.cli.approve import question
 from neuraxis.events import ApprovalAnswered, ApprovalAsked, Event
 from neuraxis.messages import Result
@@ -109,7 +109,7 @@ def test_one_question_shows_all_calls_with_their_origins() -> None:
 def test_no_is_for_all_of_them_and_counts_once() -> None:
     """Nobody is asked again about the same plan."""
     person = Person(False)
-    results, _ = run(person, [READ], TWO, on_error="continue")
+    results, _ = run(person, [READ], TWO, options=Options(on_error="continue"))
     assert [] == SENT
     assert 1 == len(person.asked)
     assert ["done", "failed", "done", "failed"] == [it.status for it in results]
@@ -259,7 +259,7 @@ def test_a_yes_to_a_plan_expires() -> None:
 def test_a_yes_said_beforehand_is_not_asked_again() -> None:
     """`--yes-to` and calls that were granted do not count."""
     person = Person()
-    run(person, [READ], TWO, yes_to=["send.*"])
+    run(person, [READ], TWO, policy=Policy(yes_to=["send.*"]))
     assert [] == person.asked
     assert 2 == len(SENT)
 
@@ -283,7 +283,7 @@ def test_the_items_of_a_loop_are_asked_about_together() -> None:
 
     person = Person(False)
     SENT.clear()
-    run(person, [looped, READ], **options, on_error="continue")
+    run(person, [looped, READ], **options, options=Options(on_error="continue"))
     assert (1, []) == (len(person.asked), SENT)
 
 
@@ -301,7 +301,7 @@ def test_what_may_run_is_not_counted() -> None:
         model=ScriptedModel([json.dumps([READ]), json.dumps(plan), "done"]),
         plugins=[page, send, ring],
         approve=person,
-        yes_to=["ring.*"],
+        policy=Policy(yes_to=["ring.*"]),
     ) as session:
         session.run_sync("Read https://a.test/")
     assert [0] == [len(asked.plan) for asked in person.asked]

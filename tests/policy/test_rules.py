@@ -159,8 +159,8 @@ def test_wrong_marks_are_told() -> None:
 
 def test_the_policy_of_the_settings() -> None:
     """Nothing said: the default; rules are read whole; a wrong word is told."""
-    assert policy_from({}) is DEFAULT
-    assert policy_from({"default": "allow"}) is EVERYTHING
+    assert policy_from({}) == DEFAULT
+    assert policy_from({"default": "allow"}) == EVERYTHING
     assert policy_from({"undeclared": "foreign"}).undeclared == "foreign"
     rule = {"verdict": "deny", "target": "mail.*", "effects": "once"}
     (read,) = policy_from({"rules": [rule]}).rules

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from conformance.kit import block, talk
-from neuraxis import Budget, ConfigError, Effects, agent, command
+from neuraxis import Budget, ConfigError, Effects, Options, agent, command
 from neuraxis.events import Inside, innermost
 from neuraxis.models.openai import model as openai
 from neuraxis.models.scripted import ScriptedModel
@@ -81,11 +81,13 @@ def test_D12_an_agent_without_an_answer_is_a_failed_call() -> None:
     assert "clock gave no answer: the model was asked 2 times" in error.message
 
 
-@pytest.mark.parametrize("option", ["modle", "within", "session"])
+@pytest.mark.parametrize("option", ["modle", "within", "id"])
 def test_an_unknown_option_is_refused_at_once(option: str) -> None:
     """With the nearest there is."""
     options: dict[str, Any] = {option: "x"}
-    with pytest.raises(ConfigError, match=f"agent 'a': there is no option '{option}'"):
+    with pytest.raises(
+        ConfigError, match=f"agent 'a': there is no argument '{option}'"
+    ):
         agent("a", "", **options)
 
 
@@ -94,7 +96,10 @@ def test_an_unknown_option_is_refused_at_once(option: str) -> None:
     [
         ({"budget": 5}, "budget: expected a Budget"),
         ({"plugins": "neuraxis:files"}, "plugins: expected a list"),
-        ({"tell": "end"}, "tell: expected one of all, ends"),
+        (
+            {"options": Options(show_results=cast("Any", "end"))},
+            "options.show_results: expected one of all, final",
+        ),
         ({"model": 5}, "model: expected a model's name"),
         ({"effects": "reads"}, "effects: expected one of none, read, idempotent, once"),
         ({"effects": Effects(kind="read")}, "effects: expected one of none"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Call, Context, Session, command
+from neuraxis import Call, Context, Options, Policy, Session, command
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
@@ -98,7 +98,7 @@ def test_N1_an_approval_replaces_it_and_undo_brings_it_back(tmp_path: Path) -> N
 
 def test_N1_yes_to_and_a_policy_that_allows_are_approvals(tmp_path: Path) -> None:
     """Said beforehand; the old version is stored all the same."""
-    session = _session(tmp_path, _write(), yes_to=["files.write_file"])
+    session = _session(tmp_path, _write(), policy=Policy(yes_to=["files.write_file"]))
     assert session.run_sync("go").calls[0].status == "done"
     assert session.undo().restored == ("notes.txt",)
     session.close()
@@ -236,7 +236,7 @@ def test_M6_a_workspace_that_is_a_link_is_refused_by_name(tmp_path: Path) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_L_stored_assets_are_for_their_owner_only(tmp_path: Path) -> None:
     """0600 in 0700 folders, as the journal is."""
-    session = _session(tmp_path, asset_folder=tmp_path / "assets")
+    session = _session(tmp_path, options=Options(asset_folder=tmp_path / "assets"))
     session.attach("private " * 10_000)
     made = [tmp_path / "assets", *(tmp_path / "assets").rglob("*")]
     modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in made}

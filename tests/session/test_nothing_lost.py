@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Context, Session, command
+from neuraxis import Context, Policy, Session, command
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     ApprovalAnswered,
@@ -316,7 +316,7 @@ def test_N3_an_unknown_call_is_not_repeated_on_a_models_word(tmp_path: Path) -> 
     run_and_kill(tmp_path, KILL_IN_PAY)
     again = call_of("pay", amount=1)
     with Session.open(
-        "s", **options(tmp_path, again, "so be it", yes_to=["pay.*"])
+        "s", **options(tmp_path, again, "so be it", policy=Policy(yes_to=["pay.*"]))
     ) as later:
         assert [call.id for call in later.unknown_calls] == ["a1"]
         answer = later.run_sync("go on")

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from neuraxis import CommandError, Session, command
+from neuraxis import CommandError, Options, Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.events import (
     CallFinished,
@@ -194,7 +194,7 @@ def test_a_failed_call_has_no_answer_to_refer_to(tmp_path: Path) -> None:
 def test_the_repeated_answer_is_an_asset_again(tmp_path: Path) -> None:
     """A call that was answered with an earlier result can be referred to later."""
     calls = ['[{"tool": "lists", "n": 1}]'] * 3
-    options: dict[str, Any] = {"asset_folder": tmp_path / "a"}
+    options: dict[str, Any] = {"options": Options(asset_folder=tmp_path / "a")}
     with session(tmp_path, *calls, "done", **options) as first:
         first.run_sync("go")
         assert ("a1", "a2", "a3") == tuple(first.assets.ids)

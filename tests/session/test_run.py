@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Context, Session, command
+from neuraxis import Context, Options, Session, command
 from neuraxis.errors import ConfigError
 from neuraxis.events import CallFinished, CallProgress, CallStarted, Event, Inside
 from neuraxis.journal import open_journal
@@ -196,7 +196,9 @@ async def test_what_a_watcher_raises_of_a_session_inside_ends_the_one_around() -
     @command(effects="once")
     async def ask(context: Context) -> str:
         """Ask another."""
-        inner = Session(model=ScriptedModel(["inside"]), within=context)
+        inner = Session(
+            model=ScriptedModel(["inside"]), options=Options(parent=context)
+        )
         return (await inner.run("go")).text
 
     def watch(event: Event) -> None:

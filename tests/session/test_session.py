@@ -15,6 +15,7 @@ from neuraxis import (
     Budget,
     CommandError,
     Context,
+    Options,
     Policy,
     Rule,
     Session,
@@ -333,7 +334,9 @@ def test_a_commands_own_words_reach_the_model() -> None:
 
 def test_on_failure_raise_gives_the_exception() -> None:
     """For tests of plugins: the exception itself, not what the model is told."""
-    session = _session(_intents({"tool": "breaks", "text": "x"}), on_failure="raise")
+    session = _session(
+        _intents({"tool": "breaks", "text": "x"}), options=Options(raise_errors=True)
+    )
     with pytest.raises(RuntimeError, match="no way"):
         session.run_sync("go")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import threading
 import time
@@ -11,13 +12,14 @@ from typing import Any, cast
 
 import pytest
 
-from neuraxis import Session, command
+from neuraxis import Options, Session, command
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import Policy, Rule
+from neuraxis.session.options import SessionArguments
 from neuraxis.settings import Settings, check_settings, faults_of, load
 
 
@@ -49,11 +51,7 @@ def one() -> int:
         ("budget", 5, "expected a Budget"),
         ("policy", "allow", r"expected a neuraxis\.Policy"),
         ("approve", True, "expected a function that gives True for a yes"),
-        ("yes_to", "files.*", "expected a list of texts"),
-        ("allow_hosts", "localhost:80", "expected a list of texts"),
-        ("on_error", "skip", "expected one of fail_fast, continue, retry"),
-        ("on_failure", "rais", "expected one of tell, raise, got 'rais'"),
-        ("lock", "none.json", "none.json: there is no such file"),
+        ("options", {"strict": True}, r"expected a neuraxis\.Options, got a dict"),
     ],
 )
 def test_a_wrong_kind_of_argument_is_told(name: str, value: Any, words: str) -> None:
@@ -61,6 +59,40 @@ def test_a_wrong_kind_of_argument_is_told(name: str, value: Any, words: str) -> 
     given: dict[str, Any] = {"model": ScriptedModel([]), name: value}
     with pytest.raises(ConfigError, match=f"{name}: .*{words}"):
         Session(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Policy(yes_to="files.*"), "policy.yes_to: expected a list of texts"),
+        (Policy(allow_hosts="localhost:80"), "policy.allow_hosts: expected a list of"),
+        (Policy(lock="none.json"), "policy.lock: none.json: there is no such file"),
+        (Options(always_shown="a"), "options.always_shown: expected a list of texts"),
+        (Options(asset_folder=cast("Any", 3)), "options.asset_folder: expected a path"),
+        (Options(catalog_limit=0), "options.catalog_limit: expected a number of char"),
+        (
+            Options(on_error=cast("Any", "skip")),
+            "options.on_error: expected one of fail_fast, continue, retry, got 'skip'",
+        ),
+    ],
+)
+def test_a_wrong_kind_within_policy_and_options_is_told(given: Any, words: str) -> None:
+    """By the name of its part, before anything is loaded."""
+    name = "policy" if isinstance(given, Policy) else "options"
+    with pytest.raises(ConfigError, match=words):
+        Session(ScriptedModel([]), **{name: given})
+
+
+def test_a_session_has_few_arguments_and_the_page_has_all() -> None:
+    """At most 14, the model first; each stands in the table with its default."""
+    names = list(inspect.signature(Session).parameters)
+    assert (len(names) <= 14, names[0]) == (True, "model")
+    assert {*names} - {"id"} == {*SessionArguments.__annotations__}
+    page = (Path(__file__).parents[2] / "docs/sessions.md").read_text(encoding="utf-8")
+    for name in (*names, *Options.__struct_fields__, *Policy.__struct_fields__):
+        assert f"\n| `{name}` | " in page, name
+    for name in names:
+        assert f"\n        {name}: " in (Session.__doc__ or ""), name
 
 
 def test_going_on_needs_a_journal() -> None:

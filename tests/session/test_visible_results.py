@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.kit import DIALECTS, reply_in
-from neuraxis import ConfigError, Session, command
+from neuraxis import ConfigError, Options, Session, command
 from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.plan import Plan, Step
@@ -57,15 +57,19 @@ def _read(session: Session) -> str:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("tell", ["all", "ends"])
+@pytest.mark.parametrize("show", ["all", "final"])
 def test_C25_what_a_later_step_takes_is_told_by_its_address(
-    dialect: str, tell: Any
+    dialect: str, show: Any
 ) -> None:
     """The person and the next step have it all the same."""
-    with _session([reply_in(dialect, _calls(), TOOLS), "ok"], dialect, tell=tell) as it:
+    with _session(
+        [reply_in(dialect, _calls(), TOOLS), "ok"],
+        dialect,
+        options=Options(show_results=show),
+    ) as it:
         answer = it.run_sync("How long is the page?")
     assert [result.value for result in answer.calls] == [PAGE, len(PAGE)]
-    assert (PAGE[:60] in _read(it)) == (tell == "all")
+    assert (PAGE[:60] in _read(it)) == (show == "all")
     assert str(len(PAGE)) in _read(it)
     assert "a1" in _read(it)
 
@@ -78,11 +82,22 @@ def test_C25_what_was_not_shown_can_be_used_later(dialect: str, tmp_path: Path) 
     first = [reply_in(dialect, _calls(), TOOLS), "ok"]
     again = [reply_in(dialect, later, TOOLS), "ok"]
     journal = tmp_path / "journal.db"
-    with _session([*first, *again], dialect, tell="ends", journal=journal) as it:
+    with _session(
+        [*first, *again],
+        dialect,
+        options=Options(show_results="final"),
+        journal=journal,
+    ) as it:
         it.run_sync("How long?")
         assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
         told = _read(it)
-    with _session(again, dialect, tell="ends", journal=journal, earlier=it.id) as it:
+    with _session(
+        again,
+        dialect,
+        options=Options(show_results="final"),
+        journal=journal,
+        earlier=it.id,
+    ) as it:
         assert _read(it) == told
         assert [one.value for one in it.run_sync("Again").calls] == [len(PAGE)]
 
@@ -122,5 +137,5 @@ def test_only_what_was_taken_is_left_out() -> None:
 
 def test_an_unknown_word_is_refused() -> None:
     """It says which there are."""
-    with pytest.raises(ConfigError, match="tell: expected one of all, ends"):
-        _session([], tell="last")
+    with pytest.raises(ConfigError, match="show_results: expected one of all, final"):
+        _session([], options=Options(show_results="last"))

@@ -39,6 +39,7 @@ class Adapter(Base):
     dists = "neuraxis"
 
     def _tool(self, tool, is_async):
+        from neuraxis import Options
         from neuraxis import command
 
         function = work.make_function(tool, is_async, Item, returns=RETURNS[tool.kind])
@@ -90,7 +91,7 @@ class Adapter(Base):
             plugins=[self._tool(t, is_async) for t in tools],
             settings=Settings(),
             budget=Budget(steps=many, steps_per_tool=many, repeats=many, model_calls=many),
-            early_start=self.variant != "late",
+            options=Options(early_start=self.variant != "late"),
         )
 
     def call_input(self, name, args_text, text):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
     from neuraxis.session.session import Session
-    from neuraxis.session.visible_results import Tell
+    from neuraxis.session.visible_results import ShowResults
     from neuraxis.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,7 +45,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     max_seconds: float | None = None
     yes_to: tuple[str, ...] = ()
     on_error: OnError | None = None
-    tell: Tell = "all"
+    show_results: ShowResults = "all"
 
 
 _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
@@ -112,11 +113,11 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         type=click.Choice(("fail_fast", "continue", "retry")),
         help="What a failed step does to its plan; default: fail_fast.",
     ),
-    "tell": click.option(
-        "--tell",
-        type=click.Choice(("all", "ends")),
+    "show_results": click.option(
+        "--show-results",
+        type=click.Choice(("all", "final")),
         default="all",
-        help="Results of a plan that the model is shown; ends: only those "
+        help="Results of a plan that the model is shown; final: only those "
         "that no later step takes. Default: all.",
     ),
 }
@@ -222,42 +223,44 @@ def make_session(
     from neuraxis.cli.approve import ask_on_terminal, is_somebody_there
     from neuraxis.execution.budget import Budget
     from neuraxis.policy.rules import policy_from
+    from neuraxis.session.options import Options, SessionArguments
     from neuraxis.session.session import Session
 
     settings = settings_of(choices)
-    rules = settings.section("policy")
-    always: Json = rules.get("yes_to") or []
-    yes_to = always.split(",") if isinstance(always, str) else list(always)
+    policy = policy_from(settings.section("policy"))
     if approve is None and is_somebody_there():
         approve = ask_on_terminal
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
     standard = Budget()
-    return Session(
-        id=resume,
-        _earlier=resume is not None,
+    arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
-        asset_folder=asset_folder(settings),
-        versions_folder=versions_folder(settings),
         settings=settings,
-        template=choices.template,
         budget=Budget(
             steps=choices.max_calls or standard.steps,
             seconds=choices.max_seconds or standard.seconds,
         ),
-        policy=policy_from(rules),
+        policy=replace(
+            policy,
+            yes_to=(*policy.yes_to, *choices.yes_to),
+            allow_hosts=choices.allow_host,
+        ),
         approve=approve,
-        yes_to=(*(str(pattern) for pattern in yes_to), *choices.yes_to),
-        allow_hosts=choices.allow_host,
-        strict=choices.strict,
-        early_start=not choices.no_early_start,
-        on_error=choices.on_error or "fail_fast",
-        tell=choices.tell,
+        options=Options(
+            template=choices.template,
+            asset_folder=asset_folder(settings),
+            versions_folder=versions_folder(settings),
+            strict=choices.strict,
+            early_start=not choices.no_early_start,
+            on_error=choices.on_error or "fail_fast",
+            show_results=choices.show_results,
+        ),
     )
+    return Session(**arguments) if resume is None else Session.open(resume, **arguments)
 
 
 def resume_options(command: F) -> F:

@@ -36,7 +36,7 @@ class Context(Struct, frozen=True, kw_only=True):
     the workspace, relative to it. `warn(text)` adds a warning to the result that the
     model sees. `config` is the plugin's own section of the configuration. `assets()`
     lists the session's stored assets. A command that opens a session nests it in this
-    run: `Session(within=context)`.
+    run: `Session(options=Options(parent=context))`.
     """
 
     workspace: Path
@@ -55,4 +55,4 @@ class Context(Struct, frozen=True, kw_only=True):
     files: object = None
     """The guarded way to change files, for the plugins that ship; None: no session."""
     outer: object = None
-    """The parent run of a nested session, for `within`."""
+    """The parent run of a nested session, for `Options.parent`."""

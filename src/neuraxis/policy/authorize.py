@@ -26,7 +26,6 @@ from neuraxis.policy.plan_approval import ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
-from neuraxis.policy.rules import DEFAULT
 from neuraxis.policy.settle import settle_earlier
 from neuraxis.policy.three_rules import sent_as, weighed
 from neuraxis.schema.annotations import is_covered
@@ -44,7 +43,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
     marks = origins.marks(target, command.spec)
-    if gate.policy is DEFAULT and not origins.read and not marks.files:
+    if gate.policy.is_plain and not origins.read and not marks.files:
         # The default stops only what outside values had a part in, and the model was
         # shown none of them: a look at the references says it all.
         inputs = _inputs(step, origins)

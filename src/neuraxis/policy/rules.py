@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal, cast, get_args
 
 from msgspec import Struct, field
@@ -53,6 +54,17 @@ class Policy(Struct, frozen=True, kw_only=True):
     """`by_origin`: the three rules; `mild`: of deeds only those that destroy."""
     undeclared: Literal["inside", "outside"] = "inside"
     """What an answer counts as whose command says nothing of who writes it."""
+    yes_to: Sequence[str] = ()
+    """Patterns of `plugin.command` that need no approval."""
+    allow_hosts: Sequence[str] = ()
+    """Private addresses that requests may reach, as `host` or `host:port`."""
+    lock: str | Path | None = None
+    """Lock file of named plugins; None: a `neuraxis.lock.json` here, if any."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only the three rules decide."""
+        return not self.rules and self.default == "by_origin"
 
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
@@ -120,7 +132,7 @@ DEFAULT = Policy()
 
 
 def policy_from(section: Mapping[str, Json]) -> Policy:
-    """The policy of the settings below `policy.`: `default`, `rules`, `undeclared`.
+    """The policy of the settings below `policy.`.
 
     Raises:
         ConfigError: a word in it is not known.
@@ -144,9 +156,14 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     if not isinstance(listed, list):
         raise ConfigError("policy.rules: expected a list of tables")
     rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
-    if not rules and undeclared == "inside" and default in ("by_origin", "allow"):
-        return DEFAULT if default == "by_origin" else EVERYTHING
-    return Policy(rules=tuple(rules), default=default, undeclared=undeclared)
+    always: Json = section.get("yes_to") or []
+    patterns = always.split(",") if isinstance(always, str) else [*always]
+    return Policy(
+        rules=tuple(rules),
+        default=default,
+        undeclared=undeclared,
+        yes_to=tuple(map(str, patterns)),
+    )
 
 
 def _rule(given: Json, number: int) -> Rule:

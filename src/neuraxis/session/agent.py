@@ -8,25 +8,30 @@ it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, get_args
+from typing import Any, Unpack, cast, get_args
+
+from msgspec.structs import replace
 
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.execution.budget import Budget
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
+from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
 from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 
-_OWN = frozenset({"within", "id", "_earlier"})
-"""Options that each conversation sets itself."""
 _LONGEST = 1e6
 """Time limit, in seconds, of calls to an agent without its own."""
 
 
 def agent(
-    name: str, description: str, *, effects: EffectKind = "once", **options: Any
+    name: str,
+    description: str,
+    *,
+    effects: EffectKind = "once",
+    **given: Unpack[SessionArguments],
 ) -> Callable[..., Awaitable[str]]:
     """Return a command that asks an agent, for a session's plugins.
 
@@ -34,16 +39,17 @@ def agent(
         name: of the command.
         description: for the model that asks: what the agent can do and must know.
         effects: the strongest effect that the agent's own commands have.
-        **options: those of `Session`. Unset ones are the asking session's
+        **given: arguments of `Session`. Unset ones are the asking session's
             (`policy`, `approve`, `settings`, `workspace`); `model`, `plugins` and
             `budget` are the agent's own.
 
     Raises:
-        ConfigError: an option does not exist, or has a wrong type.
+        ConfigError: an argument does not exist, or has a wrong type.
     """
-    _check_options(name, effects, options)
-    options["plugins"] = tuple(options.get("plugins", ()))  # each call has all of them
-    budget = options.get("budget") or Budget()
+    _check_given(name, effects, cast("dict[str, Any]", given))
+    given["plugins"] = tuple(given.get("plugins", ()))  # each call has all of them
+    budget = given.get("budget") or Budget()
+    options = given.get("options") or Options()
 
     @command(
         name=name,
@@ -64,13 +70,14 @@ def agent(
             context: what holds the agent.
             objects: references to what it works on: tables, pictures, long texts.
         """
-        with Session(within=context, **options) as inside:
-            for number, given in enumerate(objects or (), 1):
-                inside.attach(given, f"object {number} of the request")
+        nested = given | SessionArguments(options=replace(options, parent=context))
+        with Session(**nested) as inside:
+            for number, item in enumerate(objects or (), 1):
+                inside.attach(item, f"object {number} of the request")
             try:
                 answer = await inside.run(request)
             finally:
-                if inside.model is not options.get("model"):
+                if inside.model is not given.get("model"):
                     await inside.model.close()
         if answer.outcome != "answered":
             raise CommandError(f"{name} gave no answer: {answer.error}")
@@ -90,23 +97,22 @@ def _asking_effects(kind: EffectKind) -> Effects | str:
     return Effects(kind=kind, destructive=False, open_world=False, asks_inside=True)
 
 
-def _check_options(name: str, effects: EffectKind, options: dict[str, Any]) -> None:
+def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:
     kinds = get_args(EffectKind)
     if effects not in kinds:
         raise ConfigError(
             f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
             f"{effects!r}"
         )
-    defaults: dict[str, Any] = Session.__init__.__kwdefaults__ or {}
-    known = sorted(defaults.keys() - _OWN)
-    for option in options:
+    known = sorted(SessionArguments.__annotations__)
+    for option in given:
         if option not in known:
             hint = did_you_mean(nearest(option, known)[:1])
             raise ConfigError(
-                f"agent {name!r}: there is no option {option!r}.{hint} "
-                f"Options are: {', '.join(known)}"
+                f"agent {name!r}: there is no argument {option!r}.{hint} "
+                f"Arguments are: {', '.join(known)}"
             )
     try:
-        check_arguments(defaults | options)
+        check_arguments(given)
     except ConfigError as error:
         raise ConfigError(f"agent {name!r}: {error}") from None

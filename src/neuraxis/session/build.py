@@ -14,6 +14,7 @@ from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
+from neuraxis.session.options import Options
 from neuraxis.settings import Settings
 
 
@@ -51,18 +52,16 @@ def build_model(
 
 def build_dialect(
     given: str | Dialect,
-    template: str | Path | None,
+    options: Options,
     parameter_names: Callable[[str], Sequence[str]],
-    *,
-    strict: bool,
 ) -> Dialect:
     """Return the dialect, with the user's prompt template if any."""
     if not isinstance(given, str):
         return given
     return find_dialect(
         given,
-        strict=strict,
-        template=None if template is None else Path(template),
+        strict=options.strict,
+        template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
 

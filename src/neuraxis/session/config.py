@@ -30,7 +30,7 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.session.visible_results import Tell
+from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
 
@@ -48,7 +48,6 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     workspace: Path
     next_id: Callable[[], str]
     prompt: Callable[[Sequence[Message]], Prompt]
-    allow_hosts: tuple[str, ...] = ()
     approve: Approve | None = None
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
@@ -58,7 +57,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     raise_failures: bool = False
     early_start: bool = True
     """Whether read-only calls may start while the reply is streaming (decision 7)."""
-    tell: Tell = "all"
+    show_results: ShowResults = "all"
     depth: int = 0
     session: str = ""
     """Its id."""
@@ -109,7 +108,7 @@ def runtime_of(
         settings=parts.settings,
         budget=parts.budget,
         cancelled=cancelled,
-        allowed_hosts=parts.allow_hosts,
+        allowed_hosts=tuple(parts.policy.allow_hosts),
         wrote=state.files.append,
         secrets=parts.secrets,
         strict=parts.strict,

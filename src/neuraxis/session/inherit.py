@@ -6,10 +6,10 @@ origins of what the parent's model has read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.nested import (
@@ -39,8 +39,6 @@ class Inherited(Struct, frozen=True, kw_only=True):
     approve: Approve | None = None
     settings: Settings | None = None
     workspace: Path | None = None
-    allow_hosts: tuple[str, ...] = ()
-    yes_to: Sequence[str] = ()
     secrets: Secrets = field(default_factory=Secrets)
     outer: ParentRun | None = None
     depth: int = 0
@@ -75,38 +73,49 @@ class Inherited(Struct, frozen=True, kw_only=True):
         return made
 
 
-def inherit(within: Context | None) -> Inherited:
-    """Return what a session made `within` a command inherits.
+def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
+    """Return what a session inherits from the run of its `parent` command.
+
+    Args:
+        parent: what the command was given; None: nothing is inherited.
+        policy: its own, to which the parent's hosts and patterns are added.
 
     Raises:
         ConfigError: the context was not given to a command, or too many sessions
             are nested.
     """
-    if within is None:
-        return Inherited()
-    outer = within.outer
+    if parent is None:
+        return Inherited(policy=policy or DEFAULT)
+    outer = parent.outer
     if not isinstance(outer, ParentRun):
         raise ConfigError(
-            "within: expected the Context that a running command was given; write "
-            "`context: Context` among its parameters and within=context"
+            "options.parent: expected the Context that a running command was given; "
+            "write `context: Context` among its parameters and parent=context"
         )
     outer.check()
     runtime = outer.runtime
     if runtime.depth >= MOST_DEPTH:
         raise ConfigError(
-            f"within: sessions stand {MOST_DEPTH} deep in each other already; an agent "
-            "that asks itself would go on for ever"
+            f"options.parent: sessions stand {MOST_DEPTH} deep in each other already; "
+            "an agent that asks itself would go on for ever"
         )
     if runtime.too_early is not None:
         runtime.too_early()
-        raise ConfigError("within: this call is run once the whole reply is there")
+        raise ConfigError(
+            "options.parent: this call is run once the whole reply is there"
+        )
+    whole = runtime.gate.policy
+    if policy is not None:
+        whole = replace(
+            policy,
+            yes_to=(*whole.yes_to, *policy.yes_to),
+            allow_hosts=(*whole.allow_hosts, *policy.allow_hosts),
+        )
     return Inherited(
-        policy=runtime.gate.policy,
+        policy=whole,
         approve=None if runtime.gate.approve is None else outer.ask,
         settings=runtime.settings,
         workspace=runtime.workspace,
-        allow_hosts=runtime.allowed_hosts,
-        yes_to=runtime.gate.approvals.yes_to,
         secrets=runtime.secrets,
         outer=outer,
         depth=runtime.depth + 1,

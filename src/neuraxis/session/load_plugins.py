@@ -114,13 +114,13 @@ def untrusted(plugin: Plugin) -> Plugin:
 
 
 def shortlist_of(
-    registry: Registry, budget: int | None, always_on: Sequence[str]
+    registry: Registry, limit: int | None, always_shown: Sequence[str]
 ) -> Shortlist | None:
     """Return what chooses the commands of each prompt; None: all are shown.
 
     Its index is kept in the user's cache, for the same set of plugins the next time.
     """
-    if budget is None:
+    if limit is None:
         return None
     import hashlib  # few sessions need these
 
@@ -129,7 +129,7 @@ def shortlist_of(
     names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
     mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
     cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
-    return Shortlist(registry, budget=budget, always_on=always_on, cache=cache)
+    return Shortlist(registry, budget=limit, always_on=always_shown, cache=cache)
 
 
 def is_imported(plugin: Plugin) -> bool:

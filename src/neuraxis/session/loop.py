@@ -465,7 +465,9 @@ def _report_results(
 ) -> None:
     """Add the results to the history, in one message (rule C25)."""
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(visible_results(plan, results, parts.tell)):
+    for message in parts.dialect.answer(
+        visible_results(plan, results, parts.show_results)
+    ):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec.structs import replace
 
@@ -28,7 +28,6 @@ from neuraxis.journal import Journal, flush, open_journal
 from neuraxis.messages import Call, CallError, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
-from neuraxis.plugins.context import Context
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
 from neuraxis.policy.gate import Approve
@@ -45,6 +44,7 @@ from neuraxis.session.files import make_workspace, read_given, undo_last, versio
 from neuraxis.session.inherit import Inherited, inherit, made_of, prepare_origins
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
+from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.prompt import constant_prompt, with_messages
 from neuraxis.session.resume import history_of, release, wrong_id
 from neuraxis.session.run import Drive, Run, RunLock
@@ -54,7 +54,6 @@ from neuraxis.session.validation import (
     check_description,
     check_request,
 )
-from neuraxis.session.visible_results import Tell
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
@@ -68,30 +67,15 @@ class Session:
             is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         dialect: a name, or a `Dialect`.
+        id: a text of one's own; default: a secret one. See also `Session.open`.
+        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
-        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
-        asset_folder: where objects are saved for later; None: in memory only.
-        id: a text of one's own; default: a secret one. See also `Session.open`.
-        versions_folder: old versions of files; default: `versions` beside the journal.
-        settings: default: the files and the environment (`settings.load`).
-        template: a prompt template of the user's own, for the dialect.
         budget: the limits of each run.
         policy: what may run; default: what docs/security.md says.
         approve: asked where the policy says `ask`; True approves. None: nobody can.
-        yes_to: patterns of `plugin.command` that need no approval.
-        lock: the lock file of named plugins; default: a `neuraxis.lock.json` here.
-        allow_hosts: private addresses that requests may reach, as `host:port`.
-        strict: accept exactly what the protocol documents say.
-        on_error: what follows a failed step: "fail_fast" skips the rest of its plan,
-            "continue" what depends on it, "retry" tries repeatable commands again.
-        early_start: whether read-only calls may start while the reply is streaming.
-        tell: results that the model is shown: "all", or "ends", which no step takes.
-        prompt_budget: characters of descriptions that a prompt has room for; where the
-            plugins have more, it shows what fits the request. None: all are shown.
-        always_on: patterns of plugins that every prompt shows then.
-        within: a command's `Context`: its run becomes the parent run (rule D12).
-        on_failure: "raise": a command's own exception is raised (for tests).
+        options: what few sessions change.
+        settings: default: the files and the environment (`settings.load`).
 
     Raises:
         ConfigError: a name or file does not exist, an argument or setting is invalid,
@@ -99,66 +83,55 @@ class Session:
         StorageError: the journal cannot be opened, or the session is open already.
     """
 
+    _earlier = False
+    """Whether `open` makes it, of what the journal holds."""
+
     def __init__(
         self,
-        *,
         model: str | Model | Sequence[str | Model] = "local:",
+        *,
         plugins: Iterable[Any] = (),
         dialect: str | Dialect = "intents",
-        workspace: str | Path | None = None,
-        journal: str | Path | Journal | None = None,
-        asset_folder: str | Path | None = None,
         id: str | None = None,
-        versions_folder: str | Path | None = None,
-        settings: Settings | None = None,
-        template: str | Path | None = None,
+        journal: str | Path | Journal | None = None,
+        workspace: str | Path | None = None,
         budget: Budget | None = None,
         policy: Policy | None = None,
         approve: Approve | Callable[[ApprovalAsked], bool] | None = None,
-        yes_to: Sequence[str] = (),
-        lock: str | Path | None = None,
-        allow_hosts: Sequence[str] = (),
-        strict: bool = False,
-        on_error: OnError = "fail_fast",
-        early_start: bool = True,
-        tell: Tell = "all",
-        prompt_budget: int | None = None,
-        always_on: Sequence[str] = (),
-        within: Context | None = None,
-        on_failure: str = "tell",
-        _earlier: bool = False,
+        options: Options | None = None,
+        settings: Settings | None = None,
     ) -> None:
         check_arguments(locals())
-        over = inherit(within)
-        policy = policy or over.policy
+        options = options or Options()
+        over = inherit(options.parent, policy)
         self._outer = over.outer
         settings = over.settings if settings is None else settings
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
-        self.registry = registry_of(plugins, self.workspace, lock)
-        self._shortlist = shortlist_of(self.registry, prompt_budget, always_on)
+        self.registry = registry_of(plugins, self.workspace, over.policy.lock)
+        self._shortlist = shortlist_of(
+            self.registry, options.catalog_limit, options.always_shown
+        )
         self.model = build.build_model(model, self.settings, budget)
-        names = self._parameter_names
-        self.dialect = build.build_dialect(dialect, template, names, strict=strict)
+        self.dialect = build.build_dialect(dialect, options, self._parameter_names)
         self._open_journal(journal, id)
-        self._open_stores(over, asset_folder, versions_folder, journal, strict)
-        prepare_origins(self.origins, policy, self.settings)
-        self.approvals = Approvals(yes_to=(*over.yes_to, *yes_to))
+        self._open_stores(over, options, journal)
+        prepare_origins(self.origins, over.policy, self.settings)
+        self.approvals = Approvals(yes_to=over.policy.yes_to)
         self._parts = replace(
-            self._config(policy, over),
+            self._config(over),
             budget=budget or Budget(),
-            allow_hosts=(*over.allow_hosts, *allow_hosts),
             approve=as_async(approve) or over.approve,
-            strict=strict,
-            on_error=on_error,
-            raise_failures=on_failure == "raise",
-            early_start=early_start,
-            tell=tell,
+            strict=options.strict,
+            on_error=options.on_error,
+            raise_failures=options.raise_errors,
+            early_start=options.early_start,
+            show_results=options.show_results,
         )
         if id is not None:
-            self._begin(_earlier)
+            self._begin(self._earlier)
 
     def _open_journal(
         self, journal: str | Path | Journal | None, id: str | None
@@ -183,23 +156,22 @@ class Session:
     def _open_stores(
         self,
         over: Inherited,
-        asset_folder: str | Path | None,
-        versions_folder: str | Path | None,
+        options: Options,
         journal: str | Path | Journal | None,
-        strict: bool,
     ) -> None:
         """Open what the session keeps: history, assets, origins, files."""
         self.history: list[Message] = []
         self._pending = -1
         """Messages behind a reply that was not yet acted upon; -1: there is none."""
+        folder = options.asset_folder
         self.assets = AssetStore(
-            folder=None if asset_folder is None else Path(asset_folder) / self.id,
-            inline_bytes=None if strict else INLINE_BYTES,  # rule B59
+            folder=None if folder is None else Path(folder) / self.id,
+            inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
         )
         self.origins = over.origins(self.workspace)
         self.files = over.files(self.workspace) or build.build_files(
             self.workspace,
-            versions_root(journal, asset_folder, versions_folder),
+            versions_root(journal, folder, options.versions_folder),
             self.id,
             self.settings,
             journal,
@@ -214,7 +186,7 @@ class Session:
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
-    def _config(self, policy: Policy, over: Inherited) -> RunConfig:
+    def _config(self, over: Inherited) -> RunConfig:
         """Return what every run of the session is run with, options aside."""
         return RunConfig(
             model=self.model,
@@ -222,7 +194,7 @@ class Session:
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=policy,
+            policy=over.policy,
             budget=Budget(),
             settings=self.settings,
             workspace=self.workspace,
@@ -243,18 +215,26 @@ class Session:
         return () if isinstance(found, CallError) else found.spec.parameter_names
 
     @classmethod
-    def open(cls, id: str, **options: Any) -> Session:
+    def open(cls, id: str, **given: Unpack[SessionArguments]) -> Session:
         """Go on with an earlier session.
 
         Args:
             id: the session's.
-            **options: those of `Session`; `journal` names the one that holds it.
+            **given: arguments of `Session`; `journal` names the one that holds it.
 
         Raises:
-            ConfigError: the journal holds no such session, or an option is wrong.
+            ConfigError: the journal holds no such session, or an argument is wrong.
             StorageError: the session is open already, or the journal cannot be read.
         """
-        return cls(id=id, _earlier=True, **options)
+        if given.get("journal") in (None, "memory"):
+            raise ConfigError(
+                f"Session.open: to go on with {id!r}, name the journal that holds it: "
+                "journal=PATH (`neuraxis doctor` says where the command line's is)"
+            )
+        made = cls.__new__(cls)
+        made._earlier = True
+        made.__init__(id=id, **given)
+        return made
 
     def _begin(self, earlier: bool) -> None:
         """Load what the journal holds of the session."""

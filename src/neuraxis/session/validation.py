@@ -17,17 +17,14 @@ from neuraxis.formatting import describe_given
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
-from neuraxis.session.visible_results import Tell
+from neuraxis.session.options import Options
+from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
-    "asset_folder": (_PATH, "a path"),
-    "versions_folder": (_PATH, "a path"),
-    "template": (_PATH, "the path of a file"),
-    "lock": (_PATH, "the path of a file"),
     "id": ((str, type(None)), "the id of a session, a text"),
     "settings": (
         (Settings, type(None)),
@@ -35,6 +32,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     ),
     "budget": ((Budget, type(None)), "a Budget, such as Budget(steps=10)"),
     "policy": ((Policy, type(None)), "a neuraxis.Policy"),
+    "options": ((Options, type(None)), "a neuraxis.Options"),
 }
 _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "model": (
@@ -51,28 +49,23 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     ),
 }
 """Accepted types, and the method that any other object must have."""
-_WORDS = {
-    "on_error": get_args(OnError),
-    "tell": get_args(Tell),
-    "on_failure": ("tell", "raise"),
-}
+_WORDS = {"on_error": get_args(OnError), "show_results": get_args(ShowResults)}
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
+def check_arguments(arguments: Mapping[str, Any]) -> None:
     """Raise for the arguments of a session that have a wrong type.
 
     Raises:
         ConfigError: one has a wrong type.
     """
-    _check_plugins(given["plugins"])
-    for name in ("yes_to", "allow_hosts"):
-        value = given[name]
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            refuse(name, "a list of texts", value)
-    for name, (types, phrase) in _KINDS.items():
+    given = {name: value for name, value in arguments.items() if name != "self"}
+    _check_plugins(given.get("plugins", ()))
+    for name in _KINDS.keys() & given:
+        types, phrase = _KINDS[name]
         if not isinstance(given[name], types):
             refuse(name, phrase, given[name])
-    for name, (types, method, phrase) in _SHAPES.items():
+    for name in _SHAPES.keys() & given:
+        types, method, phrase = _SHAPES[name]
         value = given[name]
         if not isinstance(value, types) and not (
             callable(getattr(value, method, None))
@@ -80,23 +73,35 @@ def check_arguments(given: Mapping[str, Any]) -> None:
             and (name == "approve" or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
-    for name, words in _WORDS.items():
-        if given[name] not in words:
-            refuse(name, f"one of {', '.join(words)}", given[name])
-    _check_policy(given["policy"])
-    _check_budget(given["budget"])
-    if given["id"] == "":
+    _check_options(given.get("options"))
+    _check_policy(given.get("policy"))
+    _check_budget(given.get("budget"))
+    if given.get("id") == "":
         refuse("id", "the id of a session, a text", "")
-    if given["_earlier"] and given["journal"] in (None, "memory"):
-        raise ConfigError(
-            f"Session.open: to go on with {given['id']!r}, name the journal that holds "
-            "it: journal=PATH (`neuraxis doctor` says where the command line's is)"
-        )
-    if given["lock"] is not None and not Path(given["lock"]).is_file():
-        raise ConfigError(
-            f"lock: {given['lock']}: there is no such file; "
-            f"`neuraxis plugins lock --file {given['lock']}` writes it"
-        )
+
+
+def _check_options(options: Options | None) -> None:
+    if options is None:
+        return
+    for name in ("template", "asset_folder", "versions_folder"):
+        _check_path(f"options.{name}", getattr(options, name))
+    _check_texts("options.always_shown", options.always_shown)
+    for name, words in _WORDS.items():
+        if (value := getattr(options, name)) not in words:
+            refuse(f"options.{name}", f"one of {', '.join(words)}", value)
+    limit: Any = options.catalog_limit
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        refuse("options.catalog_limit", "a number of characters, or None", limit)
+
+
+def _check_path(name: str, value: Any) -> None:
+    if not isinstance(value, _PATH):
+        refuse(name, "a path", value)
+
+
+def _check_texts(name: str, value: Any) -> None:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        refuse(name, "a list of texts", value)
 
 
 def _check_plugins(value: Any) -> None:
@@ -118,6 +123,14 @@ def _check_policy(policy: Policy | None) -> None:
     """Refuse unknown words: they would allow what they were meant to stop."""
     if policy is None or policy is DEFAULT:
         return
+    _check_texts("policy.yes_to", policy.yes_to)
+    _check_texts("policy.allow_hosts", policy.allow_hosts)
+    _check_path("policy.lock", policy.lock)
+    if policy.lock is not None and not Path(policy.lock).is_file():
+        raise ConfigError(
+            f"policy.lock: {policy.lock}: there is no such file; "
+            f"`neuraxis plugins lock --file {policy.lock}` writes it"
+        )
     rules: Any = policy.rules
     if not isinstance(rules, Sequence):
         refuse("policy.rules", "a list of rules", rules)

@@ -1,6 +1,6 @@
 """Select the results of a plan that the model sees (rule C25).
 
-By default it sees all of them. With `ends`, a result that a later step of the plan has
+By default it sees all of them. With `final`, a result that a later step of the plan has
 taken is shown by its address only: it is stored all the same, for references and for
 commands that show a part of it, but the model neither reads nor pays for its content.
 """
@@ -16,16 +16,16 @@ from neuraxis.assets.describe import size_of
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan
 
-Tell = Literal["all", "ends"]
+ShowResults = Literal["all", "final"]
 LITTLE = 200
 """Bytes of a value that is always shown; an address saves nothing."""
 
 
 def visible_results(
-    plan: Plan, results: Sequence[Result], tell: Tell
+    plan: Plan, results: Sequence[Result], show: ShowResults
 ) -> Sequence[Result]:
     """Return the results as the model sees them, in the plan's order."""
-    if tell == "all" or len(results) == 1:
+    if show == "all" or len(results) == 1:
         return results
     taken = frozenset[str]().union(
         *(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis import Call, Session
+from neuraxis import Call, Policy, Session
 from neuraxis.bridges import mcp
 from neuraxis.errors import ManifestError
 from neuraxis.events import ApprovalAsked, CallProgress
@@ -93,10 +93,10 @@ async def test_a_server_is_held_to_the_lock_file(tmp_path):
     finally:
         source.close_plugins()
     write_lock(lock, {"hostile": entry(plugin.spec)})
-    with opened(tmp_path, hostile("tame"), lock=lock) as session:
+    with opened(tmp_path, hostile("tame"), policy=Policy(lock=lock)) as session:
         assert (await say(session)).status == "done"
     with pytest.raises(ManifestError, match=r"not as it was accepted.*description"):
-        opened(tmp_path, hostile("colours"), lock=lock)
+        opened(tmp_path, hostile("colours"), policy=Policy(lock=lock))
 
 
 async def test_names_of_built_in_commands_are_not_taken(tmp_path):

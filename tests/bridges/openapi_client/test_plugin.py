@@ -10,7 +10,7 @@ import pytest
 
 from bridges.openapi_client.captured import Captured, Server, serving
 from bridges.openapi_client.documents import PETS
-from neuraxis import Session
+from neuraxis import Policy, Session
 from neuraxis.bridges import openapi
 from neuraxis.bridges.openapi_client.load import parse
 from neuraxis.errors import CommandError, ConfigError, ManifestError
@@ -166,7 +166,7 @@ def test_a_picture_of_a_session_is_sent_as_png(tmp_path: Path) -> None:
         plugin = openapi(pets(), server=server.url)
         with Session(
             model=ScriptedModel([]), plugins=[plugin], workspace=tmp_path,
-            yes_to=["*"],
+            policy=Policy(yes_to=["*"]),
         ) as session:  # fmt: skip
             kept = session.attach(image.new("RGB", (2, 2)), "a photo")
             calls = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Session, command
+from neuraxis import Options, Session, command
 from neuraxis.bridges.frameworks import from_openai
 from neuraxis.messages import CallError
 from neuraxis.models.scripted import ScriptedModel
@@ -42,7 +42,7 @@ def many(count: int = 300) -> Plugin:
 
 
 def session(model: Any, tmp_path: Path, **options: Any) -> Session:
-    given = {"prompt_budget": 6000, **options}
+    given = {"options": Options(catalog_limit=6000), **options}
     return Session(
         model=model,
         plugins=[many(), convert_currency, water_plants],
@@ -66,7 +66,12 @@ def test_the_prompt_stays_in_its_budget(dialect: str, tmp_path: Path) -> None:
     assert "convert_currency" in text
     assert "find_commands" in text
     assert "water_plants" not in text
-    with session(ScriptedModel([]), tmp_path, dialect=dialect, prompt_budget=None) as w:
+    with session(
+        ScriptedModel([]),
+        tmp_path,
+        dialect=dialect,
+        options=Options(catalog_limit=None),
+    ) as w:
         assert len(text) < 0.4 * len(system(w))
 
 
@@ -96,7 +101,7 @@ def test_a_small_registry_is_shown_whole(tmp_path: Path) -> None:
         model=ScriptedModel(["Done."]),
         plugins=[convert_currency, water_plants],
         workspace=tmp_path,
-        prompt_budget=6000,
+        options=Options(catalog_limit=6000),
     ) as small:
         small.run_sync("Hello")
         assert "find_commands" not in system(small)
@@ -105,7 +110,11 @@ def test_a_small_registry_is_shown_whole(tmp_path: Path) -> None:
 
 def test_some_plugins_are_always_on(tmp_path: Path) -> None:
     """Whatever is asked for."""
-    with session(ScriptedModel(["Done."]), tmp_path, always_on=["water_*"]) as small:
+    with session(
+        ScriptedModel(["Done."]),
+        tmp_path,
+        options=Options(catalog_limit=6000, always_shown=["water_*"]),
+    ) as small:
         small.run_sync("How much money is 5 dollars in another currency?")
         assert "water_plants" in system(small)
 

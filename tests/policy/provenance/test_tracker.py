@@ -10,7 +10,7 @@ from neuraxis import Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted, Event
 from neuraxis.messages import Result
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.policy.provenance.labels import Origin, is_foreign, to_tell
+from neuraxis.policy.provenance.labels import Origin, is_outside, to_tell
 from neuraxis.policy.provenance.tracker import Origins
 
 SENT: list[tuple[str, str]] = []
@@ -321,7 +321,7 @@ def test_yes_to_a_pattern(tmp_path: Path, pattern: str, sent: int) -> None:
     run(
         tmp_path,
         intents(FETCH, {"tool": "send", "to": OUTPUT, "text": "hi"}),
-        yes_to=[pattern],
+        policy=Policy(yes_to=[pattern]),
     )
     assert sent == len(SENT)
 
@@ -376,7 +376,7 @@ def test_going_on_later_knows_what_was_foreign(tmp_path: Path) -> None:
     assert [True, True] == [denied(result) for result in answer.calls]
 
 
-def test_a_loop_over_foreign_items_is_foreign(tmp_path: Path) -> None:
+def test_a_loop_over_foreign_items_is_outside(tmp_path: Path) -> None:
     """`for_each`: each item has the origin of the list."""
     results, events = run(
         tmp_path,
@@ -412,7 +412,7 @@ def test_what_says_nothing_may_be_held_for_foreign(
 
 def test_labels_join() -> None:
     """Nothing is foreign by itself."""
-    assert not is_foreign(frozenset())
+    assert not is_outside(frozenset())
 
 
 def test_a_repeated_answer_is_as_foreign_later(tmp_path: Path) -> None:
@@ -441,8 +441,8 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
     )  # fmt: skip
     origins = Origins()
     origins.replay([started])
-    assert is_foreign(origins.inputs["a2"])
-    assert is_foreign(origins.of_file("notes/x.py"))
+    assert is_outside(origins.inputs["a2"])
+    assert is_outside(origins.of_file("notes/x.py"))
 
 
 def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:
