@@ -23,11 +23,11 @@ from neuraxis.policy.evaluate import (
 )
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.plan_approval import ask_together
-from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_outside
+from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.settle import settle_earlier
-from neuraxis.policy.three_rules import sent_as, weighed
+from neuraxis.policy.three_rules import host_of, sent_as, weighed
 from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import Json
 
@@ -49,16 +49,14 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
         inputs = _inputs(step, origins)
         if not is_outside(inputs):
             traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
-            _note_sent(step, arguments, gate)
-            return origins.answers(target, step, traced)
+            return _answers(step, arguments, traced, gate)
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
     allow_files(step.call.id, arguments, marks, gate)
-    _note_sent(step, arguments, gate)
-    return origins.answers(target, step, facts.traced)
+    return _answers(step, arguments, facts.traced, gate)
 
 
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
@@ -74,13 +72,29 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     )
 
 
-def _note_sent(step: Step, arguments: Json, gate: Gate) -> None:
-    if places := gate.origins.marks(step.tool, step.command.spec).sends_out:
-        gate.origins.sent.update(
-            sent_as(value)
-            for path, value in leaves(arguments)
-            if is_covered(places, path)
-        )
+def _answers(
+    step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
+) -> Label:
+    """Note what is sent, and the label of the answer; an inner host's is private."""
+    origins, target = (
+        gate.origins,
+        f"{step.command.plugin.name}.{step.command.spec.name}",
+    )
+    label = origins.answers(target, step, traced)
+    if places := origins.marks(target, step.command.spec).sends_out:
+        for path, value in leaves(arguments):
+            if not is_covered(places, path):
+                continue
+            origins.sent.add(sent_as(value))
+            if {host_of(value), host_of(value, port=False)} & {
+                *gate.policy.allow_hosts
+            }:
+                inner = frozenset(
+                    (Origin(source=target, open_world=True, private=True),)
+                )
+                origins.is_made_of(inner, step.call.id, step.part_of)
+                label |= inner
+    return label
 
 
 def _inputs(step: Step, origins: Origins) -> Label:

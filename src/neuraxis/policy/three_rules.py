@@ -90,9 +90,9 @@ def _is_mixed(item: Traced) -> bool:
 
 
 def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> Decision:
-    host = _host(value)
+    host = host_of(value)
     offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
-    if host:
+    if "." in host:
         offers.insert(
             0, Offer(text=call_errors.offer_host(host), key=f"host {target} {host}")
         )
@@ -104,13 +104,15 @@ def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> De
     )
 
 
-def _host(value: Json) -> str:
+def host_of(value: Json, *, port: bool = True) -> str:
+    """The host that an address leads to; empty where it is none."""
     text = str(value)
     try:
         found = urlsplit(text if "://" in text else f"//{text}")
+        host = found.netloc.rpartition("@")[2].lower() if port else found.hostname
     except ValueError:
         return ""
-    return found.netloc if "." in found.netloc and " " not in text else ""
+    return host or "" if not any(map(str.isspace, text)) else ""
 
 
 # --- Deeds ----------------------------------------------------------------------------
@@ -132,7 +134,8 @@ def deeds(
     for item in facts.traced:
         if not is_outside(item.label) or item.how == "file":
             continue
-        if free and item.how == "literal":
+        run = facts.marks.file_use(item.path) == "run"  # `_run` decides
+        if item.how == "literal" and (free or run):
             continue
         if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
             return _deed(target, arguments, facts, item)

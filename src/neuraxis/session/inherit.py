@@ -64,6 +64,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
             files={name: label for name, label in files if name is not None},
             own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
+            is_nested=True,
             asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
             read_private=known.read_private,

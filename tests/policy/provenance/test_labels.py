@@ -58,14 +58,15 @@ def test_what_cannot_be_read_is_outside(told: Any) -> None:
     """A damaged journal opens nothing; only `false` says that no stranger was there."""
     label = from_told([told])
     assert is_outside(label)
-    assert not is_private(label)
+    assert is_private(label)
 
 
 def test_what_is_private_is_said_to_be() -> None:
-    """Only by `true`."""
+    """All but what says `false`."""
     (origin,) = from_told([{"source": 5, "open_world": False, "private": True}])
     assert origin == Origin(source="5", private=True)
-    assert not is_private(from_told([{"private": "yes"}, {"private": 1}]))
+    assert is_private(from_told([{"private": 0}]))
+    assert not is_private(from_told([{"private": False}]))
 
 
 def test_the_order_of_what_is_told_is_that_of_the_names() -> None:

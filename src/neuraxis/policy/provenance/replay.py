@@ -46,7 +46,8 @@ def replay(origins: Origins, events: Iterable[Event | Unknown]) -> None:
                 if not is_outside(given):
                     origins.said(event.content)
             case AssetStored() if event.id not in started:
-                origins.is_made_of(given | FILES, event.id)  # attached
+                label = given if origins.is_nested else FILES
+                origins.is_made_of(label, event.id)  # attached
             case CallStarted():
                 running[event.id] = event
                 started.add(event.id)

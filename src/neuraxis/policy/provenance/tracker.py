@@ -78,6 +78,8 @@ class Origins(Struct):
     """The vouched fields of each answer, by call id."""
     given: Label = OWN
     """What a session inside of a command is handed is made of: requests and objects."""
+    is_nested: bool = False
+    """Whether a command handed over the requests and the objects."""
     undeclared_outside: bool = False
     """Whether a command that says nothing of it counts as one that others write."""
     private_sources: frozenset[str] = frozenset()
@@ -249,8 +251,9 @@ class Origins(Struct):
 
     def attached(self, asset_id: str) -> None:
         """An object was handed to the session."""
-        self.is_made_of(self.given | FILES, asset_id)
-        self.reads(FILES)  # the model is shown what it is
+        label = self.given if self.is_nested else FILES
+        self.is_made_of(label, asset_id)
+        self.reads(label)  # the model is shown what it is
 
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
