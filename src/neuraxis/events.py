@@ -201,6 +201,12 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """One line: what would happen, whose words decide it, and why it is asked."""
     offers: tuple[str, ...] = ()
     """Wider answers in words, for this session; `approve` may return one of them."""
+    expires: float = 0.0
+    """Seconds since 1970 until which it waits for an answer; 0: it is asked now."""
+    written: Json = None
+    """Of a question that waits: the arguments as the model wrote them."""
+    parameters: Json = None
+    """Of a question that waits: the JSON Schema of the arguments."""
 
     @property
     def calls(self) -> tuple[Json, ...]:
@@ -220,6 +226,12 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     digest: str = ""
     offer: str = ""
     """The wider answer that was chosen, if one was."""
+    reason: str = ""
+    """Why not, in the person's words."""
+    arguments: Json = None
+    """Arguments that the person changed, by name."""
+    always: str = ""
+    """Pattern of commands that need no further yes in this session."""
 
 
 class BudgetReached(Struct, frozen=True, kw_only=True):
@@ -233,7 +245,7 @@ class BudgetReached(Struct, frozen=True, kw_only=True):
 class SessionFinished(Struct, frozen=True, kw_only=True):
     """One run of the session ended."""
 
-    outcome: Literal["answered", "failed", "cancelled", "budget"]
+    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting"]
     text: str = ""
     error: str = ""
     seconds: float = 0.0

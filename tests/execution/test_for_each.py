@@ -341,7 +341,7 @@ def test_item_values_are_never_read_for_references() -> None:
 def test_decision_8_a_loop_that_was_cut_off_is_told_as_unknown_once() -> None:
     """A crash between two items: the step is unknown, its items are part of it."""
     from neuraxis.dialects import find_dialect
-    from neuraxis.session.resume import history_of
+    from neuraxis.session.past.resume import history_of
 
     def started(own: str, part_of: str = "") -> CallStarted:
         return CallStarted(

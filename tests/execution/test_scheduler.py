@@ -682,7 +682,7 @@ def test_on_error_of_a_session() -> None:
 def test_the_last_event_of_a_call_counts_when_a_session_is_resumed() -> None:
     """A step that ran early and was skipped is not there to be referred to."""
     from neuraxis.dialects import find_dialect
-    from neuraxis.session.resume import history_of
+    from neuraxis.session.past.resume import history_of
 
     def end(status: Any) -> CallFinished:
         return CallFinished(

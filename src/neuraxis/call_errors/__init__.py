@@ -50,6 +50,7 @@ from neuraxis.call_errors.reading import truncated_reply as truncated_reply
 from neuraxis.call_errors.running import budget_exhausted as budget_exhausted
 from neuraxis.call_errors.running import budget_left as budget_left
 from neuraxis.call_errors.running import cancelled as cancelled
+from neuraxis.call_errors.running import changed_by_person as changed_by_person
 from neuraxis.call_errors.running import crashed as crashed
 from neuraxis.call_errors.running import denied as denied
 from neuraxis.call_errors.running import failed as failed
@@ -67,6 +68,7 @@ from neuraxis.call_errors.running import still_busy as still_busy
 from neuraxis.call_errors.running import still_running as still_running
 from neuraxis.call_errors.running import timed_out as timed_out
 from neuraxis.call_errors.running import unknown_before as unknown_before
+from neuraxis.call_errors.running import waits as waits
 from neuraxis.formatting import QUOTED as QUOTED
 from neuraxis.formatting import nearest as nearest
 from neuraxis.formatting import path_text as path_text

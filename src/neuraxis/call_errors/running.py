@@ -191,6 +191,21 @@ def not_begun(target: str) -> CallError:
     )
 
 
+def waits(target: str) -> CallError:
+    """Report a loop that stopped at a question to a person."""
+    return CallError(
+        code="skipped",
+        where=target,
+        message=f"{target} was stopped: a person was asked and did not answer. Some of "
+        "its items may be done. Look before you call it again.",
+    )
+
+
+def changed_by_person(arguments: Sequence[str]) -> str:
+    """Warn that the person changed arguments before saying yes."""
+    return f"The user said yes after changing {', '.join(arguments)}."
+
+
 def items_failed(
     target: str, failed: int, items: int, told: Sequence[str]
 ) -> CallError:

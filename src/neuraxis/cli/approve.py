@@ -78,7 +78,7 @@ def question(asked: ApprovalAsked) -> str:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
     lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
-    lines += _arguments(call, asked.origins)
+    lines += arguments_shown(call["arguments"], asked.origins)
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
 
@@ -89,7 +89,8 @@ def _plan_question(asked: ApprovalAsked) -> str:
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
-        lines += [f"  {line}" for line in _arguments(call, call["origins"])]
+        shown = arguments_shown(call["arguments"], call["origins"])
+        lines += [f"  {line}" for line in shown]
         if "for_each" in call:
             lines.append(f"      once for each of {_one(call['for_each'])}")
         if reason := call.get("reason"):
@@ -108,8 +109,8 @@ def _name(call: Mapping[str, Json]) -> str:
     return f"{_one(call['plugin'])}.{_one(call['command'])}"
 
 
-def _arguments(call: Mapping[str, Json], origins: Mapping[str, str]) -> list[str]:
-    arguments: Json = call["arguments"]
+def arguments_shown(arguments: Json, origins: Mapping[str, str]) -> list[str]:
+    """Return the arguments as inert lines, each with its origin."""
     if isinstance(arguments, dict):
         given = cast("dict[str, Json]", arguments)
     else:

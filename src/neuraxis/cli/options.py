@@ -44,6 +44,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     max_calls: int | None = None
     max_seconds: float | None = None
     yes_to: tuple[str, ...] = ()
+    later: bool = False
     on_error: OnError | None = None
     show_results: ShowResults = "all"
 
@@ -107,6 +108,11 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         "--yes-to",
         multiple=True,
         help="Do not ask about these: a pattern of PLUGIN.COMMAND.",
+    ),
+    "later": click.option(
+        "--later",
+        is_flag=True,
+        help="A call that needs a yes waits for `neuraxis sessions approve`.",
     ),
     "on_error": click.option(
         "--on-error",
@@ -249,7 +255,7 @@ def make_session(
             yes_to=(*policy.yes_to, *choices.yes_to),
             allow_hosts=choices.allow_host,
         ),
-        approve=approve,
+        approve="later" if choices.later else approve,
         options=Options(
             template=choices.template,
             asset_folder=asset_folder(settings),

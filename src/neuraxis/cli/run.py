@@ -23,13 +23,16 @@ from neuraxis.cli.standard_input import attach_piped
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from neuraxis.events import Event
     from neuraxis.session.answer import Answer
+    from neuraxis.session.past.waiting import Question
     from neuraxis.session.session import Session
     from neuraxis.session.watch import Watch
     from neuraxis.specs import Json
 
-EXIT = {"answered": 0, "failed": 1, "budget": 3, "cancelled": 130}
+EXIT = {"answered": 0, "failed": 1, "budget": 3, "waiting": 6, "cancelled": 130}
 _UNREAD = {
     "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
 }  # fmt: skip
@@ -77,7 +80,8 @@ def run(
 
     Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
     2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
-    writable, 130 interrupted (Ctrl-C), 143 and 129 ended by SIGTERM and SIGHUP.
+    writable, 6 a call waits for a yes, 130 interrupted (Ctrl-C), 143 and 129 ended by
+    SIGTERM and SIGHUP.
     """
     text = _piped(request) if request in (None, "-") else request
     if not text.strip():
@@ -143,7 +147,7 @@ def open_session(
 
 
 def ask(
-    session: Session, request: str, *, as_json: bool = False, quiet: bool = False
+    session: Session, request: str | None, *, as_json: bool = False, quiet: bool = False
 ) -> tuple[Answer, int]:
     """Run one request in the terminal, shown live.
 
@@ -177,7 +181,9 @@ def ask(
     return answer, code
 
 
-def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer, int]:
+def _drive(
+    session: Session, request: str | None, watch: Watch | None
+) -> tuple[Answer, int]:
     import asyncio  # slow to import
 
     from neuraxis.events import PlanChecked
@@ -197,7 +203,8 @@ def _drive(session: Session, request: str, watch: Watch | None) -> tuple[Answer,
     async def go() -> None:
         try:
             with signals.cancelled_by_signals():
-                answers.append(await session.drive(request, see))
+                work = session.resume() if request is None else session.run(request)
+                answers.append(await work.drive(see))
         finally:
             await session.model.close()
 
@@ -221,6 +228,19 @@ def _json_line(event: Event) -> None:
     click.echo(json.dumps(to_json(event), ensure_ascii=False, default=str))
 
 
+def question_lines(questions: Iterable[Question]) -> Iterable[str]:
+    """Return the open questions as lines of inert text."""
+    from neuraxis.cli.approve import arguments_shown
+    from neuraxis.cli.terminal import inert
+
+    for question in questions:
+        yield f"? {question.session}  {question.id}  {inert(question.call.target)}"
+        yield from arguments_shown(question.call.arguments, question.origins)
+        if question.call.for_each is not None:
+            yield f"    once for each of {inert(str(question.call.for_each))}"
+        yield f"  why asked: {inert(question.reason)}"
+
+
 def show_answer(
     session: Session, answer: Answer, *, quiet: bool, said: str = ""
 ) -> None:
@@ -235,6 +255,8 @@ def show_answer(
         click.echo(text[len(said) :] if text.startswith(said) else f"\n{text}")
     if answer.error:
         click.echo(f"neuraxis: {inert(answer.error)}", err=True)
+    if answer.outcome == "waiting":
+        click.echo("\n".join(question_lines(session.pending())), err=True)
     if not quiet:
         for path in answer.files:
             click.echo(f"file: {session.workspace / path}", err=True)

@@ -1,9 +1,9 @@
-"""`neuraxis sessions ls|show`: list and show sessions of the journal."""
+"""`neuraxis sessions`: list them, show one, answer what waits in it."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
 
@@ -12,11 +12,22 @@ from neuraxis.cli.options import (
     existing_journal,
     journal_path,
     session_in,
+    session_options,
+    session_to_continue,
     settings_of,
 )
+from neuraxis.errors import ConfigError
+from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.journal import Journal
+
+
+class _Said(TypedDict, total=False):
+    allowed: Required[bool]
+    arguments: dict[str, Json]
+    always: bool
+    reason: str
 
 
 @click.group()
@@ -108,3 +119,115 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
         )
         click.echo(inert(f"{entry.seq:>4}  {kind:<16} {told}"))
     return 0
+
+
+@sessions.command()
+@click.argument("session", required=False)
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option("--json", "as_json", is_flag=True, help="The questions as JSON lines.")
+def pending(session: str | None, journal: str | None, as_json: bool) -> int:
+    """The calls that wait for a yes, in SESSION or all."""
+    from neuraxis.cli.run import question_lines
+    from neuraxis.session.past import waiting
+
+    opened = _journal(journal)
+    try:
+        known = opened.sessions()
+        ids = [info.session for info in known]
+        if session is not None:
+            ids = [session_in(known, session)]
+        found = [item for own in ids for item in waiting.pending(opened, own)]
+    finally:
+        opened.close()
+    for question in found:
+        if as_json:
+            row = {
+                "session": question.session,
+                "id": question.id,
+                "plugin": question.call.plugin,
+                "command": question.call.command,
+                "arguments": question.call.arguments,
+                "for_each": question.call.for_each,
+                "reason": question.reason,
+                "origins": dict(question.origins),
+                "expires": question.expires,
+            }
+            click.echo(json.dumps(row, ensure_ascii=False))
+    if not as_json:
+        click.echo("\n".join(question_lines(found)) or "nothing waits for a yes")
+    return 0
+
+
+@sessions.command(short_help="Say yes to a call that waits.")
+@click.argument("session")
+@click.argument("question")
+@click.argument("changed", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--always", is_flag=True, help="For this command, in this session.")
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
+def approve(
+    session: str,
+    question: str,
+    changed: tuple[str, ...],
+    always: bool,
+    journal: str | None,
+) -> int:
+    """Say yes to QUESTION of SESSION, with these arguments changed.
+
+    A value is read as JSON, else as text. `neuraxis sessions resume` runs the call.
+    """
+    arguments: dict[str, Json] = {}
+    for item in changed:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise ConfigError(f"{item}: expected NAME=VALUE")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    _answer(
+        journal, session, question, allowed=True, arguments=arguments, always=always
+    )
+    return 0
+
+
+@sessions.command(short_help="Say no to a call that waits.")
+@click.argument("session")
+@click.argument("question")
+@click.argument("reason", default="")
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
+def deny(session: str, question: str, reason: str, journal: str | None) -> int:
+    """Say no to QUESTION of SESSION; the model is told the REASON."""
+    _answer(journal, session, question, allowed=False, reason=reason)
+    return 0
+
+
+def _answer(
+    journal: str | None, session: str, question: str, **said: Unpack[_Said]
+) -> None:
+    from neuraxis.session.past import waiting
+
+    opened = _journal(journal)
+    try:
+        own = session_in(opened.sessions(), session)
+        opened.claim(own)
+        waiting.answer(opened, own, question, **said)
+    finally:
+        opened.close()
+
+
+@sessions.command(short_help="Go on with what waited or was cut off.")
+@click.argument("session")
+@session_options()
+@click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
+@click.option("-q", "--quiet", is_flag=True, help="The answer only.")
+def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Go on with what waited, or was cut off, in SESSION.
+
+    The exit codes are those of `neuraxis run`.
+    """
+    from neuraxis.cli.run import ask, open_session
+
+    choices = Choices(**options)
+    own = session_to_continue(choices, latest=False, given=session)
+    with open_session(choices, own, None, quiet or as_json) as opened:
+        return ask(opened, None, as_json=as_json, quiet=quiet)[1]

@@ -50,7 +50,10 @@ def _broken(step: Step, failed: Mapping[str, Step], runtime: Runtime) -> Step | 
     """Return the failed step that keeps this one from running."""
     if not failed:
         return None
-    if runtime.on_error != "continue":
+    later = runtime.gate.later
+    # a call that a person said yes to does not depend on the others that were asked
+    agreed = later is not None and later.allows(step.call.id)
+    if runtime.on_error != "continue" and not agreed:
         return next(iter(failed.values()))
     return next((failed[own] for own in failed if own in step.depends), None)
 

@@ -368,6 +368,7 @@ def _copied(runtime: Runtime) -> Runtime:
             origins=gate.origins.aside(),
             approvals=Approvals(yes_to=gate.approvals.yes_to),
             approve=None,
+            later=None,
             settled=None,
         ),
         on_error="continue",

@@ -28,6 +28,7 @@ from neuraxis.messages import CallError, Result
 from neuraxis.planning.for_each import Item, Loop, wrong_items
 from neuraxis.planning.plan import Plan, Step, waits_for
 from neuraxis.policy.decision import Refused
+from neuraxis.policy.later import Waits
 from neuraxis.references.render import ReferenceFailure
 
 ITEMS_AT_ONCE = 8
@@ -38,11 +39,17 @@ _TOLD = 5
 
 def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
     """Run a step with its options; never raises for a command's failure."""
+    if step.call.id in runtime.known:
+        return _known(step, runtime)
     if step.loop is not None:
         return _run_loop(step, step.loop, runtime)
     if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
         return run_with_retry(step, runtime)
     return run_step(step, runtime)
+
+
+async def _known(step: Step, runtime: Runtime) -> Result:
+    return replace(runtime.known[step.call.id], call=step.call)
 
 
 # --- one call for each item ----------------------------------------------------
@@ -75,6 +82,9 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
+    except Waits:  # its items that ended are in the journal
+        report_finished(failed(step, call_errors.waits(call.target)), runtime)
+        raise
     except asyncio.CancelledError:
         changes = not spec.effects.readonly
         cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
+from neuraxis.assets import frames
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.execution.runtime import Runtime
@@ -136,6 +137,10 @@ def _accepted_form(step: Step, path: Path, value: Any, assets: AssetStore) -> An
     """
     accepts = step.command.parameters.accepts_native
     found = _objects(step, path, assets)
+    for wanted in filter(frames.library_of, step.command.parameters.classes_at(path)):
+        for item in (*found, value):
+            with contextlib.suppress(LookupError, ValueError, ImportError):
+                return frames.as_library(item, wanted)
     can_be_said, said = to_json_value(value)
     found += [said] if can_be_said else []
     return next((form for form in found if accepts(path, form) is None), _NOTHING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -13,6 +13,7 @@ from neuraxis.engines import Engine
 from neuraxis.engines.slots import Slots
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget, Usage
+from neuraxis.messages import Result
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.secrets import Secrets
@@ -43,6 +44,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     on_error: OnError = "fail_fast"
     depth: int = 0
     """Number of sessions around this one."""
+    known: Mapping[str, Result] = field(default_factory=dict[str, Result])
+    """How calls of a plan that waited for a person ended before, by call id."""
     places: dict[str, Slots] = field(default_factory=dict[str, Slots])
     """Slots of the commands with a concurrency limit."""
     too_early: Callable[[], None] | None = None

@@ -26,20 +26,29 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
 
     Raises:
         StorageError: the journal could not be written; all running steps are cancelled.
+        Waits: a person is to answer first; likewise.
     """
     steps = plan.steps
-    if runtime.gate.approve is not None:
+    gate = runtime.gate
+    if gate.approve is not None or gate.later is not None:
         # one approval request may cover several steps
-        runtime.gate.approvals.begin(steps)
+        gate.approvals.begin(steps)
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
-    if may_reach_a_limit(plan, runtime):
+    if may_reach_a_limit(plan, runtime) or _goes_on(plan, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, runtime.gate.may_ask)
     waits = _same_calls_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
     return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
+
+
+def _goes_on(plan: Plan, runtime: Runtime) -> bool:
+    """Return whether the plan waited for a person before."""
+    later = runtime.gate.later
+    known = later.asked.keys() if later is not None else ()
+    return any(step.call.id in known for step in plan.steps)
 
 
 def _same_calls_wait(

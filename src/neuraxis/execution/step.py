@@ -35,6 +35,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import authorize, is_sent_again
 from neuraxis.policy.decision import Refused
+from neuraxis.policy.later import Waits
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
@@ -42,6 +43,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
 
     Raises:
         asyncio.CancelledError: the run was stopped.
+        Waits: a person is to answer first.
         StorageError: the journal or the assets cannot be written.
     """
     call, started = step.call, time.perf_counter()
@@ -61,7 +63,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
         # nobody stopped it: the command's own tasks were cancelled
         error = call_errors.crashed(call.target, "CancelledError", "")
         result = failed_result(step, error, started, runtime, raised)
-    except (StorageError, KeyboardInterrupt, GeneratorExit):
+    except (StorageError, Waits, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as raised:  # noqa: BLE001 - plugin code may raise anything, also `sys.exit`, or its Rust part a panic
         result = failure_of(raised, step, started, runtime)

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis import call_errors
+from neuraxis.assets.frames import may_become
 from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.plugins.registry import Command
 from neuraxis.references import check
@@ -23,6 +24,7 @@ from neuraxis.references.asset_ref import (
     reference_fault,
 )
 from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.path import RESPONSE
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import (
     Binding,
@@ -208,6 +210,8 @@ class CallReader(Struct, kw_only=True):
                 self.depends.add(step)
             place = self.work.places[step]
             response = self.work.response(place)
+            if not operations and len(parts) == 1 and step == part.step:
+                self._check_class(path, response)
             if response is None or not operations:
                 continue
             problem = check.check(response, operations)
@@ -314,10 +318,21 @@ class CallReader(Struct, kw_only=True):
         else:
             if place is not None:
                 self.depends.add(ref.asset_id)
+                if ref.field_path == RESPONSE:
+                    self._check_class(path, self.work.response(place))
             if is_raw:  # the command accepts the reference itself (rule B43)
                 written[path] = format_object(ref)
             else:
                 self.asset_refs.append((path, ref))
+
+    def _check_class(self, path: Path, response: Mapping[str, Json] | None) -> None:
+        """Report a result that can never become the parameter's class."""
+        given = str((response or {}).get("x-type", ""))
+        wanted = self.schema.classes_at(path)
+        if given and wanted and not any(may_become(given, name) for name in wanted):
+            expected = f"a reference to an object of the class {' or '.join(wanted)}"
+            self._tell(Problem(path=path, expected=expected, got=f"the class {given}"))
+            self.refused.append(path)
 
     def _is_no_parameter(self, path: Path) -> bool:
         node = self.schema.at(()) or {}

@@ -10,7 +10,9 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
@@ -18,6 +20,7 @@ from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.policy.approvals import MOST_REFUSALS
 from neuraxis.policy.decision import Offer
 from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.specs import Json
 
@@ -30,8 +33,12 @@ class TooLong(Exception):
     """A call cannot be shown to a person whole."""
 
 
-def as_async(approve: Callable[[ApprovalAsked], Any] | None) -> Approve | None:
+def as_async(
+    approve: Callable[[ApprovalAsked], Any] | Literal["later"] | None,
+) -> Approve | None:
     """Return an awaitable answer; a plain function runs in a thread."""
+    if isinstance(approve, str):
+        return None
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 
@@ -57,6 +64,8 @@ async def ask_person(
         gate: with somebody to ask.
         offers: wider answers, as `asked.offers` shows them.
     """
+    if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
+        return said[0]
     if gate.approve is None:
         return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
     if gate.refusals.too_many:
@@ -96,6 +105,30 @@ async def ask_person(
         return ""
     gate.refusals.count += by == "user"
     return "the user said no" if by == "user" else by
+
+
+def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | None:
+    """Return the later answer; None: a person is asked now.
+
+    Raises:
+        Waits: nobody answered yet.
+    """
+    step = step_of(asked.id, gate.approvals.steps)
+    if step is None:
+        return None  # it is about no call of a plan
+    said = later.said(asked, step)
+    if said is not None:
+        return (said,)
+    if not later.postpones:
+        return None
+    told = cast("dict[str, Json]", asked.call)
+    if step.loop is not None:  # all items are shown
+        items = shown_whole(step.loop.items(gate.assets.resolve))
+        told = {**told, "arguments": step.call.arguments, "for_each": items}
+    question = later.question(replace(asked, call=told), step)
+    if not later.is_open(question):
+        gate.emit(question)
+    raise Waits
 
 
 def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:

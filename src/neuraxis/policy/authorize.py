@@ -22,7 +22,8 @@ from neuraxis.policy.evaluate import (
     places_of,
 )
 from neuraxis.policy.gate import Gate
-from neuraxis.policy.plan_approval import ask_together
+from neuraxis.policy.later import Waits
+from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
@@ -138,23 +139,26 @@ async def _ask(
                 return
         try:
             shown = shown_whole(arguments)
+            asked = ApprovalAsked(
+                id=step.call.id,
+                call={"plugin": plugin, "command": spec.name, "arguments": shown},
+                reason=decision.reason,
+                digest=digest,
+                origins=describe_origins(arguments, tuple(facts.traced)),
+                summary=call_errors.summary(own, shown, decision.reason),
+                offers=tuple(offer.text for offer in decision.offers),
+            )
+            no = await ask_person(
+                asked,
+                lambda: call_digest(plugin, spec, arguments),
+                gate,
+                decision.offers,
+            )
         except TooLong as error:
             raise Refused(_denied(target, str(error), decision)) from None
-        asked = ApprovalAsked(
-            id=step.call.id,
-            call={"plugin": plugin, "command": spec.name, "arguments": shown},
-            reason=decision.reason,
-            digest=digest,
-            origins=describe_origins(arguments, tuple(facts.traced)),
-            summary=call_errors.summary(own, shown, decision.reason),
-            offers=tuple(offer.text for offer in decision.offers),
-        )
-        no = await ask_person(
-            asked,
-            lambda: call_digest(plugin, spec, arguments),
-            gate,
-            decision.offers,
-        )
+        except Waits:
+            ask_ahead(step, gate)
+            raise
     if no:
         raise Refused(_denied(target, no, decision))
 

@@ -16,6 +16,7 @@ from neuraxis.assets.store import AssetStore
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
+from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
@@ -53,6 +54,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
+    later: Later | None = None
+    """Questions that wait for an answer; None: none may."""
     files: FileHistory | None = None
     """What is known of the workspace's files; None: no file is protected."""
 

@@ -105,6 +105,33 @@ async def ask_together(step: Step, gate: Gate) -> None:
         gate.approvals.grant_plan(digest, now, seen)
 
 
+def ask_ahead(step: Step, gate: Gate) -> None:
+    """Ask about the later calls of the plan, too."""
+    steps, later = gate.approvals.steps, gate.later
+    ids = [each.call.id for each in steps]
+    here = ids.index(step.part_of or step.call.id)
+    for item in _foresee(steps[here:], gate)[1:]:
+        shown = _UNKNOWN not in item.told.values()
+        if later is not None and item.due and shown:
+            question = later.question(_asked(item), item.step)
+            if not later.is_open(question):
+                gate.emit(question)
+
+
+def _asked(item: _Foreseen) -> ApprovalAsked:
+    step = item.step
+    call: dict[str, Json] = {
+        "plugin": step.command.plugin.name,
+        "command": step.command.spec.name,
+        "arguments": shown_whole(item.arguments),
+    }
+    if item.items is not None:
+        call["for_each"] = shown_whole(list(item.items))
+    return ApprovalAsked(
+        id=step.call.id, call=call, reason=item.reason, origins=item.told
+    )
+
+
 def _call(step: Step, arguments: Json, items: Json) -> tuple[str, CommandSpec, Json]:
     given = arguments if step.loop is None else [arguments, items]
     return step.command.plugin.name, step.command.spec, given

@@ -41,12 +41,12 @@ def is_instance(value: Any, name: str) -> bool:
     mro: tuple[type, ...] = type(value).__mro__
     if any(f"{cls.__module__}.{cls.__qualname__}" == name for cls in mro):
         return True
-    found = _imported(name)
+    found = imported_class(name)
     return found is not None and isinstance(value, found)
 
 
-def _imported(name: str) -> type | None:
-    """Return the class, if its module is already imported; never import it."""
+def imported_class(name: str) -> type | None:
+    """Return the class of that name, if its module is already imported."""
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))

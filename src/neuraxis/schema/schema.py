@@ -195,6 +195,12 @@ class Schema:
             return Problem(path=path, expected="nothing here", got=type_name(value))
         return native_problem(node, self.json, value, path, _Fits(self.json))
 
+    def classes_at(self, path: Path) -> tuple[str, ...]:
+        """Return the names of the Python classes that a node accepts."""
+        node = self._node(path)
+        found = () if node is None else arms(node, self.json)
+        return tuple([str(arm["x-type"]) for arm in found if "x-type" in arm])
+
     def wants_text(self, path: Path) -> bool:
         """Return whether the node accepts text only."""
         node = self._node(path)

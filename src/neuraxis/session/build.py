@@ -9,9 +9,13 @@ from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
+from neuraxis.messages import CallError
 from neuraxis.models import Model, find_model, find_models
+from neuraxis.plugins.registry import Registry
+from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
 from neuraxis.session.options import Options
@@ -53,9 +57,14 @@ def build_model(
 def build_dialect(
     given: str | Dialect,
     options: Options,
-    parameter_names: Callable[[str], Sequence[str]],
+    registry: Registry,
 ) -> Dialect:
     """Return the dialect, with the user's prompt template if any."""
+
+    def parameter_names(tool: str) -> Sequence[str]:
+        found = registry.find(None, tool)
+        return () if isinstance(found, CallError) else found.spec.parameter_names
+
     if not isinstance(given, str):
         return given
     return find_dialect(
@@ -64,6 +73,13 @@ def build_dialect(
         template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
+
+
+def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
+    """Return the questions that may wait, if any may."""
+    if approve == "later" and sink.is_durable and not sink.is_nested:
+        return Later(seconds=options.approval_seconds)
+    return None
 
 
 def build_files(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -25,11 +26,13 @@ from neuraxis.planning.plan import OnError
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
@@ -65,6 +68,28 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
     files: FileHistory | None = None
+    later: Later | None = None
+    """Questions that may wait for an answer; None: none may."""
+    approval_seconds: float = 0.0
+    """How long a question waits for its answer."""
+    waited: GoingOn | None = None
+    """The plan that waited for answers, for the run that goes on with it."""
+
+
+def going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
+    """Return the configuration for a plan that waited.
+
+    Where nobody is asked now, its further questions wait, too.
+    """
+    if waited is None:
+        return parts
+    later = Later(
+        seconds=parts.approval_seconds,
+        postpones=parts.approve is None,
+        asked=waited.standing.asked,
+        answered=waited.standing.answered,
+    )
+    return replace(parts, later=later, waited=waited)
 
 
 class RunState(Struct):
@@ -96,6 +121,7 @@ def runtime_of(
         approvals=parts.approvals,
         unknown=parts.unknown,
         settled=parts.settled,
+        later=parts.later,
         files=parts.files,
     )
     return Runtime(
@@ -114,4 +140,5 @@ def runtime_of(
         strict=parts.strict,
         on_error=parts.on_error,
         depth=parts.depth,
+        known={} if parts.waited is None else parts.waited.known,
     )

@@ -78,6 +78,7 @@ class EventSink:
             outer is not None and outer.runtime.gate.settled is not None
         )
         """Whether there is anything to wait for."""
+        self.is_nested = outer is not None
         self._emitted = 0
         self._waiting: deque[tuple[int, Watch, Event]] = deque()
         """What is not announced yet: its number, who is told, the event."""

@@ -7,22 +7,20 @@ writes no call, when a limit is reached, or after too many unreadable replies.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.engines import TimeLimitReached
-from neuraxis.errors import ModelError, StorageError
+from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
     Event,
     MessageSent,
-    ModelChunk,
-    ModelFinished,
-    ModelStarted,
     PlanChecked,
     SessionFinished,
 )
@@ -33,36 +31,24 @@ from neuraxis.messages import (
     NOTHING_USED,
     Call,
     CallError,
-    Chunk,
     Completion,
     Message,
-    NativeCall,
-    Prompt,
     Reply,
     Result,
 )
-from neuraxis.models import Model, complete
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
+from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer
+from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget, with_status
 from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
-BROKEN_OFF = 2
-"""Repetitions of a reply in whose middle the server failed."""
 MISREAD = 3
 """Consecutive unreadable replies that end a run."""
-
-
-class _Stop(Exception):
-    """Ends the run without an answer of the model."""
-
-    def __init__(self, outcome: str, error: str) -> None:
-        super().__init__(error)
-        self.outcome = outcome
-        self.error = error
 
 
 async def converse(
@@ -104,8 +90,10 @@ async def converse(
             early.stop()
             if early.busy:
                 await early.throw_away()
-    except _Stop as stop:
+    except Stop as stop:
         outcome, error = stop.outcome, stop.error
+    except Waits:
+        outcome = "waiting"
     except ModelError as failed:
         outcome, error = "failed", str(failed)
     except TimeLimitReached:
@@ -188,6 +176,7 @@ async def run_calls(
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
+    parts = replace(parts, later=None)  # the program waits for these results
     runtime = runtime_of(parts, RunState(), emit, threading.Event())
     return await run_plan(plan, runtime)
 
@@ -216,7 +205,11 @@ async def _turns(
     limit = parts.budget.model_calls
     if parts.settled is not None:
         await parts.settled()  # the request is not lost while the model is asked
-    pending = _pending(history)
+    pending = None
+    if parts.waited is None:
+        pending = _pending(history)
+    else:
+        await _go_on(parts, parts.waited, history, state, runtime, emit)
     for turn in range(1, limit + 1):
         if early.busy:
             await early.throw_away()
@@ -227,7 +220,9 @@ async def _turns(
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         prompt = parts.prompt(with_status(history, parts.assets, left))
         if pending is None:
-            completion = await _ask(parts, runtime, prompt, turn, early, emit, live)
+            completion = await ask_model(
+                parts, runtime, prompt, turn, early, emit, live
+            )
         else:
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
@@ -254,12 +249,27 @@ async def _turns(
             continue
         state.misread = 0
         results = await _run_plan(plan, runtime, state)
-        state.results += results
-        if parts.raise_failures:
-            _raise_first(results)
-        _report_results(parts, history, plan, results, emit)
+        _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
-    raise _Stop("budget", f"the model was asked {limit} times without an answer")
+    raise Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+async def _go_on(
+    parts: RunConfig,
+    waited: GoingOn,
+    history: list[Message],
+    state: RunState,
+    runtime: Runtime,
+    emit: Callable[[Event], None],
+) -> None:
+    """Run the rest of the plan that waited."""
+    reply = parts.dialect.decode(_completion(history[-1]), next_id=waited.ids())
+    plan = plan_of(waited.edited(reply).calls, parts)
+    if plan.problems:
+        _report_errors(parts, history, state, plan.problems, emit)
+        return
+    results = await _run_plan(plan, runtime, state)
+    _report_results(parts, history, state, plan, waited.noted(results), emit)
 
 
 async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
@@ -268,7 +278,7 @@ async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Resul
     ended.clear()
     try:
         return await run_plan(plan, runtime)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, Waits):
         ids = [step.call.id for step in plan.steps]
         state.results += [ended[own] for own in ids if own in ended]
         raise
@@ -288,105 +298,16 @@ def _pending(history: list[Message]) -> Completion | None:
     """Return the unread reply of a run that was cut off."""
     if not history or history[-1].role != "assistant":
         return None
-    last = history.pop()
+    return _completion(history.pop())
+
+
+def _completion(last: Message) -> Completion:
     return Completion(
         text=last.content,
         finish_reason="tool_calls" if last.tool_calls else "stop",
         tool_calls=last.tool_calls,
         carried=last.carried,
     )
-
-
-async def _ask(
-    parts: RunConfig,
-    runtime: Runtime,
-    prompt: Prompt,
-    turn: int,
-    early: EarlyStarts,
-    emit: Callable[[Event], None],
-    live: bool,
-) -> Completion:
-    model, budget = parts.model, parts.budget
-    if budget.usd is not None and runtime.usage.usd >= budget.usd:
-        spent = runtime.usage.usd
-        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
-        raise _Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
-    emit(ModelStarted(turn=turn, model=model.name))
-    started = time.perf_counter()
-    notes: list[str] = []
-
-    def on_chunk(chunk: Chunk) -> None:
-        if live and (chunk.text or chunk.reasoning):
-            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
-        if chunk.note:
-            notes.append(chunk.note)
-        early.see(chunk)
-
-    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
-    early.stop()
-    usage, calls = completion.usage, completion.tool_calls
-    usd = await _cost(completion, parts)
-    runtime.usage.usd += usd or 0.0
-    emit(
-        ModelFinished(
-            text=completion.text,
-            finish_reason=completion.finish_reason,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            seconds=time.perf_counter() - started,
-            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
-            notes=tuple(notes),
-            carried=completion.carried,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            annotations=completion.annotations,
-            model=completion.model,
-            usd=usd,
-        )
-    )
-    if parts.settled is not None:
-        with contextlib.suppress(StorageError):  # the answer is not lost for that
-            await parts.settled()
-    if completion.finish_reason == "content_filter" and not completion.text:
-        said = f": {'; '.join(notes)}" if notes else ""
-        raise _Stop("failed", f"the model's server held back the reply{said}")
-    return completion
-
-
-async def _whole(
-    model: Model,
-    prompt: Prompt,
-    on_chunk: Callable[[Chunk], None],
-    early: EarlyStarts,
-    notes: list[str],
-) -> Completion:
-    """Return a whole reply; ask again after a server's failure."""
-    for _ in range(BROKEN_OFF):
-        try:
-            return await complete(model, prompt, on_chunk)
-        except ModelError as error:
-            if not error.again:
-                raise
-            # Nothing but reading ran of the reply that broke off.
-            notes.append(f"the reply broke off and was asked for again: {error}")
-            await early.throw_away()
-            early.begin()
-    return await complete(model, prompt, on_chunk)
-
-
-async def _cost(completion: Completion, parts: RunConfig) -> float | None:
-    """Return what a reply cost; None where its price is not known."""
-    if completion.usage is NOTHING_USED:
-        return None
-    from neuraxis.models.prices import reply_cost  # many models cost nothing
-
-    name = completion.model or parts.model.name
-    return await reply_cost(name, completion.usage, parts.settings)
-
-
-def _native(call: NativeCall) -> Json:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
 def _readable(text: str, parts: RunConfig, state: RunState) -> str:
@@ -459,11 +380,15 @@ def _told(step: Step) -> Json:
 def _report_results(
     parts: RunConfig,
     history: list[Message],
+    state: RunState,
     plan: Plan,
     results: Sequence[Result],
     emit: Callable[[Event], None],
 ) -> None:
     """Add the results to the history, in one message (rule C25)."""
+    state.results += results
+    if parts.raise_failures:
+        _raise_first(results)
     parts.origins.told([result.call.id for result in results])
     for message in parts.dialect.answer(
         visible_results(plan, results, parts.show_results)
@@ -487,7 +412,7 @@ def _report_errors(
         emit(MessageSent(sender="system", receiver="model", content=part.content))
     if state.misread >= MISREAD:
         last = errors[0].message
-        raise _Stop(
+        raise Stop(
             "failed",
             f"the model wrote {state.misread} replies in a row that could not be "
             f"run; the last one: {last}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
+
+Approver = Approve | Callable[[ApprovalAsked], bool] | Literal["later"] | None
+"""Who is asked for approval: a function, now; a person, later; nobody."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class Options(Struct, frozen=True, kw_only=True):
     shows those that fit the request. None: all are shown."""
     always_shown: Sequence[str] = ()
     """Patterns of plugins that every prompt shows, whatever `catalog_limit` is."""
+    approval_seconds: float = 7 * 24 * 3600.0
+    """How long a question of `approve="later"` may be answered; then it is a no."""
     parent: Context | None = None
     """A running command's `Context`: this session is a part of its run (rule D12)."""
     raise_errors: bool = False
@@ -60,6 +65,6 @@ class SessionArguments(TypedDict, total=False):
     workspace: str | Path | None
     budget: Budget | None
     policy: Policy | None
-    approve: Approve | Callable[[ApprovalAsked], bool] | None
+    approve: Approver
     options: Options | None
     settings: Settings | None

@@ -125,9 +125,10 @@ class Run:
             await asyncio.wait([self._task])
             if not self._task.cancelled():
                 return self._task.result()
-        return await self._drive(None)
+        return await self.drive(None)
 
-    async def _drive(self, watch: Watch | None) -> Answer:
+    async def drive(self, watch: Watch | None) -> Answer:
+        """Return the answer; `watch` sees every event as it happens."""
         self._begin()
         return await self._answered(watch)
 

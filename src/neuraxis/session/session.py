@@ -7,51 +7,52 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from msgspec.structs import replace
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import THREADS, limit_threads
-from neuraxis.errors import ConfigError, StorageError
-from neuraxis.events import ApprovalAsked, CallStarted, SessionStarted
+from neuraxis.engines.threads import limit_threads
+from neuraxis.errors import StorageError
+from neuraxis.events import CallStarted, SessionStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
-from neuraxis.messages import Call, CallError, Message, Prompt, Result
+from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
-from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build
 from neuraxis.session.answer import Answer
-from neuraxis.session.config import RunConfig
+from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
 from neuraxis.session.inherit import Inherited, inherit, made_of, prepare_origins
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
-from neuraxis.session.options import Options, SessionArguments
+from neuraxis.session.options import Approver, Options, SessionArguments
+from neuraxis.session.past import resume, waiting
+from neuraxis.session.past.waiting import GoingOn, Question
 from neuraxis.session.prompt import constant_prompt, with_messages
-from neuraxis.session.resume import history_of, release, wrong_id
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
     check_description,
+    check_journal_named,
     check_request,
 )
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
@@ -73,7 +74,8 @@ class Session:
             `workspace`, else `neuraxis-workspace` in the current folder.
         budget: the limits of each run.
         policy: what may run; default: what docs/security.md says.
-        approve: asked where the policy says `ask`; True approves. None: nobody can.
+        approve: asked where the policy says `ask`; True approves. "later": a run that
+            needs a yes ends, and waits for it in the journal. None: nobody can.
         options: what few sessions change.
         settings: default: the files and the environment (`settings.load`).
 
@@ -97,7 +99,7 @@ class Session:
         workspace: str | Path | None = None,
         budget: Budget | None = None,
         policy: Policy | None = None,
-        approve: Approve | Callable[[ApprovalAsked], bool] | None = None,
+        approve: Approver = None,
         options: Options | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -115,21 +117,12 @@ class Session:
             self.registry, options.catalog_limit, options.always_shown
         )
         self.model = build.build_model(model, self.settings, budget)
-        self.dialect = build.build_dialect(dialect, options, self._parameter_names)
+        self.dialect = build.build_dialect(dialect, options, self.registry)
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         prepare_origins(self.origins, over.policy, self.settings)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
-        self._parts = replace(
-            self._config(over),
-            budget=budget or Budget(),
-            approve=as_async(approve) or over.approve,
-            strict=options.strict,
-            on_error=options.on_error,
-            raise_failures=options.raise_errors,
-            early_start=options.early_start,
-            show_results=options.show_results,
-        )
+        self._parts = self._config(over, options, budget, approve)
         if id is not None:
             self._begin(self._earlier)
 
@@ -137,10 +130,10 @@ class Session:
         self, journal: str | Path | Journal | None, id: str | None
     ) -> None:
         self.journal = open_journal(journal)
-        self._journal_is_own = self.journal is not journal
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
-        self._claim = weakref.finalize(self, release, self.journal, self.id)
+        own = self.journal is not journal
+        self._claim = weakref.finalize(self, resume.release, self.journal, self.id, own)
         self._turn = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
@@ -154,10 +147,7 @@ class Session:
         )
 
     def _open_stores(
-        self,
-        over: Inherited,
-        options: Options,
-        journal: str | Path | Journal | None,
+        self, over: Inherited, options: Options, journal: str | Path | Journal | None
     ) -> None:
         """Open what the session keeps: history, assets, origins, files."""
         self.history: list[Message] = []
@@ -182,12 +172,18 @@ class Session:
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
-        self._constant: Prompt | None = None
+        self._constant = Prompt(messages=())
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
-    def _config(self, over: Inherited) -> RunConfig:
-        """Return what every run of the session is run with, options aside."""
+    def _config(
+        self,
+        over: Inherited,
+        options: Options,
+        budget: Budget | None,
+        approve: Approver,
+    ) -> RunConfig:
+        """Return what every run of the session is run with."""
         return RunConfig(
             model=self.model,
             dialect=self.dialect,
@@ -195,7 +191,15 @@ class Session:
             assets=self.assets,
             engine=self._engine,
             policy=over.policy,
-            budget=Budget(),
+            budget=budget or Budget(),
+            approve=as_async(approve) or over.approve,
+            later=build.build_later(approve, options, self._sink),
+            approval_seconds=options.approval_seconds,
+            strict=options.strict,
+            on_error=options.on_error,
+            raise_failures=options.raise_errors,
+            early_start=options.early_start,
+            show_results=options.show_results,
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
@@ -210,10 +214,6 @@ class Session:
             files=self.files,
         )
 
-    def _parameter_names(self, tool: str) -> Sequence[str]:
-        found = self.registry.find(None, tool)
-        return () if isinstance(found, CallError) else found.spec.parameter_names
-
     @classmethod
     def open(cls, id: str, **given: Unpack[SessionArguments]) -> Session:
         """Go on with an earlier session.
@@ -226,11 +226,7 @@ class Session:
             ConfigError: the journal holds no such session, or an argument is wrong.
             StorageError: the session is open already, or the journal cannot be read.
         """
-        if given.get("journal") in (None, "memory"):
-            raise ConfigError(
-                f"Session.open: to go on with {id!r}, name the journal that holds it: "
-                "journal=PATH (`neuraxis doctor` says where the command line's is)"
-            )
+        check_journal_named(id, given.get("journal"))
         made = cls.__new__(cls)
         made._earlier = True
         made.__init__(id=id, **given)
@@ -241,23 +237,43 @@ class Session:
         entries = self.journal.read(self.id)
         if earlier != bool(entries):
             self._claim()
-            self._leave_journal()
-            raise wrong_id(self.id, exists=bool(entries))
+            raise resume.wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
-        past = history_of(events, self.dialect)
-        replay(self.origins, events)
+        past = resume.history_of(events, self.dialect)
+        replay(self.origins, events, past.waits)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
         self._unknown.replay(events)
-        self._is_cut_off = past.cut_off
         self.files.replay(events)
-        self.history = list(past.messages)
-        if past.pending:
-            self._pending = len(past.untold)
+        self._is_cut_off, self.history = past.cut_off, list(past.messages)
+        self._pending = len(past.untold) if past.pending else -1
         for _ in range(past.calls):
             next(self._numbers)
-        for call_id, command, value in past.values:
-            self.assets.keep(call_id, command, value)
-        for asset in past.assets:
-            self.assets.restore(asset.id, asset.meta, asset.bytes)
+        resume.restore_values(past, self.assets)
+
+    def pending(self) -> tuple[Question, ...]:
+        """Return the calls that wait for a person's yes (`approve="later"`)."""
+        return waiting.pending(self.journal, self.id)
+
+    def approve(
+        self, question: str, how: Literal["once", "always"] = "once", /, **changed: Any
+    ) -> None:
+        """Say yes to a call that waits; `resume` runs it.
+
+        Args:
+            question: its id.
+            how: "always": further calls of this command are not asked about.
+            **changed: arguments of the call, changed; they are checked again.
+
+        Raises:
+            ConfigError: there is no such open question, or an argument is wrong.
+        """
+        always, given = how == "always", (self.journal, self.id, question)
+        said = waiting.answer(*given, True, arguments=changed, always=always)
+        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
+
+    def deny(self, question: str, reason: str = "") -> None:
+        """Say no to a call that waits; the model is told why."""
+        waiting.answer(self.journal, self.id, question, False, reason=reason)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:
@@ -278,7 +294,7 @@ class Session:
         return Run(self.drive, text, self._turn.left)
 
     def resume(self) -> Run:
-        """End the request that was cut off, repeating no call."""
+        """End the request that waited or was cut off, repeating no call."""
         return Run(self._drive_resumed, "what was cut off", self._turn.left)
 
     def resume_sync(self, watch: Watch | None = None) -> Answer:
@@ -292,12 +308,12 @@ class Session:
     async def _run_and_close(
         self, drive: Drive, text: str, watch: Watch | None
     ) -> Answer:
-        if self._turn.busy:  # in another thread, whose connections are in use
-            return await drive(text, watch)
+        busy = self._turn.busy  # in another thread, whose connections are in use
         try:
             return await drive(text, watch)
         finally:
-            await self.model.close()  # its connections belong to this loop
+            if not busy:
+                await self.model.close()  # its connections belong to this loop
 
     @reraise_watch_errors
     async def drive(self, text: str, watch: Watch | None = None) -> Answer:
@@ -324,26 +340,20 @@ class Session:
         turn.begin(self.id, watch)
         try:
             if text is None and not self._is_cut_off:
-                raise ConfigError(
-                    f"resume: no request of session {self.id} was cut off; run(…) "
-                    "answers another"
-                )
+                raise resume.nothing_cut_off(self.id)
             if not self._announced:
                 self._announce()
-            if self.history and self.history[-1].calls:
-                await self._report_the_rest()
-            elif text is None and self._pending >= 0:
-                del self.history[len(self.history) - self._pending :]
+            waited = await self._take_up_cut_off(text)
             self._is_cut_off, self._pending = True, -1
             self._begin_files()
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
                 self._shortlist.choose(text or "", said)
-            parts, live = self._limited(), watch is not None
+            parts, live = self._limited(waited), watch is not None
             work = converse(text, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
-            self._is_cut_off = False
+            self._is_cut_off = answer.outcome == "waiting"
             if turn.unwritten and not answer.error:
                 answer = replace(answer, error=turn.unwritten)
             return answer
@@ -351,18 +361,27 @@ class Session:
             self._sink.forget()
             turn.end()
 
-    def _limited(self) -> RunConfig:
+    async def _take_up_cut_off(self, text: str | None) -> GoingOn | None:
+        """Return the plan that waited, or report what was cut off."""
+        history, waited = self.history, None
+        is_open = bool(history and history[-1].calls)
+        if is_open or (text is None and self._pending >= 0):
+            events = await resume.read_events(self.journal, self.id)
+            if text is None:
+                waited = waiting.waited_of(events, self.assets)
+            if is_open and waited is None:
+                history += resume.history_of(events, self.dialect).untold
+        if text is None and self._pending >= 0:
+            del history[len(history) - self._pending :]
+        elif waited is None and (is_open or self._pending >= 0):
+            self.origins.told(tuple(self.origins.results))
+        return waited
+
+    def _limited(self, waited: GoingOn | None = None) -> RunConfig:
         """Return the configuration, within the parent run's remaining budget."""
         if self._outer is None:
-            return self._parts
+            return going_on(self._parts, waited)
         return replace(self._parts, budget=self._outer.left(self._parts.budget))
-
-    async def _report_the_rest(self) -> None:
-        """Report the results of a cut-off plan to the model."""
-        entries = await THREADS.run(partial(self.journal.read, self.id))
-        events = [entry.event for entry in entries]
-        self.history += history_of(events, self.dialect).untold
-        self.origins.told(tuple(self.origins.results))
 
     def attach(self, value: Any, description: str = "") -> str:
         """Store an object of the user's; return its id for references (B61).
@@ -418,7 +437,6 @@ class Session:
         check_calls(calls, watch, on_error)
         parts = self._limited()
         parts = replace(parts, on_error=on_error or parts.on_error)
-        # `_turn` is that of a request
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
@@ -460,11 +478,9 @@ class Session:
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
-        constant = self._constant
-        if constant is None or constant.plugins is not self.registry.specs:
-            constant = constant_prompt(self.registry, self.dialect)
-            self._constant = constant
-        return with_messages(constant, messages)
+        if self._constant.plugins is not self.registry.specs:
+            self._constant = constant_prompt(self.registry, self.dialect)
+        return with_messages(self._constant, messages)
 
     def close(self) -> None:
         """Close the session: another may go on with it, here or elsewhere.
@@ -477,11 +493,6 @@ class Session:
         self._engine.close()
         self.registry.close()
         self._claim()
-        self._leave_journal()
-
-    def _leave_journal(self) -> None:
-        if self._journal_is_own:
-            self.journal.close()
 
     def __enter__(self) -> Session:
         return self

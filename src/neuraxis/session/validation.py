@@ -67,6 +67,8 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
     for name in _SHAPES.keys() & given:
         types, method, phrase = _SHAPES[name]
         value = given[name]
+        if name == "approve" and value == "later":
+            continue
         if not isinstance(value, types) and not (
             callable(getattr(value, method, None))
             # a class instead of its instance
@@ -178,6 +180,19 @@ _FIELDS = (
     ("max_items", int | None, "a whole number, or None"),
 )
 """Required types of a call's names; planning checks its arguments."""
+
+
+def check_journal_named(session: str, journal: Any) -> None:
+    """Check that a session to go on with is somewhere.
+
+    Raises:
+        ConfigError: it is in memory.
+    """
+    if journal in (None, "memory"):
+        raise ConfigError(
+            f"Session.open: to go on with {session!r}, name the journal that holds it: "
+            "journal=PATH (`neuraxis doctor` says where the command line's is)"
+        )
 
 
 def check_request(text: Any, watch: Any = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 
 import pytest
@@ -110,3 +111,42 @@ def test_a_text_keeps_its_shape() -> None:
     )
     assert read_docstring(f"Finds.\n\n{text}").text == f"Finds.\n\n{text}"
     assert read_docstring(f"Finds.\n\n{text}").names == {}
+
+
+NUMPY = """
+Sum of a column.
+
+Parameters
+----------
+table : DataFrame
+    Where the
+    column is.
+
+Returns
+-------
+int
+    The sum.
+"""
+SPHINX = """
+Sum of a column.
+
+:param table: Where the
+    column is.
+:returns: The sum.
+"""
+
+
+@pytest.mark.parametrize("text", [NUMPY, SPHINX])
+def test_n7_other_styles_are_read(text: str) -> None:
+    """NumPy's and Sphinx's, by griffe."""
+    read = read_docstring(text)
+    assert read.text == "Sum of a column."
+    assert read.names == {"table": "Where the column is."}
+    assert read.returns == "The sum."
+
+
+def test_n7_without_griffe_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the text is still there."""
+    monkeypatch.setitem(sys.modules, "griffe", None)
+    with pytest.warns(UserWarning, match=r"pip install neuraxis\[docstrings\]"):
+        assert "Sum of a column" in read_docstring(SPHINX).text

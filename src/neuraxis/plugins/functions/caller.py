@@ -27,10 +27,12 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
+from neuraxis.plugins.functions.pydantic_hints import field_of, fill_fields
 from neuraxis.specs import STREAM_ITEMS
 
 _EMPTY: Any = inspect.Parameter.empty
@@ -83,16 +85,20 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     context_name = ""
     hints: dict[str, Hint] = {}
     plain = not taken.positional  # Plain JSON values need no conversion.
+    fields: dict[str, Any] = {}
     for name in taken.names:
         hint = written.get(name, Any)
+        if (given_field := field_of(hint, taken.defaults.get(name))) is not None:
+            hint = _with_field(name, hint, given_field, taken.defaults, fields)
         kind = _kind(hint)
         if kind is _CONTEXT:
             context_name = name
             continue
         hints[name] = hint
         plain = plain and kind is _PLAIN
+    run = function if plain else _converting(function, hints, taken)
     return Caller(
-        run=function if plain else _converting(function, hints, taken),
+        run=fill_fields(run, fields) if fields else run,
         is_async=_is_async(function),
         context_name=context_name,
         hints=hints,
@@ -102,6 +108,23 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         rest=written.get(taken.rest, Any),
         returns=_gathered(written.get("return", _EMPTY)),
     )
+
+
+def _with_field(
+    name: str,
+    hint: Hint,
+    given: Any,
+    defaults: dict[str, Any],
+    fields: dict[str, Any],
+) -> Hint:
+    """Return the hint with its `Field(...)`, whose default replaces Python's."""
+    is_default = defaults.get(name) is given
+    if is_default:
+        del defaults[name]
+    if not given.is_required() and name not in defaults:
+        defaults[name] = given.get_default(call_default_factory=True)
+        fields[name] = given
+    return typing.Annotated[hint, given] if is_default else hint
 
 
 def _gathered(hint: Hint) -> Hint:
@@ -322,15 +345,15 @@ def _converting(
         if not values and not positional:
             for name, change in made.items():
                 if name in arguments:
-                    arguments[name] = change(arguments[name])
+                    arguments[name] = _changed(name, change, arguments[name])
             return function(**arguments)
         given = [
-            made[name](value) if name in made else value
+            _changed(name, made[name], value) if name in made else value
             for name, value in zip(hints, values, strict=False)
         ]
         for name, change in made.items():
             if name in arguments:
-                arguments[name] = change(arguments[name])
+                arguments[name] = _changed(name, change, arguments[name])
         left = [name for name in positional if name in arguments]
         upto = positional.index(left[-1]) + 1 if left else 0
         # Positional parameters must not have gaps.
@@ -339,6 +362,13 @@ def _converting(
         return function(*given, **arguments)
 
     return run
+
+
+def _changed(name: str, change: Convert, value: Any) -> Any:
+    try:
+        return change(value)
+    except CommandError as error:
+        raise CommandError(f"{name}: {error}") from None
 
 
 def place_of(module: str) -> str:

@@ -41,6 +41,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__neuraxis_command__"
 _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
+_CHECKED = (str, int, float, bool)
+"""Types whose defaults are checked."""
 _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
 """Options of `@command` that name parameters."""
 
@@ -331,6 +333,15 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
     """Report a function's mistakes now, though its schema is built later."""
     for name, hint in caller.hints.items():
         _understand(function, name, hint)
+        default = caller.defaults.get(name)
+        known = next((item for item in _CHECKED if item is hint), object)
+        accepted = (int, float) if known is float else known
+        if default is not None and not isinstance(default, accepted):
+            raise bad_function(
+                where_of(function),
+                f"parameter {name!r}: expected a default of the type {known.__name__}, "
+                f"got {default!r:.40}; change the default or the type",
+            )
     if caller.open:
         _understand(function, "**", caller.rest)
     if caller.returns is not _EMPTY:

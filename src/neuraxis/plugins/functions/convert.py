@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
+from neuraxis.plugins.functions import pydantic_hints
 from neuraxis.plugins.functions.hint_kinds import (
     LISTS,
     MAPPINGS,
@@ -28,7 +29,6 @@ from neuraxis.plugins.functions.hint_kinds import (
     Hint,
     enum_values,
     field_hints,
-    is_model,
     is_named_tuple,
     is_union,
 )
@@ -147,6 +147,8 @@ def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert |
         return None
     if simple is not None:
         return simple
+    if pydantic_hints.is_pydantic(hint):
+        return pydantic_hints.converter(hint)
     known = around or {}
     if hint in known:
         return lambda value: known[hint][0](value)
@@ -312,10 +314,6 @@ def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
         members = enum_values(hint)
         return lambda value: (
             value if isinstance(value, hint) else members.get(value, value)
-        )
-    if is_model(hint):
-        return lambda value: (
-            hint.model_validate(value) if isinstance(value, dict) else value
         )
     if dataclasses.is_dataclass(hint) or is_named_tuple(hint):
         return _fields(hint, hint, around)

@@ -1,9 +1,15 @@
-"""Parse a Google-style docstring: description, parameters and return value."""
+"""Docstrings: description, parameters and return value.
+
+Google's style is read here; NumPy's and Sphinx's are read by griffe.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
+import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -16,6 +22,10 @@ _SECTIONS = _NAMED | _RETURNS | {
     "Yield", "Yields", "Raises", "Example", "Examples", "Note",
     "Notes", "See Also", "Todo", "Warning", "Warnings", "References",
 }  # fmt: skip
+_STYLES = {
+    "numpy": re.compile(r"^[ \t]*+(?:Parameters|Returns)[ \t]*+\n[ \t]*+---", re.M),
+    "sphinx": re.compile(r"^[ \t]*+:(?:param|returns?)\b", re.M),
+}
 _ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
 
 
@@ -32,6 +42,9 @@ def read_docstring(text: str | None) -> Docstring:
     text = text.strip() if text else ""
     if "\n" not in text:
         return Docstring(text)
+    for style, mark in _STYLES.items():
+        if mark.search(text):
+            return _by_griffe(text, style)
     first, *rest = text.expandtabs().splitlines()
     head = [first]
     names: dict[str, str] = {}
@@ -57,3 +70,31 @@ def read_docstring(text: str | None) -> Docstring:
             elif current:
                 names[current] = f"{names[current]} {bare}".strip()
     return Docstring("\n".join(head).strip(), names, " ".join(returns))
+
+
+def _by_griffe(text: str, style: str) -> Docstring:
+    """Parse a docstring in another style; without griffe it stays one text."""
+    try:
+        import griffe  # few docstrings need it
+    except ImportError:
+        warnings.warn(
+            f"A docstring in the style of {style} is not taken apart: its parameters "
+            "have no descriptions. Install it with: pip install neuraxis[docstrings]",
+            stacklevel=2,
+        )
+        return Docstring(text)
+    said, names, returns = list[str](), dict[str, str](), list[str]()
+    parse: Any = griffe.Docstring(inspect.cleandoc(text)).parse
+    for section in parse(style, warnings=False):
+        kind, value = section.kind.value, section.value
+        if kind == "text":
+            said.append(value)
+        elif kind in ("parameters", "attributes"):
+            names |= {item.name: _line(item.description) for item in value}
+        elif kind == "returns":
+            returns += [_line(item.description) for item in value]
+    return Docstring("\n\n".join(said).strip(), names, " ".join(returns).strip())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

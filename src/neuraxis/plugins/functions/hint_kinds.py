@@ -9,7 +9,6 @@ import decimal
 import enum
 import functools
 import pathlib
-import sys
 import types
 import typing
 import uuid
@@ -27,6 +26,7 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    typing.LiteralString: {"type": "string"},
     None: {"type": "null"},
     type(None): {"type": "null"},
     Any: {},
@@ -57,7 +57,7 @@ UNIONS = (typing.Union, types.UnionType)
 
 UNREADABLE = (
     NameError, TypeError, ValueError, AttributeError, SyntaxError, LookupError,
-    RuntimeError,
+    RuntimeError, ImportError,
 )  # fmt: skip
 """Exceptions that an unreadable hint raises; pydantic's errors are subclasses."""
 
@@ -80,16 +80,6 @@ def is_named_tuple(hint: Hint) -> bool:
     """Return whether the hint is a class made by `NamedTuple`."""
     fields: Any = getattr(hint, "_fields", None)
     return isinstance(hint, type) and issubclass(hint, tuple) and fields is not None
-
-
-def is_model(hint: Hint) -> bool:
-    """Return whether the hint is a pydantic model, without importing pydantic."""
-    pydantic = sys.modules.get("pydantic")
-    return (
-        pydantic is not None
-        and isinstance(hint, type)
-        and issubclass(hint, pydantic.BaseModel)
-    )
 
 
 def enum_values(hint: type[enum.Enum]) -> dict[Json, enum.Enum]:

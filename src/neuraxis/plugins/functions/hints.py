@@ -29,10 +29,10 @@ from neuraxis.plugins.functions.hint_kinds import (
     check_count,
     enum_values,
     field_hints,
-    is_model,
     is_named_tuple,
     required_keys,
 )
+from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
 from neuraxis.schema.builders import literal_of, union_of
 from neuraxis.specs import Json
@@ -105,6 +105,8 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
         simple = None
     if simple is not None:
         return dict(simple)
+    if is_pydantic(hint):
+        return _pydantic(hint, defs)
     origin = typing.get_origin(hint)
     if origin is not None:
         if not hasattr(hint, "__args__"):  # `List` without brackets.
@@ -122,8 +124,6 @@ def schema_of(hint: Hint, defs: Defs) -> dict[str, Json]:
         return {"type": "array", "uniqueItems": True}
     if hint in MAPPINGS:
         return {"type": "object"}
-    if hint in (typing.LiteralString,):
-        return {"type": "string"}
     if isinstance(hint, type):
         return _class(cast("type[Any]", hint), defs)
     return _opaque(hint)
@@ -238,8 +238,6 @@ def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Js
 def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     if issubclass(hint, enum.Enum):
         return literal_of(list(enum_values(hint)))
-    if is_model(hint):
-        return _model(hint, defs)
     if dataclasses.is_dataclass(hint):
         fields = dataclasses.fields(hint)
         required = [
@@ -265,18 +263,19 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
 
 
-def _model(hint: Hint, defs: Defs) -> dict[str, Json]:
-    """Return pydantic's schema of a model, with unique class names."""
+def _pydantic(hint: Hint, defs: Defs) -> dict[str, Json]:
+    """Return pydantic's schema of a hint, with unique class names."""
     defs.foreign = True
-    schema = cast("dict[str, Json]", hint.model_json_schema())
+    schema = json_schema(hint, "#/$defs/{model}")
     inner = cast("dict[str, dict[str, Json]]", schema.pop("$defs", {}))
+    is_named = isinstance(hint, type) and schema.get("type") == "object"
     if any(defs.schemas.get(key, value) != value for key, value in inner.items()):
-        # Two classes share a name: this model's classes are renamed first.
-        prefix = f"{defs.name(hint)}."
-        schema = hint.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+        # Two classes share a name: those of this hint are renamed first.
+        prefix = f"{defs.name(hint) if is_named else len(defs.schemas)}."
+        schema = json_schema(hint, f"#/$defs/{prefix}{{model}}")
         inner = {prefix + key: value for key, value in schema.pop("$defs").items()}
     defs.schemas.update(inner)
-    if "$ref" in schema:
+    if "$ref" in schema or not is_named:
         return schema
     name = defs.name(hint)
     defs.schemas[name] = schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from neuraxis.events import (
     AssetStored,
@@ -27,7 +27,9 @@ from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
 
 
-def replay(origins: Origins, events: Iterable[Event | Unknown]) -> None:
+def replay(
+    origins: Origins, events: Iterable[Event | Unknown], untold: Collection[str] = ()
+) -> None:
     """Take up what an earlier part of this session knew.
 
     A call that never told its end may have written any file that it names.
@@ -73,7 +75,9 @@ def replay(origins: Origins, events: Iterable[Event | Unknown]) -> None:
     for event in inside.values():
         told = innermost(event.event)
         _may_have_written(origins, event.id, told.get("arguments"), told.get("shown"))
-    origins.told(tuple(origins.results))
+    origins.told(
+        [own for own in origins.results if own.partition(".")[0] not in untold]
+    )
 
 
 def _replay_inside(

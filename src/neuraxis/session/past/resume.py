@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from msgspec import Struct, field
 
-from neuraxis import call_errors
+from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.engines.threads import THREADS
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     AssetStored,
@@ -31,7 +33,9 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.journal import Journal
-from neuraxis.messages import Call, CallError, Message, NativeCall, Result
+from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.waiting import standing_of
 from neuraxis.specs import Json
 
 
@@ -48,8 +52,10 @@ class Past(Struct, frozen=True, kw_only=True):
     assets: tuple[AssetStored, ...] = ()
     cut_off: bool = False
     """Whether the last request has no end."""
+    waits: tuple[str, ...] = ()
+    """Calls of the plan that waits for a person, whose results nobody was told."""
     pending: bool = False
-    """Whether its last reply was not looked at; it stands before `untold`."""
+    """Whether its last reply was not looked at, or waits; it is before `untold`."""
 
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
@@ -80,6 +86,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 pass
     before = len(said.messages)
     said.tell_the_rest()
+    standing = standing_of(events)
     return Past(
         messages=tuple(said.messages),
         untold=tuple(said.messages[before:]),
@@ -87,7 +94,8 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         values=tuple(values.values()),
         assets=tuple(assets),
         cut_off=said.cut_off,
-        pending=said.cut_off and said.is_reply_open,
+        waits=() if standing is None else tuple(standing.steps),
+        pending=said.cut_off and (said.is_reply_open or standing is not None),
     )
 
 
@@ -153,7 +161,7 @@ class _Said(Struct, kw_only=True):
                 self._by_model = False
             case SessionFinished():
                 self._by_model = False
-                self.cut_off = event.outcome == "cancelled"
+                self.cut_off = event.outcome in ("cancelled", "waiting")
             case _:
                 pass
 
@@ -188,26 +196,7 @@ class _Said(Struct, kw_only=True):
 
     def _result(self, call_id: str, tool: str) -> Result:
         call = Call(id=call_id, plugin=None, command=tool)
-        if event := self._ended.get(call_id):
-            return Result(
-                call=call,
-                status=event.status,
-                plugin=event.plugin or None,
-                command=event.command,
-                value=event.value,
-                stored=event.asset is not None,
-                error=_error(event.error),
-                warnings=event.warnings,
-            )
-        if begun := self._running.get(call_id):
-            return Result(
-                call=call,
-                status="failed",
-                plugin=begun.plugin,
-                command=begun.command,
-                error=call_errors.outcome_unknown(tool),
-            )
-        return Result(call=call, status="skipped", error=call_errors.not_begun(tool))
+        return result_of(call, self._running.get(call_id), self._ended.get(call_id))
 
 
 def _tool(step: Json) -> tuple[str, str]:
@@ -227,22 +216,36 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
     )
 
 
-def _error(told: Json) -> CallError | None:
-    if not isinstance(told, dict):
-        return None
-    error = cast("dict[str, Json]", told)
-    return CallError(
-        code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
-        message=str(error.get("message")),
-        where=str(error.get("where", "")),
-        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
-    )
+def restore_values(past: Past, assets: AssetStore) -> None:
+    """Put the values that references may lead to back into the store."""
+    for call_id, command, value in past.values:
+        assets.keep(call_id, command, value)
+    for asset in past.assets:
+        assets.restore(asset.id, cast("dict[str, Json]", asset.meta), asset.bytes)
 
 
-def release(journal: Journal, session: str) -> None:
-    """Release a session in its journal."""
+async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
+    """Read a session's events, in a thread."""
+    entries = await THREADS.run(partial(journal.read, session))
+    return [entry.event for entry in entries]
+
+
+def release(journal: Journal, session: str, own: bool) -> None:
+    """Release a session in its journal, and close its `own` journal.
+
+    What cannot be written is held back.
+    """
     with suppress(StorageError):
         journal.release(session)
+    if own:
+        journal.close()
+
+
+def nothing_cut_off(session: str) -> ConfigError:
+    """Return the error of resuming where every request has an end."""
+    return ConfigError(
+        f"resume: no request of session {session} was cut off; run(…) answers another"
+    )
 
 
 def wrong_id(session: str, *, exists: bool) -> ConfigError:

@@ -20,7 +20,7 @@ from neuraxis.events import (
 )
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
-from neuraxis.session.resume import history_of
+from neuraxis.session.past.resume import history_of
 
 
 @command(effects="once")
@@ -127,7 +127,7 @@ def test_a_process_killed_between_two_calls_loses_no_result(tmp_path: Path) -> N
         import json, os
         from pathlib import Path
         from neuraxis import command
-        import tests.session.test_resume as here
+        import tests.session.past.test_resume as here
 
         @command(effects="once")
         def slow() -> str:
@@ -140,7 +140,7 @@ def test_a_process_killed_between_two_calls_loses_no_result(tmp_path: Path) -> N
     """
     killed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert killed.returncode == -9, killed.stderr
     later = session(tmp_path, earlier=killed.stdout.strip())

@@ -1,0 +1,66 @@
+"""Conversion between tables and arrays of pandas, Polars, PyArrow and NumPy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from neuraxis.schema.python_values import imported_class
+
+_CLASSES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table",
+            "numpy": "ndarray"}  # fmt: skip
+_FROM: Mapping[tuple[str, str], Callable[[Any, Any], Any]] = {
+    ("pandas", "polars"): lambda library, value: value.to_pandas(),
+    ("pandas", "pyarrow"): lambda library, value: value.to_pandas(),
+    ("pandas", "numpy"): lambda library, value: library.DataFrame(value),
+    ("polars", "pandas"): lambda library, value: library.from_pandas(value),
+    ("polars", "pyarrow"): lambda library, value: library.from_arrow(value),
+    ("polars", "numpy"): lambda library, value: library.from_numpy(value),
+    ("pyarrow", "pandas"): lambda library, value: library.Table.from_pandas(value),
+    ("pyarrow", "polars"): lambda library, value: value.to_arrow(),
+    ("pyarrow", "numpy"): lambda library, value: _columns(library, value),
+    ("numpy", "pandas"): lambda library, value: value.to_numpy(),
+    ("numpy", "polars"): lambda library, value: value.to_numpy(),
+    ("numpy", "pyarrow"): lambda library, value: value.to_pandas().to_numpy(),
+}
+"""(wanted library, given library) -> conversion of a value, with the wanted library."""
+
+
+def library_of(name: str) -> str:
+    """Return the library of a table's or array's class name."""
+    root, cls = name.partition(".")[0], name.rpartition(".")[2]
+    return root if _CLASSES.get(root) == cls else ""
+
+
+def may_become(given: str, wanted: str) -> bool:
+    """Return whether an object of one class may become another."""
+    if given == wanted or (library_of(given) and library_of(wanted)):
+        return True
+    one, other = imported_class(given), imported_class(wanted)
+    return (
+        one is None or other is None or issubclass(one, other) or issubclass(other, one)
+    )
+
+
+def as_library(value: Any, name: str) -> Any:
+    """Return a table or array as the class of that name.
+
+    Raises:
+        LookupError: one of the two is no table or array of a known library.
+        ValueError: the value has no such form, as an array of three dimensions.
+        ImportError: the conversion needs a library that is not installed.
+    """
+    cls: type[Any] = value.__class__
+    wanted, given = library_of(name), library_of(f"{cls.__module__}.{cls.__qualname__}")
+    convert = _FROM[wanted, given]
+    try:
+        return convert(importlib.import_module(wanted), value)
+    except (TypeError, ArithmeticError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _columns(library: Any, value: Any) -> Any:
+    if value.ndim != 2:
+        raise ValueError("an array of two dimensions is needed for a table")
+    return library.table({str(index): column for index, column in enumerate(value.T)})

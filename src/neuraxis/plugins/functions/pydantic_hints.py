@@ -1,0 +1,123 @@
+"""Hints that pydantic reads: its models, its types, and validators in `Annotated`.
+
+One rule: what pydantic made or decorated has pydantic's schema, check and message.
+pydantic is never imported for a program that does not use it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from neuraxis.errors import CommandError
+from neuraxis.formatting import quote
+from neuraxis.specs import Json
+
+_HOOK = "__get_pydantic_core_schema__"
+_BOUNDS = frozenset({
+    "Gt", "Ge", "Lt", "Le", "Interval", "MinLen", "MaxLen", "Len", "MultipleOf",
+    "FieldInfo",
+})  # fmt: skip
+"""Metadata that JSON Schema expresses, so that pydantic is not needed for it."""
+
+
+def is_pydantic(hint: Any) -> bool:
+    """Return whether pydantic reads this hint, and not only its parts."""
+    if isinstance(hint, type):
+        return hasattr(hint, _HOOK) or hasattr(hint, "__pydantic_validator__")
+    extras = getattr(hint, "__metadata__", ())
+    return any(map(_is_validator, extras))
+
+
+def _is_validator(extra: Any) -> bool:
+    """Return whether it means more than JSON Schema says."""
+    if hasattr(extra, _HOOK):
+        return True
+    cls: Any = extra.__class__ if not isinstance(extra, type) else extra
+    if cls.__module__.partition(".")[0] not in ("pydantic", "annotated_types"):
+        return False
+    parts: Any = getattr(extra, "metadata", ())
+    if cls.__name__ == "FieldInfo":
+        return any(map(_is_validator, parts))
+    return cls.__name__ not in _BOUNDS and [*getattr(extra, "__dict__", ())] != [
+        "pattern"
+    ]
+
+
+def json_schema(hint: Any, template: str) -> dict[str, Json]:
+    """Return pydantic's schema of the hint; its classes are under `$defs`.
+
+    Args:
+        hint: what pydantic reads.
+        template: form of a reference to a class, with `{model}` for its name.
+    """
+    return cast("dict[str, Json]", _adapter(hint).json_schema(ref_template=template))
+
+
+def converter(hint: Any) -> Callable[[Any], Any]:
+    """Return a function that has pydantic check and convert a value."""
+
+    def convert(value: Any) -> Any:
+        adapter = _adapter(hint)
+        validation_error: Any = sys.modules["pydantic"].ValidationError
+        try:
+            return adapter.validate_python(value)
+        except validation_error as error:
+            told = [_told(item) for item in error.errors(include_url=False)]
+            raise CommandError("; ".join(told)) from None
+
+    return convert
+
+
+def field_of(hint: Any, default: Any) -> Any:
+    """Return the `Field(...)` of a parameter, if it has one."""
+    fields: Any = sys.modules.get("pydantic.fields")
+    if fields is None:
+        return None
+    found = (default, *getattr(hint, "__metadata__", ()))
+    return next((item for item in found if isinstance(item, fields.FieldInfo)), None)
+
+
+def fill_fields(
+    function: Callable[..., Any], fields: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """Return the function with the defaults of `Field(...)` filled in.
+
+    Each call gets a new object of a `default_factory`.
+    """
+
+    @functools.wraps(function)
+    def run(*values: Any, **arguments: Any) -> Any:
+        for name, item in fields.items():
+            if name not in arguments:
+                arguments[name] = item.get_default(call_default_factory=True)
+        return function(*values, **arguments)
+
+    return run
+
+
+def _told(item: Mapping[str, Any]) -> str:
+    where = ".".join(map(str, item["loc"]))
+    return f"{where + ': ' if where else ''}{item['msg']}, got {quote(item['input'])}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _made(hint: Any) -> Any:
+    import pydantic  # only programs that use it come here
+
+    adapter: Any = pydantic.TypeAdapter
+    cls: Any = hint if isinstance(hint, type) else object
+    own = issubclass(cls, pydantic.BaseModel) or dataclasses.is_dataclass(cls)
+    if own:  # it has its own configuration
+        return adapter(hint)
+    return adapter(hint, config=pydantic.ConfigDict(arbitrary_types_allowed=True))
+
+
+def _adapter(hint: Any) -> Any:
+    try:
+        return _made(hint)
+    except TypeError:  # metadata without a hash
+        return _made.__wrapped__(hint)

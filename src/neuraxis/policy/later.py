@@ -1,0 +1,110 @@
+"""Questions that a person answers later.
+
+Where nobody can be asked now, the question is an event and the run ends. The answer,
+another event, is found when the run goes on: for the call that was shown, by its id,
+its written arguments and its command's description. A question lapses at the time that
+stands in it, and so does its yes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.planning.plan import Step
+from neuraxis.policy.approvals import call_digest
+from neuraxis.specs import Json
+
+EXPIRED = "nobody: the question expired"
+
+
+class Waits(Exception):
+    """Ends the run: a call waits for a person's answer."""
+
+
+class Later(Struct, kw_only=True):
+    """Questions and answers of a plan that may wait.
+
+    Args:
+        seconds: how long a question may be answered.
+        postpones: whether further questions wait, too; else a person is asked now.
+        asked: the open and answered questions, by call id.
+        answered: the answers, by call id.
+        clock: for tests.
+    """
+
+    seconds: float
+    postpones: bool = True
+    asked: Mapping[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
+    answered: Mapping[str, ApprovalAnswered] = field(
+        default_factory=dict[str, ApprovalAnswered]
+    )
+    clock: Callable[[], float] = time.time
+
+    def question(self, asked: ApprovalAsked, step: Step) -> ApprovalAsked:
+        """Return a question about this step as it is stored."""
+        return replace(
+            asked,
+            id=step.call.id,
+            digest=_digest(step, step.call.arguments),
+            written=step.call.arguments,
+            parameters=dict(step.command.spec.parameters),
+            expires=self.clock() + self.seconds,
+        )
+
+    def said(self, asked: ApprovalAsked, step: Step) -> str | None:
+        """Return the answer, if any.
+
+        "": a yes; any other text: why not. An answer counts for the question as asked.
+        """
+        known = self.asked.get(step.call.id)
+        if known is None or known.reason != asked.reason:
+            return None
+        answer = self.answered.get(known.id)
+        if answer is not None and not answer.allowed:
+            return f"the user said no{answer.reason and f': {answer.reason}'}"
+        if self.clock() > known.expires:
+            return EXPIRED
+        if answer is None or _digest(step, known.written) != known.digest:
+            return None
+        return "" if step.call.arguments == edited(known, answer) else None
+
+    def is_open(self, asked: ApprovalAsked) -> bool:
+        """Whether this question stands in the journal already."""
+        known = self.asked.get(asked.id)
+        return known is not None and (
+            (known.reason, known.digest) == (asked.reason, asked.digest)
+        )
+
+    def allows(self, call_id: str) -> bool:
+        """Whether a person said yes to this call."""
+        answer = self.answered.get(call_id)
+        return answer is not None and answer.allowed
+
+
+def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:
+    """Return the written arguments, with what the person changed."""
+    written, changed = asked.written, answer.arguments
+    if isinstance(changed, dict) and isinstance(written, dict):
+        return cast("dict[str, Json]", {**written, **changed})
+    return written
+
+
+def step_of(call_id: str, steps: Sequence[Step]) -> Step | None:
+    """Return the step of a call or loop item."""
+    whole = call_id.partition(".")[0]
+    return next((step for step in steps if step.call.id == whole), None)
+
+
+def _digest(step: Step, written: Json) -> str:
+    """Return the same digest in every process, whatever a reference leads to."""
+    plugin, spec = step.command.plugin.name, step.command.spec
+    told: Json = {
+        "id": step.call.id, "written": written, "for_each": step.call.for_each
+    }  # fmt: skip
+    return call_digest(plugin, spec, told)

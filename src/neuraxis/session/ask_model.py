@@ -1,0 +1,142 @@
+"""Ask the model for one reply."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from neuraxis.errors import ModelError, StorageError
+from neuraxis.events import (
+    BudgetReached,
+    Event,
+    ModelChunk,
+    ModelFinished,
+    ModelStarted,
+)
+from neuraxis.execution.budget import Budget
+from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.runtime import Runtime
+from neuraxis.messages import (
+    NOTHING_USED,
+    Chunk,
+    Completion,
+    NativeCall,
+    Prompt,
+)
+from neuraxis.models import Model, complete
+from neuraxis.session.config import RunConfig
+from neuraxis.specs import Json
+
+BROKEN_OFF = 2
+"""Repetitions of a reply in whose middle the server failed."""
+
+
+class Stop(Exception):
+    """Ends the run without an answer of the model."""
+
+    def __init__(self, outcome: str, error: str) -> None:
+        super().__init__(error)
+        self.outcome = outcome
+        self.error = error
+
+
+async def ask_model(
+    parts: RunConfig,
+    runtime: Runtime,
+    prompt: Prompt,
+    turn: int,
+    early: EarlyStarts,
+    emit: Callable[[Event], None],
+    live: bool,
+) -> Completion:
+    """Return the model's reply; its chunks are reported, and start calls early.
+
+    Raises:
+        Stop: the budget is spent, or the reply was held back.
+        ModelError: the model cannot be asked.
+    """
+    model = parts.model
+    _check_cost(parts.budget, runtime.usage.usd, emit)
+    emit(ModelStarted(turn=turn, model=model.name))
+    started = time.perf_counter()
+    notes: list[str] = []
+
+    def on_chunk(chunk: Chunk) -> None:
+        if live and (chunk.text or chunk.reasoning):
+            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if chunk.note:
+            notes.append(chunk.note)
+        early.see(chunk)
+
+    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
+    early.stop()
+    usage, calls = completion.usage, completion.tool_calls
+    usd = await _cost(completion, parts)
+    runtime.usage.usd += usd or 0.0
+    emit(
+        ModelFinished(
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            seconds=time.perf_counter() - started,
+            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
+            notes=tuple(notes),
+            carried=completion.carried,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            annotations=completion.annotations,
+            model=completion.model,
+            usd=usd,
+        )
+    )
+    if parts.settled is not None:
+        with contextlib.suppress(StorageError):  # the answer is not lost for that
+            await parts.settled()
+    if completion.finish_reason == "content_filter" and not completion.text:
+        said = f": {'; '.join(notes)}" if notes else ""
+        raise Stop("failed", f"the model's server held back the reply{said}")
+    return completion
+
+
+def _check_cost(budget: Budget, spent: float, emit: Callable[[Event], None]) -> None:
+    if budget.usd is not None and spent >= budget.usd:
+        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
+        raise Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
+
+
+async def _whole(
+    model: Model,
+    prompt: Prompt,
+    on_chunk: Callable[[Chunk], None],
+    early: EarlyStarts,
+    notes: list[str],
+) -> Completion:
+    """Return a whole reply; ask again after a server's failure."""
+    for _ in range(BROKEN_OFF):
+        try:
+            return await complete(model, prompt, on_chunk)
+        except ModelError as error:
+            if not error.again:
+                raise
+            # Nothing but reading ran of the reply that broke off.
+            notes.append(f"the reply broke off and was asked for again: {error}")
+            await early.throw_away()
+            early.begin()
+    return await complete(model, prompt, on_chunk)
+
+
+async def _cost(completion: Completion, parts: RunConfig) -> float | None:
+    """Return what a reply cost; None where its price is not known."""
+    if completion.usage is NOTHING_USED:
+        return None
+    from neuraxis.models.prices import reply_cost  # many models cost nothing
+
+    name = completion.model or parts.model.name
+    return await reply_cost(name, completion.usage, parts.settings)
+
+
+def _native(call: NativeCall) -> Json:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}

@@ -1,0 +1,1 @@
+"""Earlier part of a session, read from its journal."""

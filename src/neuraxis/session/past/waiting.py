@@ -1,0 +1,318 @@
+"""A plan that waits for a person: questions and answers.
+
+All of it is read from the journal's events, so that the answer may come from another
+process, and after a restart. A question stands open until it is answered, lapses, or
+the model is told how its plan ended: with the next request of the user's.
+"""
+
+from __future__ import annotations
+
+import glob
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from neuraxis import call_errors
+from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.errors import ConfigError
+from neuraxis.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallFinished,
+    CallStarted,
+    Event,
+    MessageSent,
+    ModelFinished,
+    PlanChecked,
+    SessionFinished,
+    SessionStarted,
+    Unknown,
+)
+from neuraxis.formatting import quote
+from neuraxis.journal import Journal
+from neuraxis.messages import Call, Path, Reply, Result
+from neuraxis.policy.later import edited
+from neuraxis.references.find import find_places
+from neuraxis.schema import Schema
+from neuraxis.session.past.recorded import result_of
+from neuraxis.specs import Json
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A call that waits for a person's yes."""
+
+    id: str
+    """Of the call, in its session."""
+    session: str
+    call: Call
+    """What would run; its references are shown as what they lead to, long ones cut."""
+    reason: str
+    """Why it is asked."""
+    origins: Mapping[str, str]
+    """Where each argument came from, in words."""
+    parameters: Json
+    """JSON Schema of the arguments, for a form to edit them."""
+    expires: float
+    """Seconds since 1970; afterwards the answer is no."""
+
+    @property
+    def summary(self) -> str:
+        """Return what would run, in one line."""
+        given = self.call.arguments
+        named = (
+            cast("dict[str, Json]", given) if isinstance(given, dict) else {"": given}
+        )
+        told = (f"{name}={quote(value)}".lstrip("=") for name, value in named.items())
+        return f"{self.call.target}({', '.join(told)})"
+
+
+class Standing(Struct, kw_only=True):
+    """The model's last plan, whose results it was not told yet."""
+
+    steps: dict[str, dict[str, Json]] = field(default_factory=dict[str, Any])
+    """By call id, as `PlanChecked` has them."""
+    running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+    asked: dict[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
+    answered: dict[str, ApprovalAnswered] = field(
+        default_factory=dict[str, ApprovalAnswered]
+    )
+
+    def hear(self, event: Event | Unknown) -> None:
+        """Take up what happened to a call of the plan."""
+        if not isinstance(
+            event, CallStarted | CallFinished | ApprovalAsked | ApprovalAnswered
+        ) or (event.id.partition(".")[0] not in self.steps):
+            return
+        match event:
+            case CallStarted():
+                self.running[event.id] = event
+            case CallFinished():
+                self.ended[event.id] = event
+            case ApprovalAsked(expires=expires) if expires:
+                self.asked[event.id] = event
+                self.answered.pop(event.id, None)  # it was for an earlier question
+            case ApprovalAnswered() if event.id in self.asked:
+                self.answered[event.id] = event
+            case _:
+                pass
+
+    def known(self) -> dict[str, Result]:
+        """Return the calls that are not run again, with their results.
+
+        A reading call that was cut off is run again; nobody knows how one with an
+        effect ended.
+        """
+        results: dict[str, Result] = {}
+        for call_id in self.running | self.ended:
+            begun, end = self.running.get(call_id), self.ended.get(call_id)
+            reads = begun is not None and begun.effects in ("none", "read")
+            is_loop = self.steps.get(call_id, {}).get("for_each") is not None
+            if end is not None:
+                code = _code(end)
+                cut = (reads and code == "cancelled") or (is_loop and code == "skipped")
+            else:
+                cut = reads or is_loop
+            if not cut:
+                call = Call(
+                    id=call_id,
+                    plugin=None,
+                    command=(end or begun).tool,  # type: ignore[union-attr]
+                )
+                results[call_id] = result_of(call, begun, end)
+        return results
+
+    def _call(self, call_id: str) -> Call:
+        tool = self.steps[call_id.partition(".")[0]]["tool"]
+        return Call(id=call_id, plugin=None, command=str(tool))
+
+
+def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
+    """Return the last plan, if a call of it is asked about."""
+    standing: Standing | None = None
+    by_model = False
+    for event in events:
+        match event:
+            case ModelFinished():
+                by_model, standing = True, None
+            case PlanChecked() if by_model:
+                by_model = False
+                if not event.problems:
+                    steps = [cast("dict[str, Json]", step) for step in event.steps]
+                    standing = Standing(steps={str(one["id"]): one for one in steps})
+            case MessageSent(receiver="model"):
+                by_model, standing = False, None
+            case SessionFinished(outcome="waiting" | "cancelled") | SessionStarted():
+                by_model = False
+            case SessionFinished():
+                by_model, standing = False, None
+            case _:
+                if standing is not None:
+                    standing.hear(event)
+    return standing if standing is not None and standing.asked else None
+
+
+def pending(journal: Journal, session: str) -> tuple[Question, ...]:
+    """Return the open questions of a session, the oldest first."""
+    standing = standing_of(entry.event for entry in journal.read(session))
+    if standing is None:
+        return ()
+    now = time.time()
+    return tuple(
+        _question(session, asked)
+        for call_id, asked in standing.asked.items()
+        if call_id not in standing.answered and asked.expires > now
+    )
+
+
+def _question(session: str, asked: ApprovalAsked) -> Question:
+    call = cast("dict[str, Json]", asked.call)
+    return Question(
+        id=asked.id,
+        session=session,
+        call=Call(
+            id=asked.id,
+            plugin=str(call["plugin"]),
+            command=str(call["command"]),
+            arguments=call["arguments"],
+            for_each=call.get("for_each"),
+        ),
+        reason=asked.reason,
+        origins=asked.origins,
+        parameters=asked.parameters,
+        expires=asked.expires,
+    )
+
+
+# --- answering -----------------------------------------------------------------
+
+
+def answer(
+    journal: Journal,
+    session: str,
+    question: str,
+    allowed: bool,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    always: bool = False,
+    reason: str = "",
+) -> ApprovalAnswered:
+    """Record a person's answer; it is on disk on return.
+
+    Raises:
+        ConfigError: there is no such open question, or the arguments do not fit.
+        StorageError: the journal cannot be written.
+    """
+    standing = standing_of(entry.event for entry in journal.read(session))
+    asked = None if standing is None else standing.asked.get(question)
+    if standing is None or asked is None or question in standing.answered:
+        opened = () if standing is None else standing.asked.keys() - standing.answered
+        listed = ", ".join(sorted(opened)) or "none"
+        raise ConfigError(
+            f"session {session}: expected an open question ({listed}), got {question!r}"
+        )
+    if time.time() > asked.expires:
+        raise ConfigError(
+            f"question {question} of session {session} expired; resume() goes on "
+            "without that call"
+        )
+    call = cast("dict[str, Json]", asked.call)
+    target = f"{call['plugin']}.{call['command']}"
+    answered = ApprovalAnswered(
+        id=question,
+        allowed=allowed,
+        digest=asked.digest,
+        reason=reason,
+        arguments=_checked(asked, arguments, target) if arguments else None,
+        always=glob.escape(target) if always else "",
+    )
+    journal.append(session, answered, durable=True)
+    return answered
+
+
+def _checked(asked: ApprovalAsked, given: Mapping[str, Any], target: str) -> Json:
+    """Return edited arguments as JSON; what is no reference is checked now."""
+    is_json, told = to_json_value(dict(given))
+    written: Json = asked.written
+    if not is_json or not isinstance(written, dict):
+        raise ConfigError(f"{target}: expected arguments that have a JSON form")
+    schema = Schema(cast("dict[str, Json]", asked.parameters))
+    whole, _ = schema.coerce(written | told)
+    holes: list[Path] = [path for path, _ in find_places(whole)]
+    problems = schema.problems(whole, holes=holes)
+    if problems:
+        raise ConfigError(call_errors.invalid_param(target, problems).message)
+    return {name: whole[name] for name in told}
+
+
+def said_always(events: Iterable[Event | Unknown]) -> tuple[str, ...]:
+    """Return the commands that need no further yes in their session."""
+    return tuple(
+        event.always
+        for event in events
+        if isinstance(event, ApprovalAnswered) and event.allowed and event.always
+    )
+
+
+# --- going on ------------------------------------------------------------------
+
+
+class GoingOn(Struct, frozen=True, kw_only=True):
+    """A plan that waited, for the run that goes on."""
+
+    standing: Standing
+    known: Mapping[str, Result]
+
+    def ids(self) -> Callable[[], str]:
+        """Return the ids of the plan's calls, in their order."""
+        return iter(self.standing.steps).__next__
+
+    def edited(self, reply: Reply) -> Reply:
+        """Return the reply with the arguments that the person changed."""
+        calls = tuple(
+            replace(call, arguments=edited(self.standing.asked[call.id], said))
+            if (said := self._change(call.id)) is not None
+            else call
+            for call in reply.calls
+        )
+        return replace(reply, calls=calls)
+
+    def noted(self, results: Sequence[Result]) -> list[Result]:
+        """Return the results; the model is told what the person changed."""
+        return [self._noted(result) for result in results]
+
+    def _noted(self, result: Result) -> Result:
+        said = self._change(result.call.id)
+        if said is None:
+            return result
+        names = list(cast("dict[str, Json]", said.arguments))
+        told = call_errors.changed_by_person(names)
+        return replace(result, warnings=(told, *result.warnings))
+
+    def _change(self, call_id: str) -> ApprovalAnswered | None:
+        said = self.standing.answered.get(call_id)
+        return said if said is not None and said.allowed and said.arguments else None
+
+
+def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn | None:
+    """Return the plan that waits, with its results so far."""
+    standing = standing_of(events)
+    if standing is None:
+        return None
+    known = standing.known()
+    for call_id, result in known.items():
+        if result.stored:
+            with suppress(ReferenceLost):  # a reference to it says so
+                value = assets.root(call_id)["content"]["response"]
+                known[call_id] = replace(result, value=value)
+    return GoingOn(standing=standing, known=known)
+
+
+def _code(end: CallFinished) -> str:
+    told: Json = end.error
+    return str(cast("dict[str, Json]", told).get("code")) if told else ""

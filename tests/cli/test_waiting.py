@@ -1,0 +1,73 @@
+"""`neuraxis sessions pending|approve|deny|resume`: a yes from another process."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuraxis.cli.main import cli
+from neuraxis.errors import ConfigError
+
+PLUGIN = '''
+from neuraxis import command
+
+@command(effects="once")
+def pay(to: str, amount: float) -> str:
+    """Pay somebody."""
+    with open("paid", "a") as file:
+        file.write(f"{to} {amount:g}\\n")
+    return "paid"
+'''
+CALLS: list[Any] = [
+    {"tool": "pay", "to": "ann", "amount": 5},
+    {"tool": "pay", "to": "bob", "amount": 7},
+]
+
+
+def neuraxis(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+
+def model(*replies: Any) -> tuple[str, ...]:
+    written = [item if isinstance(item, str) else json.dumps(item) for item in replies]
+    Path("m.yaml").write_text(json.dumps(written), encoding="utf-8")
+    return ("-m", "scripted:m.yaml", "-p", "pay.py", "--journal", "j.db")
+
+
+@pytest.fixture(autouse=True)
+def _waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that waits for two answers."""
+    monkeypatch.chdir(tmp_path)
+    Path("pay.py").write_text(PLUGIN, encoding="utf-8")
+    rules = '[[policy.rules]]\nverdict = "ask"\ntarget = "*.pay"\nreason = "money"\n'
+    settings = Path(os.environ["NEURAXIS_HOME"]) / "config" / "neuraxis.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(rules, encoding="utf-8")
+    done = neuraxis("run", "--later", *model(CALLS), "pay them")
+    assert done.return_value == 6, (done.output, done.exception)
+    assert "why asked: money" in done.output
+
+
+def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
+    journal = ("--journal", "j.db")
+    rows = neuraxis("sessions", "pending", "--json", *journal).stdout.splitlines()
+    one, two = [json.loads(row) for row in rows]
+    assert (one["id"], one["arguments"], two["id"]) == (
+        "a1", {"to": "ann", "amount": 5}, "a2",
+    )  # fmt: skip
+    own = one["session"]
+    wrong = neuraxis("sessions", "approve", own, "a1", "amount=much", *journal)
+    assert isinstance(wrong.exception, ConfigError)
+    yes = neuraxis("sessions", "approve", own, "a1", "amount=4.5", "to=eve", *journal)
+    assert yes.return_value == 0, yes.exception
+    assert "a1" not in neuraxis("sessions", "pending", *journal).stdout
+    assert neuraxis("sessions", "deny", own, "a2", "no", *journal).return_value == 0
+    assert "nothing waits" in neuraxis("sessions", "pending", *journal).stdout
+    done = neuraxis("sessions", "resume", own, *model("All is paid."))
+    assert "All is paid." in done.stdout, (done.output, done.exception)
+    assert Path("paid").read_text(encoding="utf-8") == "eve 4.5\n"

@@ -1,0 +1,383 @@
+"""A yes that can wait: asked in one process, answered in another, done once."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import (
+    ConfigError,
+    Context,
+    Effects,
+    Options,
+    Policy,
+    Rule,
+    Session,
+    agent,
+    command,
+)
+from neuraxis.events import ApprovalAsked
+from neuraxis.journal import open_journal
+from neuraxis.messages import NativeCall
+from neuraxis.models.scripted import ScriptedModel, ScriptedReply
+from neuraxis.settings import Settings
+
+POLICY = Policy(rules=[Rule(verdict="ask", target="*.pay", reason="it is money")])
+
+
+@command(effects="once")
+def pay(to: str, amount: float, context: Context) -> str:
+    """Pay somebody."""
+    with (context.workspace / "paid").open("a") as file:
+        file.write(f"{to} {amount:g}\n")
+    return f"paid {amount:g} to {to}"
+
+
+@command(effects="once")
+def note(text: str, context: Context) -> str:
+    """Write a note."""
+    with (context.workspace / "paid").open("a") as file:
+        file.write(f"note {text}\n")
+    return "noted"
+
+
+@command(effects="read")
+def people() -> list[str]:
+    """Who is there."""
+    return ["ann", "bob", "eve"]
+
+
+@command(effects=Effects(kind="read", open_world=True))
+def page() -> str:
+    """A page of others."""
+    return "bob"
+
+
+def plan(*calls: dict[str, Any]) -> str:
+    """A reply that makes these calls."""
+    return json.dumps(list(calls))
+
+
+def a_pay(to: str = "ann", amount: float = 5, **more: Any) -> dict[str, Any]:
+    """A call of `pay`."""
+    return {"tool": "pay", "to": to, "amount": amount, **more}
+
+
+def session(
+    folder: Path, *replies: Any, earlier: str | None = None, **given: Any
+) -> Session:
+    """A session whose questions wait."""
+    given = {
+        "model": ScriptedModel(list(replies)),
+        "plugins": [pay, note, people, page],
+        "workspace": folder / "w",
+        "journal": folder / "j.db",
+        "policy": POLICY,
+        "settings": Settings(),
+        **given,
+    }
+    if earlier is not None:
+        return Session.open(earlier, **given)
+    return Session(**({"id": "s", "approve": "later"} | given))
+
+
+def paid(folder: Path) -> list[str]:
+    """What was done, in order."""
+    file = folder / "w" / "paid"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def asked(folder: Path) -> list[str]:
+    """The ids of all questions that were asked."""
+    journal = open_journal(folder / "j.db")
+    events = [entry.event for entry in journal.read("s")]
+    journal.close()
+    return [event.id for event in events if isinstance(event, ApprovalAsked)]
+
+
+def test_a_yes_of_another_process_with_edited_arguments(tmp_path: Path) -> None:
+    """What was done is not repeated; the call runs once, as the person changed it."""
+    calls = plan({"tool": "note", "text": "x"}, a_pay(), a_pay("bob", 7))
+    with session(tmp_path, calls) as first:
+        answer = first.run_sync("pay them")
+        assert answer.outcome == "waiting"
+        assert [result.status for result in answer.calls] == ["done"]
+        one, two = first.pending()
+        assert one.summary == 'pay.pay(to="ann", amount=5)'
+        assert (one.id, one.reason, two.id) == ("a2", "it is money", "a3")
+    with session(tmp_path, earlier="s") as clerk:
+        clerk.approve("a2", amount=4.5)
+        clerk.deny("a3", "he has it already")
+        assert clerk.pending() == ()
+    with session(tmp_path, "All is done.", earlier="s") as later:
+        answer = later.resume_sync()
+        assert (answer.outcome, answer.text) == ("answered", "All is done.")
+        assert paid(tmp_path) == ["note x", "ann 4.5"]
+        told = later.history[-2].content
+        assert "paid 4.5 to ann" in told
+        assert "The user said yes after changing amount" in told
+        assert "he has it already" in told
+
+
+def test_edited_arguments_are_checked_again(tmp_path: Path) -> None:
+    """By the command's own schema, without its plugin; a rule still decides."""
+    rules = [*POLICY.rules, Rule(verdict="deny", arguments={"to": "eve"})]
+    policy = Policy(rules=rules)
+    with session(tmp_path, plan(a_pay()), policy=policy) as first:
+        first.run_sync("pay")
+    with session(tmp_path, earlier="s", plugins=[]) as clerk:
+        with pytest.raises(ConfigError, match=r"pay\.amount: expected number"):
+            clerk.approve("a1", amount="much")
+        with pytest.raises(ConfigError, match="too"):
+            clerk.approve("a1", too="bob")
+        clerk.approve("a1", to="eve")
+        with pytest.raises(ConfigError, match="expected an open question"):
+            clerk.approve("a1")
+    with session(tmp_path, "no", earlier="s", policy=policy) as later:
+        answer = later.resume_sync()
+        assert answer.calls[0].error is not None
+        assert answer.calls[0].error.code == "denied"
+    assert paid(tmp_path) == []
+
+
+def test_the_yes_covers_a_call_whose_other_was_refused(tmp_path: Path) -> None:
+    """A no to one call does not take back the yes to another; the rest is skipped."""
+    calls = plan(a_pay(), a_pay("bob"), {"tool": "note", "text": "both paid"})
+    with session(tmp_path, calls, "ok") as one:
+        one.run_sync("pay")
+        one.deny("a1")
+        one.approve("a2")
+        answer = one.resume_sync()
+    assert [result.status for result in answer.calls] == ["failed", "done", "skipped"]
+    assert paid(tmp_path) == ["bob 5"]
+
+
+def test_without_a_journal_on_disk_it_is_refused(tmp_path: Path) -> None:
+    """The answer would find nothing."""
+    with session(tmp_path, plan(a_pay()), "no", journal=None) as one:
+        answer = one.run_sync("pay")
+    assert answer.outcome == "answered"
+    assert "nobody can be asked" in str(answer.calls[0].error)
+
+
+def test_without_an_answer_it_waits_on(tmp_path: Path) -> None:
+    """Resuming asks nobody twice, and nothing runs."""
+    with session(tmp_path, plan(a_pay(), a_pay("bob")), "ok") as one:
+        one.run_sync("pay")
+        assert one.resume_sync().outcome == "waiting"
+        one.approve("a1")
+        assert one.resume_sync().outcome == "waiting"
+        assert paid(tmp_path) == ["ann 5"]
+        one.approve("a2")
+        assert one.resume_sync().outcome == "answered"
+    assert paid(tmp_path) == ["ann 5", "bob 5"]
+    assert asked(tmp_path) == ["a1", "a2"]
+
+
+def test_always_holds_for_the_session(tmp_path: Path) -> None:
+    """Also after a restart, and for no other command."""
+    again = plan(a_pay("bob"))
+    with session(tmp_path, plan(a_pay()), again, "ok") as one:
+        one.run_sync("pay")
+        one.approve("a1", "always")
+        assert one.resume_sync().outcome == "answered"
+    with session(tmp_path, plan(a_pay("eve")), "ok", earlier="s") as later:
+        assert later.run_sync("pay").outcome == "answered"
+    assert paid(tmp_path) == ["ann 5", "bob 5", "eve 5"]
+    assert asked(tmp_path) == ["a1"]
+
+
+def test_a_question_lapses(tmp_path: Path) -> None:
+    """It cannot be answered any more; the model is told."""
+    options = Options(approval_seconds=0)
+    with session(tmp_path, plan(a_pay()), "ok", options=options) as one:
+        one.run_sync("pay")
+        assert one.pending() == ()
+        with pytest.raises(ConfigError, match="expired"):
+            one.approve("a1")
+        answer = one.resume_sync()
+    assert "expired" in str(answer.calls[0].error)
+    assert paid(tmp_path) == []
+
+
+def test_a_yes_lapses_with_its_question(tmp_path: Path) -> None:
+    """Said in time and used too late, it is no yes."""
+    import time
+
+    options = Options(approval_seconds=0.3)
+    with session(tmp_path, plan(a_pay()), "ok", options=options) as one:
+        one.run_sync("pay")
+        one.approve("a1")
+        time.sleep(0.35)
+        answer = one.resume_sync()
+    assert "expired" in str(answer.calls[0].error)
+    assert paid(tmp_path) == []
+
+
+def test_a_loop_is_one_question_and_goes_on_at_its_item(tmp_path: Path) -> None:
+    """Items that were done are not done again."""
+    rule = Rule(verdict="ask", target="*.pay", arguments={"to": "bob"}, reason="bob")
+    loop = a_pay("{{ item }}", 1, **{"$for_each": "{{ previous_result }}"})
+    calls = plan({"tool": "people"}, loop)
+    policy = Policy(rules=[rule])
+    with session(tmp_path, calls, "ok", policy=policy) as one:
+        assert one.run_sync("pay").outcome == "waiting"
+        assert paid(tmp_path) == ["ann 1"]
+        (question,) = one.pending()
+        assert question.call.for_each == ["ann", "bob", "eve"]
+    with session(tmp_path, "ok", earlier="s", policy=policy) as later:
+        assert later.unknown_calls == ()
+        later.approve(question.id)
+        answer = later.resume_sync()
+    assert [result.status for result in answer.calls] == ["done", "done"]
+    assert answer.calls[1].value == [f"paid 1 to {to}" for to in people()]
+    assert paid(tmp_path) == ["ann 1", "bob 1", "eve 1"]
+
+
+def test_another_request_withdraws_the_question(tmp_path: Path) -> None:
+    """The model is told that nothing was done; a late yes finds no question."""
+    with session(tmp_path, plan(a_pay())) as first:
+        first.run_sync("pay")
+    with session(tmp_path, "I see", earlier="s") as later:
+        later.run_sync("leave it")
+        assert "pay was not run" in later.history[-3].content
+        with pytest.raises(ConfigError, match="expected an open question"):
+            later.approve("a1")
+        with pytest.raises(ConfigError, match="no request"):
+            later.resume_sync()
+    assert paid(tmp_path) == []
+
+
+def test_a_changed_command_is_asked_about_again(tmp_path: Path) -> None:
+    """The yes was for what the command said then."""
+    with session(tmp_path, plan(a_pay())) as first:
+        first.run_sync("pay")
+        first.approve("a1")
+
+    @command(name="pay", effects="once")
+    def other(to: str, amount: float) -> str:
+        """Pay somebody twice."""
+        raise AssertionError
+
+    with session(tmp_path, earlier="s", plugins=[other]) as later:
+        assert later.resume_sync().outcome == "waiting"
+        assert [question.id for question in later.pending()] == ["a1"]
+
+
+def test_the_question_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    """What the plan read is not yet what the model read: the reason stays."""
+    calls = plan({"tool": "page"}, a_pay("{{ previous_result }}"))
+    with session(tmp_path, calls, policy=Policy()) as first:
+        assert first.run_sync("pay").outcome == "waiting"
+        (before,) = first.pending()
+        assert before.call.arguments == {"to": "bob", "amount": 5}
+        first.approve(before.id)
+    with session(tmp_path, "ok", earlier="s", policy=Policy()) as later:
+        assert later.resume_sync().outcome == "answered"
+    assert paid(tmp_path) == ["bob 5"]
+
+
+def test_native_calls_are_all_answered(tmp_path: Path) -> None:
+    """A server refuses a conversation in which a tool call has no answer."""
+    calls = tuple(
+        NativeCall(id=f"n{number}", name="pay", arguments=json.dumps(given))
+        for number, given in enumerate(
+            [{"to": "ann", "amount": 1}, {"to": "bob", "amount": 2}]
+        )
+    )
+    reply = ScriptedReply(tool_calls=calls, finish_reason="tool_calls")
+    with session(tmp_path, reply, dialect="native") as first:
+        first.run_sync("pay")
+    with session(tmp_path, "ok", earlier="s", dialect="native") as later:
+        later.approve("a1")
+        later.approve("a2", amount=3)
+        later.resume_sync()
+        ids = [message.tool_call_id for message in later.history]
+        assert ids == [None, None, "n0", "n1", None]
+    assert paid(tmp_path) == ["ann 1", "bob 3"]
+
+
+def test_an_agent_inside_cannot_wait(tmp_path: Path) -> None:
+    """Its run is a command's; nobody is there, so it is refused."""
+    inner = agent(
+        "clerk", "Pays.", model=ScriptedModel([plan(a_pay()), "no"]), plugins=[pay]
+    )
+    reply = plan({"tool": "clerk", "request": "pay"})
+    with session(tmp_path, reply, "ok", plugins=[inner]) as one:
+        assert one.run_sync("pay").outcome == "answered"
+        assert one.pending() == ()
+    assert paid(tmp_path) == []
+
+
+def test_calls_of_the_program_do_not_wait(tmp_path: Path) -> None:
+    """The program waits for their results."""
+    import asyncio
+
+    from neuraxis import Call
+
+    with session(tmp_path) as one:
+        arguments: Any = {"to": "ann", "amount": 1}
+        call = Call(id="b1", plugin=None, command="pay", arguments=arguments)
+        result = asyncio.run(one.call(call))
+        assert "nobody can be asked" in str(result.error)
+
+
+KILLED = """
+    import os, sys
+    from pathlib import Path
+    import tests.session.past.test_waiting as here
+    from neuraxis import Context, command
+    from neuraxis.events import ApprovalAsked, CallFinished, CallStarted
+
+    folder, when = Path(sys.argv[1]), sys.argv[2]
+
+    def watch(event):
+        if type(event).__name__ == when:
+            os.kill(os.getpid(), 9)
+
+    if sys.argv[3:]:
+        with here.session(folder, "ok", earlier="s") as later:
+            later.resume_sync(watch)
+    else:
+        here.session(folder, here.plan(here.a_pay())).run_sync("pay", watch)
+"""
+
+
+def kill(folder: Path, when: str, *more: str) -> None:
+    """Run a session in a process that is killed when this event is announced."""
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(folder), when, *more],
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def test_killed_while_the_yes_is_awaited(tmp_path: Path) -> None:
+    """The question is on disk before anybody is told of it."""
+    kill(tmp_path, "ApprovalAsked")
+    with session(tmp_path, "ok", earlier="s") as later:
+        (question,) = later.pending()
+        later.approve(question.id, amount=3)
+        assert later.resume_sync().outcome == "answered"
+        with pytest.raises(ConfigError, match="no request"):
+            later.resume_sync()
+    assert paid(tmp_path) == ["ann 3"]
+
+
+def test_killed_as_the_approved_call_begins(tmp_path: Path) -> None:
+    """Nobody knows how it ended: it is not run on the old yes."""
+    kill(tmp_path, "SessionFinished")
+    with session(tmp_path, earlier="s") as clerk:
+        clerk.approve("a1")
+    kill(tmp_path, "CallStarted", "resumed")
+    with session(tmp_path, "ok", earlier="s") as later:
+        answer = later.resume_sync()
+        assert answer.calls[0].error is not None
+        assert answer.calls[0].error.code == "outcome_unknown"
+        assert [call.id for call in later.unknown_calls] == ["a1"]
+    assert paid(tmp_path) == []
