@@ -20,7 +20,7 @@ DOCUMENTS = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
 )
 NAMED_DOCUMENTS = (".json", ".jsonl", ".ndjson", ".xml", ".log")
-"""Free only where the request names the file: many tools load such files."""
+"""Free only where the request names the file, or another of that stem."""
 LOADED = frozenset(
     (
         *("agents", "claude", "gemini", "qwen", "warp", "crush", "skill"),
@@ -64,7 +64,12 @@ def is_document(path: str, request: Iterable[str] = ()) -> bool:
     if stem in LOADED or "requirements" in stem or "constraints" in stem:
         return False
     if suffix in NAMED_DOCUMENTS:
-        return stem not in LOADED_DATA and "." not in stem and is_named(name, request)
+        said = [token.lower() for text in request for token in tokens(text)]
+        # by its name, or as a form of a file that is named: sales.csv as sales.json
+        known = any(
+            os.path.splitext(os.path.basename(t))[0] == stem for t in said if "." in t
+        )
+        return stem not in LOADED_DATA and "." not in stem and known
     return suffix in DOCUMENTS
 
 
