@@ -1,6 +1,6 @@
 """Commands found for a request, beside plain BM25 in the same run; and 10,000 of them.
 
-    python benchmarks/retrieval.py [FOLDER]
+    python benchmarks/retrieval.py [FOLDER] [--draws 30]
 
 FOLDER holds the retrieval collections (default: ../shared/data/retrieval). Both see the
 same texts: name, description and parameters. Plain BM25: lower-case words, k1 1.5,
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import re
 import tempfile
 import time
@@ -20,7 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuraxis.plugins.search.index import Entry, Index
+from neuraxis.plugins.search import index
+from neuraxis.plugins.search.index import FIELDS, Entry, Index
 from neuraxis.plugins.search.store import Store
 
 MOST = 5
@@ -69,9 +71,9 @@ def entries(tools: list[dict[str, Any]]) -> list[Entry]:
 
 
 def ours(tools: list[dict[str, Any]]) -> Find:
-    index = Index()
-    index.add(entries(tools))
-    return lambda request: [hit.key for hit in index.find(request, MOST)]
+    made = Index()
+    made.add(entries(tools))
+    return lambda request: [hit.key for hit in made.find(request, MOST)]
 
 
 def recalls(
@@ -90,13 +92,26 @@ def recalls(
     return {name: sum(parts) / len(parts) for name, parts in found.items()}
 
 
-def quality(folder: Path) -> None:
+def read(
+    folder: Path,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, set[str]]]:
+    """The tools, the queries, and which tools are right for each."""
     tools = [json.loads(line) for line in (folder / "tools.jsonl").open()]
     queries = [json.loads(line) for line in (folder / "queries.jsonl").open()]
     wanted: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
         qid, tid, _ = line.split("\t")
         wanted[qid].add(tid)
+    return tools, queries, wanted
+
+
+def fewer(before: float, after: float) -> float:
+    """The share of misses that are misses no more."""
+    return 1 - (1 - after) / (1 - before) if before < 1 else 0.0
+
+
+def quality(folder: Path) -> None:
+    tools, queries, wanted = read(folder)
     sources: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for tool in tools:
         sources[tool["source"]].append(tool)
@@ -111,19 +126,61 @@ def quality(folder: Path) -> None:
         print(f"  among {setting}:                plain    ours   fewer misses")
         before, after = rows[f"plain {setting}"], rows[f"ours {setting}"]
         for name, was in before.items():
-            fewer = 1 - (1 - after[name]) / (1 - was) if was < 1 else 0.0
-            print(f"    {name:<22} {was:>8.3f} {after[name]:>8.3f} {fewer:>8.1%}")
+            share = fewer(was, after[name])
+            print(f"    {name:<22} {was:>8.3f} {after[name]:>8.3f} {share:>8.1%}")
+
+
+def held_out(folder: Path, draws: int) -> None:
+    """Weights chosen without a collection, measured on that collection.
+
+    Each draw sets all weights at random, from ranges wider than any sensible choice.
+    """
+    tools, queries, wanted = read(folder)
+    sources = sorted({tool["source"] for tool in tools})
+    built = Index()
+    built.add(entries(tools))
+    everywhere = dict.fromkeys(sources, plain(tools))
+    before = recalls(everywhere, queries, wanted)
+
+    def find(request: str) -> list[str]:
+        return [hit.key for hit in built.find(request, MOST)]
+
+    def measured() -> dict[str, float]:
+        built.weights.clear()
+        return recalls(dict.fromkeys(sources, find), queries, wanted)
+
+    kept = (index.WEIGHTS, index.LENGTHS, index.SATURATION)
+    ship = measured()
+    chance = random.Random(1)
+    drawn: list[dict[str, float]] = []
+    for _ in range(draws):
+        index.WEIGHTS = tuple(chance.uniform(0.2, 4) for _ in FIELDS)
+        index.LENGTHS = tuple(chance.uniform(0.2, 0.9) for _ in FIELDS)
+        index.SATURATION = chance.uniform(0.3, 2)
+        drawn.append(measured())
+    index.WEIGHTS, index.LENGTHS, index.SATURATION = kept
+    print(f"among all, fewer misses than plain BM25 ({draws} draws of the weights):")
+    print("    held out        chosen without it   as shipped   worst draw")
+    names = [name for name in before if name != "all queries"]
+    for source in sources:
+        mine = [name for name in names if name.removesuffix("-multi") == source]
+        others = [name for name in names if name not in mine]
+        best = max(drawn, key=lambda row: sum(row[name] for name in others))
+        worst = min(drawn, key=lambda row: sum(row[name] for name in mine))
+        for name in mine:
+            told = [fewer(before[name], row[name]) for row in (best, ship, worst)]
+            print(f"    {name:<16}{told[0]:>17.1%}{told[1]:>13.1%}{told[2]:>13.1%}")
 
 
 def speed(folder: Path, count: int) -> None:
-    tools = [json.loads(line) for line in (folder / "tools.jsonl").open()]
+    tools, asked, _ = read(folder)
     given = entries(tools)
     extra = [
         Entry(key=f"{entry.key}#2", texts=(f"{entry.texts[0]} again", *entry.texts[1:]))
         for entry in given
     ]
     given = [*given, *extra][:count]
-    queries = [json.loads(line)["query"] for line in (folder / "queries.jsonl").open()]
+    queries = [each["query"] for each in asked]
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "commands.msgpack"
         start = time.perf_counter()
@@ -160,7 +217,11 @@ def main() -> None:
     default = Path(__file__).resolve().parents[2] / "shared" / "data" / "retrieval"
     parser.add_argument("folder", nargs="?", type=Path, default=default)
     parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--draws", type=int, default=0, help="cross-validate so often")
     chosen = parser.parse_args()
+    if chosen.draws:
+        held_out(chosen.folder, chosen.draws)
+        return
     quality(chosen.folder)
     speed(chosen.folder, chosen.count)
 

@@ -24,9 +24,11 @@ FILE_NAME = "neuraxis.toml"
 GUARDS = ("sandbox", "policy", "secrets")
 """What a project's file may not set: it may come from anybody, or be written by a
 script, and these hold back what such a one may do."""
-GUARDED = ("search.key_env", "search.google_url", "files.versions_bytes")
-"""Nor these: which variable's value is sent, and where to; and how many old versions of
-the user's files are stored."""
+GUARDED = (
+    "search.key_env", "search.google_url", "files.versions_bytes", "instructions",
+)  # fmt: skip
+"""Nor these: which variable's value is sent, and where to; how many old versions of the
+user's files are stored; and what the model takes for the user's own words."""
 INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set inside the project."""
 
@@ -207,7 +209,7 @@ def _flatten(
             )
 
 
-_TEXTS = ("model", "dialect", "workspace", "journal")
+_TEXTS = ("model", "dialect", "workspace", "journal", "instructions")
 _TOP = (*_TEXTS, "plugins")
 _BY_VARIABLE = "weights"
 """Read only from its environment variable, since it selects an executable."""

@@ -315,7 +315,7 @@ def test_a_number_that_is_too_large_is_told(hint: Any, given: Any) -> None:
     take.__annotations__["it"] = hint
     (result,) = _run([take], {"tool": "take", "it": given})
     assert result.error is not None
-    assert "take failed: expected a number" in result.error.message
+    assert "take failed: it: expected a number" in result.error.message
 
 
 def test_pydantic_fields_are_said_by_the_names_a_call_gives_them() -> None:

@@ -21,11 +21,33 @@ def mcp() -> None:
 @click.option("--host", default="127.0.0.1", help="A loopback address, for --http.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: a free one.")
 @click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="PATTERN",
+    help="A command `plugin.command` that is a prompt too; * stands for any.",
+)
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="URI=COMMAND",
+    help="A resource that `plugin.command` reads; {name} in the URI is its argument.",
+)
+@click.option(
     "--token",
     metavar="NAME",
     help="The secret NAME that HTTP clients send as `Authorization: Bearer`.",
 )
-def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -> int:
+def serve(
+    http: bool,
+    host: str,
+    port: int,
+    token: str | None,
+    prompts: tuple[str, ...],
+    resources: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Offer all plugins to MCP clients: commands as tools, assets as resources.
 
     A client starts this command and speaks over its standard input and output. With
@@ -33,7 +55,7 @@ def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -
     needs a yes is put to the client's person, where the client can; else it is refused.
     """
     try:
-        from neuraxis.bridges.mcp_server import approvals, server
+        from neuraxis.bridges.mcp_server import approvals, server, transports
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "Serving MCP") from error
     import asyncio  # slow to import, and --help needs none
@@ -50,18 +72,30 @@ def serve(http: bool, host: str, port: int, token: str | None, **options: Any) -
         model=ScriptedModel([], name="mcp client"),
     )
     with session:
+        service = server.McpService(
+            session,
+            prompts=prompts,
+            resources=dict(_resource(one) for one in resources),
+        )
         try:
             if http:
                 asyncio.run(
-                    server.serve_http(
-                        session, host=host, port=port, token=value, started=_started
+                    transports.serve_http(
+                        service, host=host, port=port, token=value, started=_started
                     )
                 )
             else:
-                asyncio.run(server.serve_stdio(session))
+                asyncio.run(transports.serve_stdio(service))
         except KeyboardInterrupt:
             return 0
     return 0
+
+
+def _resource(text: str) -> tuple[str, str]:
+    uri, equals, command = text.rpartition("=")
+    if not equals or ":" not in uri:
+        raise ConfigError(f"--resource: expected URI=plugin.command, got {text!r}")
+    return uri, command
 
 
 def _started(url: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -33,6 +35,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     model: str | None = None
     base_url: str | None = None
     dialect: str | None = None
+    instructions: str | None = None
     workspace: str | None = None
     plugin: tuple[str, ...] = ()
     no_builtin: bool = False
@@ -57,6 +60,10 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "dialect": click.option(
         "--dialect",
         help="How calls are written: intents, envelope_v1, envelope_v2, native.",
+    ),
+    "instructions": click.option(
+        "--instructions",
+        help="What the model is told beside its own text; @FILE: what the file says.",
     ),
     "workspace": click.option(
         "-w",
@@ -166,6 +173,7 @@ def settings_of(choices: Choices) -> Settings:
             "model": choices.model,
             "openai.base_url": choices.base_url,
             "dialect": choices.dialect,
+            "instructions": choices.instructions,
             "workspace": choices.workspace,
             "journal": choices.journal,
         },
@@ -199,6 +207,22 @@ def versions_folder(settings: Settings) -> Path | None:
     if journal_path(settings) != "memory":
         return None
     return user_dir("data") / "versions"
+
+
+def instructions_of(settings: Settings) -> str | None:
+    """Return the setting `instructions`; of `@FILE` what the file says.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    said = settings.get("instructions")
+    text = "" if said is None else str(said)
+    if not text.startswith("@"):
+        return text or None
+    try:
+        return Path(text[1:]).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"instructions: {text[1:]}: {error}") from None
 
 
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
@@ -242,6 +266,7 @@ def make_session(
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
+        instructions=instructions_of(settings),
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal_path(settings),
@@ -266,7 +291,20 @@ def make_session(
             show_results=choices.show_results,
         ),
     )
-    return Session(**arguments) if resume is None else Session.open(resume, **arguments)
+    with _warnings_told():
+        if resume is None:
+            return Session(**arguments)
+        return Session.open(resume, **arguments)
+
+
+@contextmanager
+def _warnings_told() -> Generator[None]:
+    """Write warnings as lines of the command line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        click.echo(f"neuraxis: {warning.message}", err=True)
 
 
 def resume_options(command: F) -> F:

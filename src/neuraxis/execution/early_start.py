@@ -268,8 +268,7 @@ class EarlyStarts:
         command = step.command
 
         async def take(*positional: Any, **named: Any) -> Any:
-            context = named.get(command.context_name)
-            context = context if isinstance(context, Context) else None
+            context = cast("Context | None", named.get(command.context_name))
             if self._may_take(begun) and begun.task is not None:
                 begun.taken = True
                 begun.context = context

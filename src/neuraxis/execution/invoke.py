@@ -122,6 +122,7 @@ def _context(
     return Context(
         call_id=call.id,
         session_id=runtime.session,
+        deps=runtime.deps,
         idempotency_key=f"{runtime.session}:{call.id}",
         workspace=runtime.workspace,
         settings=runtime.settings,

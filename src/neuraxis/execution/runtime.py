@@ -31,6 +31,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     workspace: Path
     session: str = ""
     """The id of the session."""
+    deps: object = None
+    """What the program handed to this run, for commands."""
     settings: Settings
     budget: Budget = Budget()
     usage: Usage = field(default_factory=Usage)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct, field
 
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
+
+    Deps = _TypeVar("Deps", default=Any)
+else:
+    Deps = TypeVar("Deps")
 
 
 def _no_progress(text: str, fraction: float | None = None) -> None:
@@ -28,30 +36,40 @@ def _no_assets() -> Sequence[Mapping[str, Json]]:
     return ()
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     """Runtime services for a command; passed to a parameter annotated `Context`.
 
-    The model does not see this parameter. `progress(text, fraction)` reports progress
-    to the user. A long-running command checks `cancelled`. `wrote` names a file of
-    the workspace, relative to it. `warn(text)` adds a warning to the result that the
-    model sees. `config` is the plugin's own section of the configuration. `assets()`
-    lists the session's stored assets. A command that opens a session nests it in this
-    run: `Session(options=Options(parent=context))`.
+    The model does not see this parameter. `Context[Shop]` says what `deps` is. A
+    command that opens a session nests it in this run:
+    `Session(options=Options(parent=context))`.
     """
 
     workspace: Path
+    """The folder that commands may write to."""
     call_id: str = ""
+    """The call's id, and its result's."""
     session_id: str = ""
+    """The session's id."""
+    deps: Deps = cast("Any", None)
+    """What the program handed to this run: `session.run(text, deps=...)`."""
     idempotency_key: str = ""
     """The same for each try of one call, and for no other call."""
     settings: Settings = field(default_factory=Settings)
+    """The session's settings."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The plugin's own section of the configuration."""
     progress: Callable[[str, float | None], None] = _no_progress
+    """`progress(text, fraction)` tells the user how far it is."""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    """Set once the call is to stop; a long-running command looks at it."""
     allowed_hosts: tuple[str, ...] = ()
+    """Private addresses that requests may reach."""
     wrote: Callable[[str], None] = _no_file
+    """`wrote(path)` names a file that it wrote, relative to the workspace."""
     warn: Callable[[str], None] = _no_warning
+    """`warn(text)` adds a warning to the result that the model sees."""
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
+    """`assets()` lists the session's stored assets."""
     files: object = None
     """The guarded way to change files, for the plugins that ship; None: no session."""
     outer: object = None

@@ -181,8 +181,11 @@ def is_free_file_use(arguments: Json, facts: Facts) -> bool:
     places = {place for place, use in facts.marks.files if use != "read"}
     if not uses or not places.issuperset(facts.marks.trusted_only):
         return False
+    moves = {use for _, use in uses} == {"remove", "write"}
     return all(
-        isinstance(path, str) and _is_free(path, str(use), facts) for path, use in uses
+        isinstance(path, str)
+        and _is_free(path, "move" if moves and use == "remove" else str(use), facts)
+        for path, use in uses
     )
 
 
@@ -195,6 +198,8 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     if use == "change":
         known = named or name in origins.fresh
         return known and is_document(name, origins.request)
+    if use == "move":  # what the runtime wrote, and the request names
+        return named and name in origins.own_files and is_document(name)
     if use != "write":
         return False
     if is_document(name, origins.request):

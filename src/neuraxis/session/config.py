@@ -64,6 +64,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     depth: int = 0
     session: str = ""
     """Its id."""
+    deps: object = None
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
@@ -131,6 +132,7 @@ def runtime_of(
         emit=emit,
         workspace=parts.workspace,
         session=parts.session,
+        deps=parts.deps,
         settings=parts.settings,
         budget=parts.budget,
         cancelled=cancelled,

@@ -37,6 +37,13 @@ def make_workspace(workspace: Path) -> None:
         ) from error
 
 
+def begin_files(files: FileHistory, *, is_inside: bool) -> None:
+    """Make the workspace, and begin a run that `undo` takes back."""
+    make_workspace(files.workspace)
+    if not is_inside:  # such a run is a part of the one around it
+        files.begin()
+
+
 def versions_root(
     journal: str | Path | Journal | None,
     asset_folder: str | Path | None,

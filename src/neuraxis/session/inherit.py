@@ -6,18 +6,22 @@ origins of what the parent's model has read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
+from neuraxis.events import SessionStarted
 from neuraxis.execution.nested import (
     ParentRun,
     translate_path,
     translate_paths,
     workspace_paths,
 )
+from neuraxis.messages import Message
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
@@ -25,6 +29,8 @@ from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT, Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.config import RunConfig
+from neuraxis.session.validation import check_deps
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -138,3 +144,33 @@ def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
     if outer is None:
         return ()
     return to_tell(outer.label.union(origins.read, *origins.results.values()))
+
+
+def limited(
+    parts: RunConfig, outer: ParentRun | None, deps: object, wanted: type[Any] | None
+) -> RunConfig:
+    """Return the configuration of a run, within its parent's.
+
+    Raises:
+        ConfigError: its `deps` are none of the `wanted` class.
+    """
+    if outer is not None:
+        deps = outer.runtime.deps if deps is None else deps
+        parts = replace(parts, budget=outer.left(parts.budget))
+    check_deps(deps, wanted)
+    return replace(parts, deps=deps)
+
+
+def started(
+    parts: RunConfig, outer: ParentRun | None, history: Sequence[Message]
+) -> SessionStarted:
+    """Return the event with which a session begins."""
+    return SessionStarted(
+        session=parts.session,
+        model=parts.model.name,
+        dialect=parts.dialect.name,
+        plugins=tuple(spec.name for spec in parts.registry.specs),
+        workspace=str(parts.workspace),
+        resumed=bool(history),
+        origins=made_of(outer, parts.origins),
+    )

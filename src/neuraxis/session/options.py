@@ -17,6 +17,7 @@ from neuraxis.planning.plan import OnError
 from neuraxis.plugins.context import Context
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.rules import Policy
+from neuraxis.session.prompt import Instructions
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
@@ -60,6 +61,8 @@ class SessionArguments(TypedDict, total=False):
 
     model: str | Model | Sequence[str | Model]
     plugins: Iterable[Any]
+    instructions: Instructions
+    deps: type[Any] | None
     dialect: str | Dialect
     journal: str | Path | Journal | None
     workspace: str | Path | None

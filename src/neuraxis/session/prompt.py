@@ -1,22 +1,34 @@
 """Build the prompt of a turn: the constant part, history, and status.
 
+The constant part is the dialect's own text, and behind it what the program says.
+
 The status (stored assets, remaining budget) stands behind the newest message and is not
 stored, so that the history, and with it a server's prompt cache, stays as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
+from neuraxis.formatting import describe_given
 from neuraxis.messages import Message, Prompt
+from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Registry
+from neuraxis.session.config import RunConfig
 
+Instructions = str | Callable[[Context], str | Awaitable[str]] | None
+"""A text, or a function that gives one for a run."""
 TIGHT = 0.25
 """Fraction of a limit below which the model sees the remaining budget."""
 
@@ -56,20 +68,91 @@ def with_status(
     return [*history[:-1], longer]
 
 
-def constant_prompt(registry: Registry, dialect: Dialect) -> Prompt:
-    """Build the part of the prompt that is constant for a registry."""
-    specs, names = registry.specs, registry.tool_names
-    return Prompt(
-        messages=(Message(role="system", content=dialect.prompt(specs, names)),),
-        constant=1,
-        stop=dialect.stop,
-        plugins=specs,
-        tool_names=names,
-        write=dialect.write,
-        native_tools=dialect.native_tools(specs, names),
-    )
+class Prompts:
+    """Prompts of a session, whose constant part is built once.
 
+    Args:
+        registry: of the session's plugins.
+        dialect: writes what stands before everything else.
+        instructions: the program's own text, behind the dialect's; a function is asked
+            for it at the start of each run.
+        template: the user's own, in place of the dialect's text.
+    """
 
-def with_messages(constant: Prompt, messages: Sequence[Message]) -> Prompt:
-    """Append messages to the constant part."""
-    return replace(constant, messages=(*constant.messages, *messages))
+    def __init__(
+        self,
+        registry: Registry,
+        dialect: Dialect,
+        instructions: Instructions = None,
+        template: str | Path | None = None,
+    ) -> None:
+        self._registry, self._dialect = registry, dialect
+        self._written = instructions
+        self._text = instructions if isinstance(instructions, str) else ""
+        self._constant: Prompt | None = None
+        if template is not None:
+            self._warn_of(template)
+
+    async def begin(self, run: RunConfig) -> None:
+        """Take a run's instructions, which count as its user's words.
+
+        Raises:
+            ConfigError: the function for them gave no text.
+        """
+        if callable(self._written):
+            context = Context(
+                workspace=run.workspace,
+                session_id=run.session,
+                deps=run.deps,
+                settings=run.settings,
+            )
+            given = self._written(context)
+            text: Any = await given if inspect.isawaitable(given) else given
+            if not isinstance(text, str):
+                raise ConfigError(
+                    "instructions: expected a function that gives a text, got "
+                    f"{describe_given(text)}"
+                )
+            if text != self._text:
+                self._text, self._constant = text, None
+        if self._text and self._text not in run.origins.words:
+            run.origins.said(self._text)
+
+    def make(self, messages: Sequence[Message] = ()) -> Prompt:
+        """Return the constant part, then `messages`."""
+        constant = self._constant
+        if constant is None or constant.plugins is not self._registry.specs:
+            constant = self._constant = self._build()
+        return replace(constant, messages=(*constant.messages, *messages))
+
+    def _build(self) -> Prompt:
+        specs, names = self._registry.specs, self._registry.tool_names
+        text = self._dialect.prompt(specs, names)
+        if self._text:
+            text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
+        return Prompt(
+            messages=(Message(role="system", content=text),),
+            constant=1,
+            stop=self._dialect.stop,
+            plugins=specs,
+            tool_names=names,
+            write=self._dialect.write,
+            native_tools=self._dialect.native_tools(specs, names),
+        )
+
+    def _warn_of(self, template: str | Path) -> None:
+        """Warn of a user's template that names none of the tools."""
+        prompt = self.make()
+        text = prompt.messages[0].content
+        if prompt.native_tools or not prompt.plugins:
+            return
+        if not any(
+            tool in text or where[1] in text
+            for tool, where in prompt.tool_names.items()
+        ):
+            warnings.warn(
+                f"template {template}: it names none of the tools, so that the model "
+                "cannot know them; write them into it, or leave the template out and "
+                "say what is your own with instructions=",
+                stacklevel=5,
+            )

@@ -18,7 +18,7 @@ from neuraxis.session.answer import Answer
 from neuraxis.session.watch import Watch, guard_watch
 
 Drive = Callable[[str, Watch | None], Awaitable[Answer]]
-"""Type of `Session.drive`."""
+"""Function that answers a request, and may be watched."""
 Left = set[asyncio.Task[Any]]
 """Tasks of a session's runs that were abandoned and are ending."""
 

@@ -21,7 +21,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
 from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import StorageError
-from neuraxis.events import CallStarted, SessionStarted
+from neuraxis.events import CallStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
 from neuraxis.journal import Journal, flush, open_journal
@@ -39,14 +39,20 @@ from neuraxis.session.answer import Answer
 from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import make_workspace, read_given, undo_last, versions_root
-from neuraxis.session.inherit import Inherited, inherit, made_of, prepare_origins
+from neuraxis.session.files import begin_files, read_given, undo_last, versions_root
+from neuraxis.session.inherit import (
+    Inherited,
+    inherit,
+    limited,
+    prepare_origins,
+    started,
+)
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments
 from neuraxis.session.past import resume, waiting
 from neuraxis.session.past.waiting import GoingOn, Question
-from neuraxis.session.prompt import constant_prompt, with_messages
+from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
     check_arguments,
@@ -67,6 +73,9 @@ class Session:
         model: a name (`local:`, `openai:gpt-x`) or a `Model`; or a list: the next one
             is asked where the one before it fails.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
+        instructions: what the model is told beside the dialect's own text; a function
+            of the run's `Context` gives it anew for each run.
+        deps: the class of what `run(..., deps=...)` hands to commands.
         dialect: a name, or a `Dialect`.
         id: a text of one's own; default: a secret one. See also `Session.open`.
         journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
@@ -93,6 +102,8 @@ class Session:
         model: str | Model | Sequence[str | Model] = "local:",
         *,
         plugins: Iterable[Any] = (),
+        instructions: Instructions = None,
+        deps: type[Any] | None = None,
         dialect: str | Dialect = "intents",
         id: str | None = None,
         journal: str | Path | Journal | None = None,
@@ -118,6 +129,9 @@ class Session:
         )
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
+        own = (instructions, options.template)
+        self._prompts = Prompts(self.registry, self.dialect, *own)
+        self._deps = deps
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         prepare_origins(self.origins, over.policy, self.settings)
@@ -172,7 +186,6 @@ class Session:
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
-        self._constant = Prompt(messages=())
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
@@ -203,7 +216,7 @@ class Session:
             settings=self.settings,
             workspace=self.workspace,
             next_id=self._next_id,
-            prompt=self.prompt,
+            prompt=self._prompts.make,
             origins=self.origins,
             approvals=self.approvals,
             secrets=over.secrets,
@@ -289,21 +302,35 @@ class Session:
         self._sink.settle(call_id, happened)
         flush(self.journal)
 
-    def run(self, text: str) -> Run:
-        """Answer one request: `await` it, or `async for` its events."""
-        return Run(self.drive, text, self._turn.left)
+    def run(self, text: str, *, deps: Any = None) -> Run:
+        """Answer one request: `await` it, or `async for` its events.
 
-    def resume(self) -> Run:
+        Args:
+            text: the request.
+            deps: what commands find as `context.deps`: the user, a connection, ...
+
+        Raises:
+            StorageError: the journal could not be written.
+            ConfigError: the request is no text, or the session is answering another.
+        """
+        return Run(partial(self.drive, deps=deps), text, self._turn.left)
+
+    def resume(self, *, deps: Any = None) -> Run:
         """End the request that waited or was cut off, repeating no call."""
-        return Run(self._drive_resumed, "what was cut off", self._turn.left)
+        drive = partial(self.drive, deps=deps, is_resumed=True)
+        return Run(drive, "what was cut off", self._turn.left)
 
-    def resume_sync(self, watch: Watch | None = None) -> Answer:
+    def resume_sync(self, watch: Watch | None = None, *, deps: Any = None) -> Answer:
         """As `resume`, from code that is not async."""
-        return self._loop.run(self._run_and_close(self._drive_resumed, "", watch))
+        drive = partial(self.drive, deps=deps, is_resumed=True)
+        return self._loop.run(self._run_and_close(drive, "", watch))
 
-    def run_sync(self, text: str, watch: Watch | None = None) -> Answer:
+    def run_sync(
+        self, text: str, watch: Watch | None = None, *, deps: Any = None
+    ) -> Answer:
         """Answer one request from synchronous code; `watch` gets the events."""
-        return self._loop.run(self._run_and_close(self.drive, text, watch))
+        drive = partial(self.drive, deps=deps)
+        return self._loop.run(self._run_and_close(drive, text, watch))
 
     async def _run_and_close(
         self, drive: Drive, text: str, watch: Watch | None
@@ -316,41 +343,36 @@ class Session:
                 await self.model.close()  # its connections belong to this loop
 
     @reraise_watch_errors
-    async def drive(self, text: str, watch: Watch | None = None) -> Answer:
-        """Answer one request; `watch` sees every event as it happens.
+    async def drive(
+        self,
+        text: str,
+        watch: Watch | None = None,
+        *,
+        deps: Any = None,
+        is_resumed: bool = False,
+    ) -> Answer:
+        """Answer one request, as `run` does; `watch` gets the events.
 
-        Args:
-            text: the request.
-            watch: sees an event once it is on disk, where that is promised.
-
-        Raises:
-            StorageError: the journal could not be written.
-            ConfigError: the request is no text, or the session is answering another.
+        Each is on disk by then, where that is promised.
         """
         check_request(text, watch)
-        return await self._drive(text, watch)
-
-    @reraise_watch_errors
-    async def _drive_resumed(self, text: str, watch: Watch | None = None) -> Answer:
-        check_request(text, watch)
-        return await self._drive(None, watch)
-
-    async def _drive(self, text: str | None, watch: Watch | None) -> Answer:
-        turn = self._turn
+        parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            if text is None and not self._is_cut_off:
+            if is_resumed and not self._is_cut_off:
                 raise resume.nothing_cut_off(self.id)
+            await self._prompts.begin(parts)
             if not self._announced:
                 self._announce()
-            waited = await self._take_up_cut_off(text)
+            asked = None if is_resumed else text
+            parts = going_on(parts, await self._take_up_cut_off(asked))
             self._is_cut_off, self._pending = True, -1
-            self._begin_files()
+            begin_files(self.files, is_inside=self._outer is not None)
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
-                self._shortlist.choose(text or "", said)
-            parts, live = self._limited(waited), watch is not None
-            work = converse(text, parts, self.history, self._sink.emit, live=live)
+                self._shortlist.choose(asked or "", said)
+            live = watch is not None
+            work = converse(asked, parts, self.history, self._sink.emit, live=live)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
@@ -377,12 +399,6 @@ class Session:
             self.origins.told(tuple(self.origins.results))
         return waited
 
-    def _limited(self, waited: GoingOn | None = None) -> RunConfig:
-        """Return the configuration, within the parent run's remaining budget."""
-        if self._outer is None:
-            return going_on(self._parts, waited)
-        return replace(self._parts, budget=self._outer.left(self._parts.budget))
-
     def attach(self, value: Any, description: str = "") -> str:
         """Store an object of the user's; return its id for references (B61).
 
@@ -405,9 +421,11 @@ class Session:
         report_stored(asset_id, kept, self._sink.emit)
         return asset_id
 
-    async def call(self, call: Call, watch: Watch | None = None) -> Result:
+    async def call(
+        self, call: Call, watch: Watch | None = None, *, deps: Any = None
+    ) -> Result:
         """Run one call that no model wrote; checked like any other."""
-        return (await self.call_all([call], watch))[0]
+        return (await self.call_all([call], watch, deps=deps))[0]
 
     def check(
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
@@ -424,6 +442,7 @@ class Session:
         *,
         params: Mapping[str, Json] | None = None,
         on_error: OnError | None = None,
+        deps: Any = None,
     ) -> list[Result]:
         """Run a plan that no model wrote, checked before it runs.
 
@@ -433,14 +452,15 @@ class Session:
             watch: sees every event as it happens.
             params: values of `{{ params['x'] }}`; None: it is plain text.
             on_error: for this plan; None: the session's own.
+            deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        parts = self._limited()
+        parts = limited(self._parts, self._outer, deps, self._deps)
         parts = replace(parts, on_error=on_error or parts.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         if not self._announced:
             self._announce(emit)
-        self._begin_files()
+        begin_files(self.files, is_inside=self._outer is not None)
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
         with suppress(StorageError):  # it is told with the next event
@@ -456,31 +476,13 @@ class Session:
         """
         return undo_last(self.files, self._parts.approve, self._loop, changed_since)
 
-    def _begin_files(self) -> None:
-        """Make the workspace, and begin a run whose changes `undo` takes back."""
-        make_workspace(self.workspace)
-        if self._outer is None:  # a run inside is a part of the one around it
-            self.files.begin()
-
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True
-        (emit or self._sink.emit)(
-            SessionStarted(
-                session=self.id,
-                model=self.model.name,
-                dialect=self.dialect.name,
-                plugins=tuple(spec.name for spec in self.registry.specs),
-                workspace=str(self.workspace),
-                resumed=bool(self.history),
-                origins=made_of(self._outer, self.origins),
-            )
-        )
+        (emit or self._sink.emit)(started(self._parts, self._outer, self.history))
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
-        if self._constant.plugins is not self.registry.specs:
-            self._constant = constant_prompt(self.registry, self.dialect)
-        return with_messages(self._constant, messages)
+        return self._prompts.make(messages)
 
     def close(self) -> None:
         """Close the session: another may go on with it, here or elsewhere.

@@ -25,6 +25,7 @@ from neuraxis.specs import Json
 _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
+    "deps": ((type, type(None)), "a class, such as deps=Shop"),
     "id": ((str, type(None)), "the id of a session, a text"),
     "settings": (
         (Settings, type(None)),
@@ -39,6 +40,11 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
         (str, list, tuple),
         "stream",
         "a model's name, such as 'local:', a Model, or a list of these",
+    ),
+    "instructions": (
+        (str, type(None)),
+        "__call__",
+        "a text, or a function of a Context that gives one",
     ),
     "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
     "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
@@ -72,7 +78,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
         if not isinstance(value, types) and not (
             callable(getattr(value, method, None))
             # a class instead of its instance
-            and (name == "approve" or not isinstance(value, type))
+            and (name in ("approve", "instructions") or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
     _check_options(given.get("options"))
@@ -239,6 +245,16 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
         for name, kinds, phrase in _FIELDS:
             if not isinstance(value := getattr(one, name), kinds):
                 refuse(f"Call.{name}", phrase, value)
+
+
+def check_deps(given: Any, wanted: type[Any] | None) -> None:
+    """Check that a run's `deps` are what the session says.
+
+    Raises:
+        ConfigError: it is something else, or nothing.
+    """
+    if wanted is not None and not isinstance(given, wanted):
+        refuse("deps", f"a {wanted.__name__}, as in run(text, deps=...)", given)
 
 
 def check_description(text: Any) -> None:

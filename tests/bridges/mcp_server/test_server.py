@@ -5,6 +5,7 @@ import base64
 import json
 from typing import Any
 
+import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
@@ -12,7 +13,9 @@ from mcp_types import ElicitResult
 
 from neuraxis import Context, Session, command
 from neuraxis.bridges.mcp_server import approvals
-from neuraxis.bridges.mcp_server.server import McpService, serve_http
+from neuraxis.bridges.mcp_server.client import calling, form, roots, sampling
+from neuraxis.bridges.mcp_server.server import McpService
+from neuraxis.bridges.mcp_server.transports import serve_http
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import Policy, Rule
@@ -72,7 +75,33 @@ def broken() -> str:
     raise ValueError("it broke")
 
 
-PLUGINS = [add, letters, picture, width, steps, pay, broken]
+RUNS = []
+
+
+@command(effects="once")
+async def book(day: str) -> str:
+    """Book a table; asks for the number of guests, then for a name."""
+    RUNS.append(day)
+    asked = calling()
+    fields = {"guests": {"type": "integer"}}
+    guests = form("How many?", {"type": "object", "properties": fields})
+    first = await asked.ask(guests=guests)
+    then = await asked.ask(name=sampling("A name?"), folders=roots())
+    return f"{day} {first['guests']} {then['name']} {then['folders']}"
+
+
+@command(effects="read")
+def greeting(name: str, times: int = 1) -> str:
+    """Greet somebody.
+
+    Args:
+        name: whom.
+        times: how often.
+    """
+    return f"Say hello to {name} {times} times."
+
+
+PLUGINS = [add, letters, picture, width, steps, pay, broken, book, greeting]
 
 
 @pytest.fixture
@@ -88,7 +117,10 @@ def session(tmp_path):
 
 
 def client(session, mode, **options):
-    return Client(McpService(session).server(), mode=mode, **options)
+    service = McpService(
+        session, prompts=["greet*"], resources={"hello://{name}": "greeting"}
+    )
+    return Client(service.server(), mode=mode, **options)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -249,20 +281,142 @@ async def test_a_yes_to_one_call_is_for_no_other(session):
             allow_input_required=True,
         )
         assert changed.result_type == "input_required"  # asked about anew
-        forged = await asked.session.call_tool(
-            "pay",
-            {"amount": 7},
-            input_responses=yes,
-            request_state="guess",
-            allow_input_required=True,
-        )
-        assert forged.result_type == "input_required"
+        with pytest.raises(MCPError, match="requestState"):
+            await asked.session.call_tool(
+                "pay",
+                {"amount": 7},
+                input_responses=yes,
+                request_state="guess",
+                allow_input_required=True,
+            )
+
+
+def answers(guests):
+    async def person(context, params):
+        return ElicitResult(action="accept", content={"guests": guests})
+
+    async def model(context, params):
+        text = types.TextContent(text="Ada")
+        return types.CreateMessageResult(role="assistant", content=text, model="m")
+
+    async def folders(context):
+        return types.ListRootsResult(roots=[types.Root(uri="file:///home")])
+
+    return {
+        "elicitation_callback": person,
+        "sampling_callback": model,
+        "list_roots_callback": folders,
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.filterwarnings("ignore:The .* capability is deprecated")
+async def test_a_command_asks_the_client_and_runs_once(session, mode):
+    """Its questions are the answers of 2026-07-28; the command waits, and goes on."""
+    RUNS.clear()
+    async with client(session, mode, **answers(4)) as asked:
+        result = await asked.call_tool("book", {"day": "Monday"})
+    said = "Monday {'guests': 4} Ada ['file:///home']"
+    assert result.content[0].text == said
+    assert RUNS == ["Monday"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.filterwarnings("ignore:The .* capability is deprecated")
+async def test_a_form_that_does_not_fit_is_an_error(session, mode):
+    """What the person filled in is checked."""
+    async with client(session, mode, **answers("many")) as asked:
+        result = await asked.call_tool("book", {"day": "Monday"})
+    assert result.is_error
+    assert "did not fill in the form" in result.content[0].text
+
+
+async def test_a_client_that_cannot_answer_is_not_asked(session):
+    """2026-07-28 wants an error of the protocol; before, the call fails."""
+    async with client(session, "legacy") as asked:
+        assert (await asked.call_tool("book", {"day": "Monday"})).is_error
+    async with client(session, "2026-07-28") as asked:
+        with pytest.raises(MCPError, match="declares no elicitation") as caught:
+            await asked.call_tool("book", {"day": "Monday"})
+    assert caught.value.error.data == {"requiredCapabilities": {"elicitation": {}}}
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_step_of_a_plan_can_ask_for_a_yes(session, mode):
+    """The plan waits where it is: its first step is not run again."""
+    RUNS.clear()
+
+    async def yes(context, params):
+        if "guests" in params.requested_schema["properties"]:
+            return ElicitResult(action="accept", content={"guests": 2})
+        return ElicitResult(action="accept", content={"allow": True})
+
+    steps = [
+        {"tool": "add", "arguments": {"a": 1}},
+        {"tool": "pay", "arguments": {"amount": 5}},
+    ]
+    async with client(session, mode, elicitation_callback=yes) as asked:
+        result = await asked.call_tool("run_plan", {"steps": steps})
+    told = result.structured_content["steps"]
+    assert [step["status"] for step in told] == ["done", "done"], result.content
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_commands_are_prompts_and_resources(session, mode):
+    """Those that were named; they go the way of all calls."""
+    async with client(session, mode) as asked:
+        (prompt,) = (await asked.list_prompts()).prompts
+        assert prompt.name == "greeting"
+        assert [(one.name, one.required) for one in prompt.arguments] == [
+            ("name", True),
+            ("times", False),
+        ]
+        got = await asked.get_prompt("greeting", {"name": "Ada", "times": "2"})
+        assert got.messages[0].content.text == "Say hello to Ada 2 times."
+        with pytest.raises(MCPError, match="expected integer"):
+            await asked.get_prompt("greeting", {"name": "Ada", "times": "often"})
+        with pytest.raises(MCPError, match="Unknown prompt"):
+            await asked.get_prompt("add", {"a": "1"})
+        templates = (await asked.list_resource_templates()).resource_templates
+        assert "hello://{name}" in [one.uri_template for one in templates]
+        read = await asked.read_resource("hello://Ada")
+        assert read.contents[0].text == "Say hello to Ada 1 times."
+        with pytest.raises(MCPError, match="not found"):
+            await asked.read_resource("hello://Ada/more")
+
+
+@pytest.mark.parametrize("name", ["pay", "nothing"])
+async def test_what_has_effects_is_neither_prompt_nor_resource(session, name):
+    """A client reads them without a thought."""
+    with pytest.raises(ConfigError, match=name):
+        McpService(session, prompts=[name])
+    with pytest.raises(ConfigError, match=name):
+        McpService(session, resources={"x://y": name})
+
+
+@pytest.mark.filterwarnings("ignore:The .* capability is deprecated")
+async def test_words_of_progress_are_log_messages_for_who_wants_them(session):
+    """None before `logging/setLevel`, and none above its level."""
+    heard = []
+
+    async def hear(params):
+        heard.append((params.level, params.data))
+
+    async with client(session, "legacy", logging_callback=hear) as asked:
+        await asked.call_tool("steps")
+        assert heard == []
+        await asked.set_logging_level("info")
+        await asked.call_tool("steps")
+        assert heard == [("info", f"step {number}") for number in range(3)]
+        await asked.set_logging_level("error")
+        await asked.call_tool("steps")
+        assert len(heard) == 3
 
 
 async def served(session, work, **options):
     started = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
-        serve_http(session, started=started.set_result, **options)
+        serve_http(McpService(session), started=started.set_result, **options)
     )
     try:
         url = await asyncio.wait_for(started, 10)
@@ -306,7 +460,11 @@ async def test_http_wants_the_token(session):
             tools = (await asked.list_tools()).tools
         return refused.status_code, wrong.status_code, len(tools)
 
-    assert await served(session, work, token="t0ken-value") == (401, 401, 8)
+    assert await served(session, work, token="t0ken-value") == (
+        401,
+        401,
+        len(PLUGINS) + 1,
+    )
 
 
 async def test_a_page_of_another_origin_is_refused(session):
@@ -328,4 +486,4 @@ async def test_a_page_of_another_origin_is_refused(session):
 async def test_it_listens_on_loopback_only(session):
     """Another address is refused."""
     with pytest.raises(ConfigError, match=r"expected one of 127"):
-        await serve_http(session, host="0.0.0.0")
+        await serve_http(McpService(session), host="0.0.0.0")

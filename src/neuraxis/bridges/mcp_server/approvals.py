@@ -6,7 +6,6 @@ question, and the client calls again with its answer. Without that ability: refu
 
 from __future__ import annotations
 
-import contextvars
 import json
 import secrets
 import time
@@ -14,15 +13,18 @@ from typing import Any
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.server.context import ServerRequestContext
 
 from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.mcp_server.client import (
+    MOST_WAITING,
+    McpClient,
+    calling,
+    form,
+)
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
 
 KEY = "approval"
-MOST_WAITING = 1_000
-"""Questions without an answer that are remembered."""
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -32,55 +34,27 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-class Asker:
-    """Asks the person behind one request."""
+class NeedsYes(Exception):
+    """A call that waits for the yes of the client's person."""
 
-    def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
-        self._context = context
-        self.said_no = False
-        """The person answered this request already."""
-        self.waiting: ApprovalAsked | None = None
-        """A question that only the answer to the request can ask."""
-
-    @property
-    def is_modern(self) -> bool:
-        """Whether the protocol is one of requests without a session."""
-        return self._context.protocol_version >= "2026"
-
-    def _can_ask(self) -> bool:
-        wanted = types.ClientCapabilities(
-            elicitation=types.ElicitationCapability(
-                form=types.FormElicitationCapability()
-            )
-        )
-        return self._context.session.check_client_capability(wanted)
-
-    async def ask(self, asked: ApprovalAsked) -> bool:
-        """Return whether the person said yes."""
-        if self.said_no or not self._can_ask():
-            return False
-        if self.is_modern:
-            self.waiting = asked
-            return False
-        try:
-            answer = await self._context.session.elicit_form(
-                question_text(asked), _SCHEMA, self._context.request_id
-            )
-        except MCPError:
-            return False
-        return is_yes(answer)
-
-
-CURRENT: contextvars.ContextVar[Asker | None] = contextvars.ContextVar(
-    "neuraxis_mcp_asker", default=None
-)
-"""Who asks for the request that is being answered."""
+    def __init__(self, asked: ApprovalAsked) -> None:
+        super().__init__(asked.id)
+        self.asked = asked
 
 
 async def approve(asked: ApprovalAsked) -> bool:
     """Ask the person behind the current request, where there is one."""
-    asker = CURRENT.get()
-    return asker is not None and await asker.ask(asked)
+    client = calling()
+    if client is None or client.said_no or not client.can("elicitation"):
+        return False
+    if client.is_modern and not client.runs_plan:
+        client.waiting = asked
+        return False
+    try:
+        answers = await client.ask(**{KEY: form(question_text(asked), _SCHEMA)})
+    except (MCPError, ValueError):
+        return False
+    return bool(answers[KEY]) and answers[KEY].get("allow") is True
 
 
 def is_yes(answer: Any) -> bool:
@@ -113,26 +87,28 @@ class Waiting:
         while len(self._digests) >= MOST_WAITING:
             del self._digests[next(iter(self._digests))]
         self._digests[token] = (asked.digest, time.monotonic() + EXPIRES)
-        request = types.ElicitRequest(
-            params=types.ElicitRequestFormParams(
-                message=question_text(asked), requested_schema=_SCHEMA
-            )
-        )
+        request = form(question_text(asked), _SCHEMA)
         return types.InputRequiredResult(
             input_requests={KEY: request}, request_state=token
         )
 
-    def answered(self, params: types.CallToolRequestParams, asker: Asker) -> str:
+    def holds(self, token: str) -> bool:
+        """Check whether a call with this state answers a question."""
+        return token in self._digests
+
+    def answered(
+        self, params: types.InputResponseRequestParams, client: McpClient
+    ) -> str:
         """Return the digest of the call that was allowed; empty: none was.
 
         Args:
             params: of the call, with the answer to an earlier one.
-            asker: is told of a no, so that it does not ask again.
+            client: is told of a no, so that it is not asked again.
         """
         token = params.request_state or ""
         digest, until = self._digests.pop(token, ("", 0.0))
         answer = (params.input_responses or {}).get(KEY)
         if digest and not is_yes(answer):
-            asker.said_no = True
+            client.said_no = True
             return ""
         return digest if time.monotonic() < until else ""

@@ -1,28 +1,35 @@
 """The MCP server: a session's commands as tools, its assets as resources.
 
 Every call goes the way of all calls: checked against its schema, decided by the policy,
-stored in the journal. Both transports are served: stdio, and HTTP on loopback only.
+stored in the journal.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from neuraxis import __version__
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.bridges.mcp_server import values
-from neuraxis.bridges.mcp_server.approvals import CURRENT, Asker, Waiting
+from neuraxis.bridges.mcp_server.approvals import NeedsYes, Waiting
+from neuraxis.bridges.mcp_server.client import McpClient, OpenCalls
+from neuraxis.bridges.mcp_server.notices import Logging, Progress
+from neuraxis.bridges.mcp_server.offers import (
+    Address,
+    addresses,
+    offered_prompts,
+    prompt,
+    prompt_result,
+)
 from neuraxis.bridges.mcp_server.tools import (
     BARE,
     PLAN_TOOL,
@@ -31,45 +38,103 @@ from neuraxis.bridges.mcp_server.tools import (
     plan_tool,
 )
 from neuraxis.errors import ConfigError
-from neuraxis.events import CallProgress, Event
 from neuraxis.messages import Call, Result
 from neuraxis.planning.load import read_plan
 from neuraxis.session.session import Session
+from neuraxis.session.watch import Watch
 from neuraxis.specs import Json
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 INSTRUCTIONS = (
     "Each tool is checked before it runs. Large answers are resources: hand their "
     'reference {"asset_id": "..."} to a tool that takes one, or read them. '
     f"{PLAN_TOOL} runs several tools at once, which pass results on by reference."
 )
 _Context = ServerRequestContext[Any, Any]
+_Answer = TypeVar("_Answer")
 
 
 class McpService:
-    """What answers the requests of MCP clients, on one session."""
+    """What answers the requests of MCP clients, on one session.
 
-    def __init__(self, session: Session) -> None:
+    Args:
+        session: whose commands are offered.
+        prompts: patterns of `plugin.command` that are prompts as well; they may read,
+            and have no other effect.
+        resources: URIs, or templates with `{parameter}`, and the `plugin.command` that
+            reads each.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        prompts: Collection[str] = (),
+        resources: Mapping[str, str] | None = None,
+    ) -> None:
         self._session = session
         self._offered = offered_tools(session.registry)
+        self._prompts = offered_prompts(self._offered, prompts)
+        self._addresses = addresses(self._offered, resources or {})
         self._numbers = count(1)
         self._waiting = Waiting()
+        self._open = OpenCalls()
+        self._logging = Logging()
         # calls with an effect, one at a time: a person is asked about one
         self._one_by_one = asyncio.Lock()
 
     def server(self) -> Server[Any]:
         """Return the SDK's server with our handlers."""
-        return Server(
+        server: Server[Any] = Server(
             "neuraxis",
             version=__version__,
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._subscribe,
             on_completion=self._complete,
         )
+        # as an argument the SDK would warn that 2026-07-28 has it no more
+        server.add_request_handler(
+            "logging/setLevel", types.SetLevelRequestParams, self._set_level
+        )
+        return server
+
+    async def _work(
+        self,
+        context: _Context,
+        params: types.InputResponseRequestParams,
+        work: Callable[[McpClient, Watch], Awaitable[_Answer]],
+    ) -> _Answer | types.InputRequiredResult:
+        """Answer a request by calls, or with the questions that they have."""
+        token = params.request_state
+        is_known = token is None or self._waiting.holds(token)
+        if not is_known and not self._open.holds(context.method, token or ""):
+            raise MCPError(
+                types.INVALID_PARAMS,
+                "The requestState is of no open request: call again without it",
+            )
+
+        async def begun(client: McpClient) -> _Answer | types.InputRequiredResult:
+            digest = self._waiting.answered(params, client)
+            if digest:
+                self._session.approvals.grant(digest)
+            progress = Progress(client, self._logging)
+            try:
+                return await work(client, progress.hear)
+            except NeedsYes as needs:
+                return self._waiting.question(needs.asked)
+            finally:
+                if digest:  # the yes was for this call, and for none that comes later
+                    self._session.approvals.take(digest)
+                await progress.close()
+
+        return await self._open.run(context, params, begun)
 
     async def _list_tools(self, _: _Context, __: Any) -> types.ListToolsResult:
         tools = [offered.tool for offered in self._offered.values()]
@@ -80,45 +145,48 @@ class McpService:
     async def _call_tool(
         self, context: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        asker = Asker(context)
-        CURRENT.set(asker)
-        digest = self._waiting.answered(params, asker)
-        if digest:
-            self._session.approvals.grant(digest)
+        offered = self._offered.get(params.name)
+        if offered is None and params.name != PLAN_TOOL:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         arguments = params.arguments or {}
-        progress = _Progress(context)
-        try:
-            if params.name == PLAN_TOOL:
-                return await self._plan(arguments, progress.hear)
-            offered = self._offered.get(params.name)
+
+        async def work(client: McpClient, watch: Watch) -> types.CallToolResult:
             if offered is None:
-                raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-            result = await self._run(offered, arguments, progress.hear)
-        finally:
-            if digest:  # the yes was for this call, and for none that comes later
-                self._session.approvals.take(digest)
-            await progress.close()
-        if asker.waiting is not None and result.error is not None:
-            return self._waiting.question(asker.waiting)
-        return values.call_result(result, structured=offered.structured)
+                client.runs_plan = True
+                return await self._plan(arguments, watch)
+            result = await self._run(offered, arguments, watch, client)
+            return values.call_result(result, structured=offered.structured)
+
+        return await self._work(context, params, work)
 
     async def _run(
-        self, offered: Offered, arguments: Json, watch: Callable[[Event], None]
+        self,
+        offered: Offered,
+        arguments: Mapping[str, Json],
+        watch: Watch,
+        client: McpClient,
     ) -> Result:
         command = offered.command
         call = Call(
             id=f"r{next(self._numbers)}",
             plugin=command.plugin.name,
             command=command.spec.name,
-            arguments=arguments.get(BARE) if command.bare else arguments,
+            arguments=arguments.get(BARE) if command.bare else dict(arguments),
         )
         if command.spec.effects.readonly:
-            return await self._session.call(call, watch)
-        async with self._one_by_one:
-            return await self._session.call(call, watch)
+            result = await self._session.call(call, watch)
+        else:
+            async with self._one_by_one:
+                result = await self._session.call(call, watch)
+        if result.error is not None and client.is_modern:
+            if client.missing is not None:
+                raise client.missing
+            if client.waiting is not None:
+                raise NeedsYes(client.waiting)
+        return result
 
     async def _plan(
-        self, arguments: Mapping[str, Json], watch: Callable[[Event], None]
+        self, arguments: Mapping[str, Json], watch: Watch
     ) -> types.CallToolResult:
         try:
             written = {"version": 1, **arguments}
@@ -167,17 +235,46 @@ class McpService:
             is_error=any(result.status != "done" for result in results),
         )
 
-    # --- resources ---------------------------------------------------------------
+    # --- prompts and resources -----------------------------------------------------
+
+    async def _list_prompts(self, _: _Context, __: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[prompt(name, offered) for name, offered in self._prompts.items()]
+        )
+
+    async def _get_prompt(
+        self, context: _Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        offered = self._prompts.get(params.name)
+        if offered is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+        arguments = params.arguments or {}
+
+        async def work(client: McpClient, watch: Watch) -> types.GetPromptResult:
+            result = await self._run(offered, arguments, watch, client)
+            return prompt_result(offered, _value(result))
+
+        return await self._work(context, params, work)
 
     async def _list_resources(self, _: _Context, __: Any) -> types.ListResourcesResult:
+        ours = [
+            types.Resource(
+                uri=values.asset_uri(str(each["asset_id"])),
+                name=str(each["asset_id"]),
+                description=f"{each['is']}, from {each['from']}, {each['size']}",
+            )
+            for each in self._session.assets.listing()
+        ]
         return types.ListResourcesResult(
-            resources=[
+            resources=ours
+            + [
                 types.Resource(
-                    uri=values.asset_uri(str(each["asset_id"])),
-                    name=str(each["asset_id"]),
-                    description=f"{each['is']}, from {each['from']}, {each['size']}",
+                    uri=one.uri,
+                    name=one.name,
+                    description=one.offered.command.spec.description,
                 )
-                for each in self._session.assets.listing()
+                for one in self._addresses
+                if not one.is_template
             ]
         )
 
@@ -189,7 +286,34 @@ class McpService:
             name="asset",
             description="A large or complex answer of an earlier call.",
         )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        return types.ListResourceTemplatesResult(
+            resource_templates=[template]
+            + [
+                types.ResourceTemplate(
+                    uri_template=one.uri,
+                    name=one.name,
+                    description=one.offered.command.spec.description,
+                )
+                for one in self._addresses
+                if one.is_template
+            ]
+        )
+
+    async def _subscribe(
+        self,
+        _: _Context,
+        params: types.SubscribeRequestParams | types.UnsubscribeRequestParams,
+    ) -> types.EmptyResult:
+        # an asset does not change, and a command does not tell: nothing is ever sent
+        if self._asset(params.uri) is None and self._address(params.uri) is None:
+            raise _no_resource(params.uri)
+        return types.EmptyResult()
+
+    async def _set_level(
+        self, context: _Context, params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        self._logging.set_level(context, params.level)
+        return types.EmptyResult()
 
     async def _complete(
         self, _: _Context, params: types.CompleteRequestParams
@@ -203,147 +327,61 @@ class McpService:
         )
 
     async def _read_resource(
-        self, _: _Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+        self, context: _Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
         uri = params.uri
-        asset = values.asset_id(uri)
-        if asset is None or asset not in self._session.assets.ids:
-            raise MCPError(
-                types.INVALID_PARAMS, f"Resource not found: {uri}", {"uri": uri}
-            )
+        found = self._address(uri)
+        if found is not None:
+            address, arguments = found
+
+            async def work(client: McpClient, watch: Watch) -> types.ReadResourceResult:
+                result = await self._run(address.offered, arguments, watch, client)
+                return _contents(uri, _value(result))
+
+            return await self._work(context, params, work)
+        asset = self._asset(uri)
+        if asset is None:
+            raise _no_resource(uri)
         try:
             content: Any = self._session.assets.root(asset)["content"]
-            if isinstance(content, dict) and set(cast("Any", content)) == {
-                "command",
-                "response",
-            }:
-                content = cast("Any", content)["response"]
-            contents = values.resource_contents(uri, content)
-        except (ReferenceLost, values.CannotBeRead) as error:
+        except ReferenceLost as error:
             raise MCPError(types.INVALID_PARAMS, f"{uri}: {error}") from None
-        return types.ReadResourceResult(contents=[contents])
+        if isinstance(content, dict) and set(cast("Any", content)) == {
+            "command",
+            "response",
+        }:
+            content = cast("Any", content)["response"]
+        return _contents(uri, content)
+
+    def _asset(self, uri: str) -> str | None:
+        asset = values.asset_id(uri)
+        return asset if asset in self._session.assets.ids else None
+
+    def _address(self, uri: str) -> tuple[Address, dict[str, str]] | None:
+        for one in self._addresses:
+            arguments = one.arguments(uri)
+            if arguments is not None:
+                return one, arguments
+        return None
+
+
+def _contents(uri: str, value: Any) -> types.ReadResourceResult:
+    try:
+        return types.ReadResourceResult(contents=[values.resource_contents(uri, value)])
+    except values.CannotBeRead as error:
+        raise MCPError(types.INVALID_PARAMS, f"{uri}: {error}") from None
+
+
+def _no_resource(uri: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"Resource not found: {uri}", {"uri": uri})
+
+
+def _value(result: Result) -> Any:
+    """Return the answer of a call that stands for no tool."""
+    if result.error is not None:
+        raise MCPError(types.INVALID_PARAMS, result.error.message)
+    return result.value
 
 
 def _failed(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
-
-
-class _Progress:
-    """Passes progress on to the client, in order."""
-
-    def __init__(self, context: _Context) -> None:
-        self._context = context
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[CallProgress | None] = asyncio.Queue()
-        self._task: asyncio.Task[None] | None = None
-
-    def hear(self, event: Event) -> None:
-        """Take an event of the session; it may come from another thread."""
-        if isinstance(event, CallProgress):
-            self._loop.call_soon_threadsafe(self._put, event)
-
-    def _put(self, event: CallProgress) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._send())
-        self._queue.put_nowait(event)
-
-    async def _send(self) -> None:
-        number = 0
-        while (event := await self._queue.get()) is not None:
-            number += 1
-            part = event.fraction
-            done = float(number) if part is None else part * 100
-            await self._context.session.report_progress(
-                done, None if part is None else 100.0, event.message
-            )
-
-    async def close(self) -> None:
-        """Send what is waiting."""
-        await asyncio.sleep(0)  # what was heard in this loop is put by now
-        if self._task is not None:
-            self._queue.put_nowait(None)
-            await asyncio.gather(self._task, return_exceptions=True)
-
-
-async def serve_stdio(session: Session) -> None:
-    """Serve one client over standard input and output, until it closes them."""
-    server = McpService(session).server()
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
-
-
-def http_app(session: Session, *, host: str = "127.0.0.1", token: str = "") -> Any:
-    """Return an ASGI application that serves MCP at `/mcp`.
-
-    Args:
-        session: whose commands are offered.
-        host: for the check of the Host header, against DNS rebinding.
-        token: clients must send it as `Authorization: Bearer`; empty: none is asked.
-    """
-    app = McpService(session).server().streamable_http_app(host=host)
-    if not token:
-        return app
-    wanted = f"Bearer {token}".encode()
-
-    async def guarded(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, wanted):
-                await send(
-                    {"type": "http.response.start", "status": 401, "headers": []}
-                )
-                await send({"type": "http.response.body", "body": b""})
-                return
-        await app(scope, receive, send)
-
-    return guarded
-
-
-async def serve_http(
-    session: Session,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    token: str = "",
-    started: Callable[[str], None] = lambda url: None,
-) -> None:
-    """Serve MCP over HTTP on loopback, until cancelled.
-
-    Args:
-        session: whose commands are offered.
-        host: a loopback address.
-        port: 0: a free one.
-        token: as for `http_app`.
-        started: is given the URL.
-
-    Raises:
-        ConfigError: the host is not loopback.
-    """
-    if host not in LOOPBACK:
-        raise ConfigError(
-            f"--host: expected one of {', '.join(LOOPBACK)}, got {host!r}"
-        )
-    import uvicorn  # the SDK's own server
-
-    config = uvicorn.Config(
-        http_app(session, host=host, token=token),
-        host=host,
-        port=port,
-        log_level="warning",
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-    )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    try:
-        # uvicorn has no event for it
-        while not server.started and not serving.done():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-        if server.started:
-            actual = server.servers[0].sockets[0].getsockname()[1]
-            shown = f"[{host}]" if ":" in host else host
-            started(f"http://{shown}:{actual}/mcp")
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await asyncio.gather(serving, return_exceptions=True)

@@ -98,6 +98,11 @@ def _link(result: Result) -> types.ResourceLink:
     return types.ResourceLink(uri=uri, name=result.call.id, description=words[:200])
 
 
+def blocks(value: Any) -> list[types.ContentBlock]:
+    """Return a value as blocks: its pictures and parts, else its text."""
+    return media(value) or [types.TextContent(text=_text(to_json_value(value)[1]))]
+
+
 def media(value: Any) -> list[types.ContentBlock] | None:
     """Return pictures, sounds and resources as blocks; None: no media.
 

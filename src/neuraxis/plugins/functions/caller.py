@@ -148,9 +148,13 @@ def _kind_of(hint: Hint) -> str:
     """Return the kind of a parameter's hint."""
     if has_forward(hint):
         return _QUOTED
-    if hint is Context or Context in typing.get_args(hint):
+    if any(map(_is_context, (hint, *typing.get_args(hint)))):
         return _CONTEXT
     return _PLAIN if is_plain(hint) else ""
+
+
+def _is_context(hint: Hint) -> bool:
+    return hint is Context or typing.get_origin(hint) is Context
 
 
 def _from_code(function: Callable[..., Any]) -> _Parameters | None:

@@ -1,0 +1,226 @@
+"""The MCP client behind a running command, and questions to it.
+
+Revision 2025-11-25 is asked while the call waits. 2026-07-28 has its questions sent as
+the answer; the command waits, and goes on when the client calls again, so that nothing
+runs twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import secrets
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Literal
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.shared.message import ServerMessageMetadata
+
+from neuraxis.bridges.json_shapes import mapping
+from neuraxis.events import ApprovalAsked
+from neuraxis.policy.approvals import EXPIRES
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+MOST_WAITING = 1_000
+"""Questions without an answer that are remembered."""
+_KINDS: Mapping[type, tuple[str, types.ClientCapabilities, type[types.Result]]] = {
+    types.ElicitRequest: (
+        "elicitation",
+        types.ClientCapabilities(elicitation=types.ElicitationCapability()),
+        types.ElicitResult,
+    ),
+    types.CreateMessageRequest: (
+        "sampling",
+        types.ClientCapabilities(sampling=types.SamplingCapability()),
+        types.CreateMessageResult,
+    ),
+    types.ListRootsRequest: (
+        "roots",
+        types.ClientCapabilities(roots=types.RootsCapability()),
+        types.ListRootsResult,
+    ),
+}
+
+
+def form(message: str, schema: Mapping[str, Json]) -> types.ElicitRequest:
+    """Return a form for the person; the answer: its content, or None."""
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(
+            message=message, requested_schema=dict(schema)
+        )
+    )
+
+
+def sampling(text: str, max_tokens: int = 1_000) -> types.CreateMessageRequest:
+    """Return a request to the client's model; its answer is the text."""
+    said = types.SamplingMessage(role="user", content=types.TextContent(text=text))
+    return types.CreateMessageRequest(
+        params=types.CreateMessageRequestParams(messages=[said], max_tokens=max_tokens)
+    )
+
+
+def roots() -> types.ListRootsRequest:
+    """Return the question for the client's folders; its answer is their URIs."""
+    return types.ListRootsRequest()
+
+
+class McpClient:
+    """Who called: what it can be asked, and its answers."""
+
+    def __init__(
+        self, context: ServerRequestContext[Any, Any], given: Mapping[str, Any]
+    ) -> None:
+        self.context = context
+        """Of the request that is answered now."""
+        self.given: Mapping[str, Any] = given
+        """Answers that came with it."""
+        self.missing: MCPError | None = None
+        """It was to be asked what it cannot."""
+        self.waiting: ApprovalAsked | None = None
+        """An approval that only the answer to the request can ask for."""
+        self.runs_plan = False
+        """Steps may have run before a question, so that it waits where it is."""
+        self.said_no = False
+        """The person refused this request already."""
+        self.questions: asyncio.Queue[tuple[types.InputRequests, asyncio.Event]]
+        self.questions = asyncio.Queue()
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the protocol is one of requests without a session."""
+        return self.context.protocol_version >= "2026"
+
+    def can(self, kind: Literal["elicitation", "sampling", "roots"]) -> bool:
+        """Check whether the client declared that it can be asked this."""
+        return any(
+            self.context.session.check_client_capability(wanted)
+            for name, wanted, _ in _KINDS.values()
+            if name == kind
+        )
+
+    async def ask(self, **requests: types.InputRequest) -> dict[str, Any]:
+        """Ask all at once; return the answers by the same names.
+
+        Raises:
+            MCPError: the client cannot be asked this, or it answered with an error.
+            ValueError: what was filled in does not fit the form.
+        """
+        for request in requests.values():
+            kind, wanted, _ = _KINDS[type(request)]
+            if not self.context.session.check_client_capability(wanted):
+                self.missing = MCPError(
+                    types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+                    f"The client cannot be asked: it declares no {kind}",
+                    {"requiredCapabilities": {kind: {}}},
+                )
+                raise self.missing
+        if self.is_modern:
+            while not self._is_answered(requests):
+                answered = asyncio.Event()
+                self.questions.put_nowait((requests, answered))
+                await answered.wait()
+            said = {name: self.given[name] for name in requests}
+            self.given = {}  # they are for this question, and for none that comes later
+        else:
+            said = {name: await self._send(one) for name, one in requests.items()}
+        return {name: _plain(said[name], one) for name, one in requests.items()}
+
+    def _is_answered(self, requests: types.InputRequests) -> bool:
+        return all(
+            isinstance(self.given.get(name), _KINDS[type(one)][2])
+            for name, one in requests.items()
+        )
+
+    async def _send(self, request: types.InputRequest) -> Any:
+        return await self.context.session.send_request(
+            request,
+            _KINDS[type(request)][2],
+            metadata=ServerMessageMetadata(related_request_id=self.context.request_id),
+        )
+
+
+def _plain(answer: Any, request: types.InputRequest) -> Any:
+    if isinstance(answer, types.ListRootsResult):
+        return [str(root.uri) for root in answer.roots]
+    if isinstance(answer, types.CreateMessageResult):
+        return getattr(answer.content, "text", "")
+    if answer.action != "accept":
+        return None
+    content = mapping(answer.content)
+    wanted = mapping(getattr(request.params, "requested_schema", None))
+    if not Schema({**wanted, "x-formats": "annotation"}).valid(content):
+        raise ValueError("the client's person did not fill in the form as it asks")
+    return content
+
+
+CURRENT: contextvars.ContextVar[McpClient | None] = contextvars.ContextVar(
+    "neuraxis_mcp_client", default=None
+)
+
+
+def calling() -> McpClient | None:
+    """Return the MCP client behind the running command; None: there is none."""
+    return CURRENT.get()
+
+
+class OpenCalls:
+    """Calls whose questions were sent as answers, until the client calls again."""
+
+    def __init__(self) -> None:
+        self._open: dict[
+            tuple[str, str], tuple[McpClient, asyncio.Task[Any], asyncio.Event]
+        ] = {}
+
+    def holds(self, method: str, token: str) -> bool:
+        """Check whether a request with this state goes on."""
+        return (method, token) in self._open
+
+    async def run(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: types.InputResponseRequestParams,
+        work: Callable[[McpClient], Coroutine[Any, Any, Any]],
+    ) -> Any:
+        """Begin or continue a request; return its result or its questions.
+
+        Args:
+            context: of the request.
+            params: with the answers to an earlier one.
+            work: is given the client, which commands find by `calling`.
+        """
+        given: Mapping[str, Any] = params.input_responses or {}
+        found = self._open.pop((context.method, params.request_state or ""), None)
+        if found is None:
+            client = McpClient(context, given)
+            CURRENT.set(client)
+            task = asyncio.create_task(work(client))
+        else:
+            client, task, answered = found
+            client.context, client.given = context, given
+            answered.set()
+        asked = asyncio.ensure_future(client.questions.get())
+        try:
+            await asyncio.wait((task, asked), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            asked.cancel()
+        if task.done():
+            return task.result()
+        requests, answered = asked.result()
+        token = secrets.token_urlsafe(24)
+        key = (context.method, token)
+        while len(self._open) >= MOST_WAITING:
+            self._forget(next(iter(self._open)))
+        self._open[key] = (client, task, answered)
+        asyncio.get_running_loop().call_later(EXPIRES, self._forget, key)
+        return types.InputRequiredResult(input_requests=requests, request_state=token)
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        found = self._open.pop(key, None)
+        if found is not None:
+            found[1].cancel()

@@ -1,0 +1,112 @@
+"""Commands offered as MCP prompts and as resources, beside being tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+import mcp_types as types
+import msgspec
+
+from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.mcp_server.tools import Offered
+from neuraxis.bridges.mcp_server.values import blocks
+from neuraxis.errors import ConfigError
+
+_PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def offered_prompts(
+    tools: Mapping[str, Offered], patterns: Collection[str]
+) -> dict[str, Offered]:
+    """Return the commands whose tool name or `plugin.command` fits a pattern."""
+    found: dict[str, Offered] = {}
+    for pattern in patterns:
+        fits = {
+            name: one
+            for name, one in tools.items()
+            if fnmatchcase(name, pattern) or fnmatchcase(_name(one), pattern)
+        }
+        _check(pattern, fits.values(), "a prompt")
+        found |= fits
+    return found
+
+
+def _name(offered: Offered) -> str:
+    return f"{offered.command.plugin.name}.{offered.command.spec.name}"
+
+
+def _check(name: str, found: Iterable[Offered], what: str) -> None:
+    listed = list(found)
+    if not listed:
+        raise ConfigError(f"{what} of MCP: there is no command {name!r}")
+    for one in listed:
+        if not one.command.spec.effects.readonly or one.command.bare:
+            raise ConfigError(
+                f"{what} of MCP: {_name(one)} has effects, or takes no named "
+                "parameters; expected a command with effects 'none' or 'read'"
+            )
+
+
+def prompt(name: str, offered: Offered) -> types.Prompt:
+    """Return the command as a prompt; its parameters are texts there."""
+    spec = offered.command.spec
+    required = items(spec.parameters.get("required"))
+    arguments = [
+        types.PromptArgument(
+            name=each,
+            description=str(mapping(node).get("description", "")) or None,
+            required=each in required,
+        )
+        for each, node in mapping(spec.parameters.get("properties")).items()
+    ]
+    return types.Prompt(name=name, description=spec.description, arguments=arguments)
+
+
+def prompt_result(offered: Offered, value: Any) -> types.GetPromptResult:
+    """Return a command's answer as messages of the user."""
+    return types.GetPromptResult(
+        description=offered.command.spec.description,
+        messages=[
+            types.PromptMessage(role="user", content=block)
+            for block in cast("Sequence[Any]", blocks(value))
+        ],
+    )
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource, or a template of some, that a command reads."""
+
+    uri: str
+    """With `{parameter}` where the command's arguments stand."""
+    name: str
+    offered: Offered
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it has parameters."""
+        return "{" in self.uri
+
+    def arguments(self, uri: str) -> dict[str, str] | None:
+        """Return the arguments in a URI; None: it does not match."""
+        parts = _PARAMETER.split(self.uri)  # text, name, text, name, …, text
+        pattern = "".join(
+            "([^/?#]+)" if index % 2 else re.escape(part)
+            for index, part in enumerate(parts)
+        )
+        found = re.fullmatch(pattern, uri)
+        return dict(zip(parts[1::2], found.groups(), strict=True)) if found else None
+
+
+def addresses(
+    tools: Mapping[str, Offered], resources: Mapping[str, str]
+) -> list[Address]:
+    """Return the resources that commands read, by their URIs."""
+    found: list[Address] = []
+    for uri, name in resources.items():
+        command = [one for tool, one in tools.items() if name in (tool, _name(one))]
+        _check(name, command, "a resource")
+        found.append(Address(uri=uri, name=name, offered=command[0]))
+    return found

@@ -1,0 +1,99 @@
+"""Transports of the MCP server: stdio, and HTTP on loopback only."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.stdio import stdio_server
+
+from neuraxis.bridges.mcp_server.server import McpService
+from neuraxis.errors import ConfigError
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+async def serve_stdio(service: McpService) -> None:
+    """Serve one client over standard input and output, until it closes them."""
+    server = service.server()
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def http_app(service: McpService, *, host: str = "127.0.0.1", token: str = "") -> Any:
+    """Return an ASGI application that serves MCP at `/mcp`.
+
+    Args:
+        service: what answers.
+        host: for the check of the Host header, against DNS rebinding.
+        token: clients must send it as `Authorization: Bearer`; empty: none is asked.
+    """
+    app = service.server().streamable_http_app(host=host)
+    if not token:
+        return app
+    wanted = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, wanted):
+                await send(
+                    {"type": "http.response.start", "status": 401, "headers": []}
+                )
+                await send({"type": "http.response.body", "body": b""})
+                return
+        await app(scope, receive, send)
+
+    return guarded
+
+
+async def serve_http(
+    service: McpService,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str = "",
+    started: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve MCP over HTTP on loopback, until cancelled.
+
+    Args:
+        service: what answers.
+        host: a loopback address.
+        port: 0: a free one.
+        token: as for `http_app`.
+        started: is given the URL.
+
+    Raises:
+        ConfigError: the host is not loopback.
+    """
+    if host not in LOOPBACK:
+        raise ConfigError(
+            f"--host: expected one of {', '.join(LOOPBACK)}, got {host!r}"
+        )
+    import uvicorn  # the SDK's own server
+
+    config = uvicorn.Config(
+        http_app(service, host=host, token=token),
+        host=host,
+        port=port,
+        log_level="warning",
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    try:
+        # uvicorn has no event for it
+        while not server.started and not serving.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        if server.started:
+            actual = server.servers[0].sockets[0].getsockname()[1]
+            shown = f"[{host}]" if ":" in host else host
+            started(f"http://{shown}:{actual}/mcp")
+        await asyncio.shield(serving)
+    finally:
+        server.should_exit = True
+        await asyncio.gather(serving, return_exceptions=True)

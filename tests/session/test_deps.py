@@ -1,0 +1,79 @@
+"""What a program hands to one run reaches its commands, typed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from neuraxis import Call, ConfigError, Context, Session, agent, command
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.settings import Settings
+
+
+@dataclasses.dataclass
+class Shop:
+    clerk: str
+
+
+@command(effects="read")
+def whoami(context: Context[Shop]) -> str:
+    """Who is at work."""
+    return context.deps.clerk
+
+
+@command(effects="read")
+async def maybe(context: Context[Shop] | None = None) -> str:
+    """Who is at work, if anybody."""
+    return "" if context is None else context.deps.clerk
+
+
+def _session(*replies: Any, **given: Any) -> Session:
+    given = {"plugins": [whoami, maybe], "settings": Settings(), **given}
+    return Session(ScriptedModel([*replies]), **given)
+
+
+def test_they_are_those_of_the_run() -> None:
+    """Each run has its own; the model sees no parameter for them."""
+    call = '[{"tool": "whoami"}, {"tool": "maybe"}]'
+    with _session(call, "ok", call, "ok") as session:
+        assert "context" not in session.prompt().messages[0].content
+        for name in ("Ada", "Bob"):
+            answer = session.run_sync("who?", deps=Shop(name))
+            assert [result.value for result in answer.calls] == [name, name]
+
+
+async def test_awaited_runs_and_calls_without_a_model_have_them() -> None:
+    """Also where the events are watched."""
+    call = Call(id="a1", plugin=None, command="whoami")
+    with _session('[{"tool": "whoami"}]', "ok") as session:
+        assert (await session.call(call, deps=Shop("Ada"))).value == "Ada"
+        run = session.run("who?", deps=Shop("Bob"))
+        async for _ in run:
+            pass
+        assert run.answer is not None
+        assert run.answer.calls[0].value == "Bob"
+
+
+def test_an_agent_has_those_of_the_run_around_it() -> None:
+    """Without being told."""
+    model = ScriptedModel(['[{"tool": "whoami"}]', "It is Ada."])
+    asks = agent("asks", "Asks.", model=model, plugins=[whoami], effects="read")
+    replies = ('[{"tool": "asks", "request": "who?"}]', "ok")
+    with _session(*replies, plugins=[asks], deps=Shop) as session:
+        answer = session.run_sync("go", deps=Shop("Ada"))
+    assert answer.calls[0].value == "It is Ada."
+    assert "Ada" in model.prompts[-1].messages[-1].content
+
+
+@pytest.mark.parametrize("given", [None, "Ada"])
+def test_others_than_the_session_says_are_refused(given: Any) -> None:
+    """Before the model is asked."""
+    with (
+        _session("ok", deps=Shop) as session,
+        pytest.raises(ConfigError, match="deps: expected a Shop, as in run"),
+    ):
+        session.run_sync("who?", deps=given)
+    with pytest.raises(ConfigError, match="deps: expected a class, such as deps=Shop"):
+        _session(deps=Shop("Ada"))
