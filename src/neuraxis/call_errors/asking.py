@@ -1,4 +1,4 @@
-"""Sentences of the policy: why a person is asked, and the way out."""
+"""Sentences of the policy: why it asks, and the way out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def asks_out(path: Path, label: str) -> str:
 
 
 def out_way_out(target: str) -> str:
-    """Return what to do where nothing may leave and nobody can be asked."""
+    """Return what to do where nothing may leave."""
     return (
         "Use an address that stands in the user's request, as it stands there and "
         "once; or tell the user which address you would open, so that they ask for it "
@@ -28,7 +28,7 @@ def out_way_out(target: str) -> str:
 
 
 def asks_guarded(path: Path, label: str) -> str:
-    """Why a value from outside in a guarded place is asked about (rule Deeds)."""
+    """Why a value from outside is asked about (rule Deeds)."""
     return (
         f"{path_text(path) or 'the argument'} takes the user's own values only; "
         f"{label} chose this one"
@@ -49,7 +49,7 @@ def asks_deed(label: str) -> str:
 
 
 def deed_way_out(target: str, files: bool) -> str:
-    """Return what to do where a deed may not be done and nobody can be asked."""
+    """Return what to do where a deed may not be done."""
     first = (
         "Write a new document (.md, .txt, .csv, .png) under another name, or tell"
         if files
@@ -78,7 +78,7 @@ def offer_values(target: str, values: Sequence[Json]) -> str:
 
 
 def too_long_to_ask(most: int) -> str:
-    """Why a call cannot be asked about: a person could not see all of it."""
+    """Why a call is too long to be asked about."""
     return (
         f"it needs the user's yes, and holds more than the {most:,} characters that "
         "they can be shown. Do it in smaller parts"
@@ -95,7 +95,7 @@ def held_back(paths: Sequence[str]) -> str:
 
 
 def summary(target: str, arguments: Json, reason: str) -> str:
-    """One line: what would happen, whose words decide it, why it is asked."""
+    """One line of a question: what, whose words, why."""
     shown = json.dumps(arguments, ensure_ascii=False, default=str)
     shown = shown if len(shown) <= 120 else f"{shown[:119]}…"
     return f"{target} {shown}: {reason}".replace("\n", " ")

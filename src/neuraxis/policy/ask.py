@@ -181,7 +181,7 @@ def preview(
 
 
 def shown_whole(arguments: Json) -> Json:
-    """Return all that is asked about: nobody says yes to what they did not see.
+    """Return all that is asked about, uncut.
 
     Raises:
         TooLong: nobody would read it.

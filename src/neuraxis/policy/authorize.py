@@ -61,7 +61,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
 
 
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
-    """Whether a call would send what was sent before, with private things read."""
+    """Whether a call sends again, with private things read."""
     origins = gate.origins
     if not (origins.read and origins.read_private):
         return False
@@ -76,7 +76,10 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
 def _answers(
     step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
 ) -> Label:
-    """Note what is sent, and the label of the answer; an inner host's is private."""
+    """Note what is sent, and the answer's label.
+
+    What an inner host answers is private.
+    """
     origins, target = (
         gate.origins,
         f"{step.command.plugin.name}.{step.command.spec.name}",

@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """A wider yes for this session: in words, and as the key it is kept under."""
+    """A wider yes for this session: its words and key."""
 
     text: str
     key: str

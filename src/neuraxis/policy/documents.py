@@ -56,7 +56,7 @@ _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
 def is_document(path: str, request: Iterable[str] = ()) -> bool:
-    """Whether a path has the plain name of a document that nothing loads."""
+    """Whether a path is that of a document nothing loads."""
     name = normal(path)
     if not is_plain(path):
         return False
@@ -84,7 +84,7 @@ def is_plain(path: str) -> bool:
 
 
 def is_free_script(path: str, workspace: File) -> bool:
-    """Whether a new script has a name that nothing imports and no tool loads."""
+    """Whether a new script's name is imported and loaded by nothing."""
     name = normal(path)
     stem, suffix = os.path.splitext(name)
     low = stem.lower()
@@ -103,7 +103,7 @@ def is_free_script(path: str, workspace: File) -> bool:
 
 
 def is_named(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file, by its path or its last part."""
+    """Whether the request names a file."""
     name = normal(path)
     last = name.rpartition("/")[2]
     texts = list(request)
@@ -115,7 +115,7 @@ def is_named(path: str, request: Iterable[str]) -> bool:
 
 
 def _is_mentioned(stem: str, own: str, workspace: File) -> bool:
-    """Whether code in the workspace holds the name; too much to look through: yes."""
+    """Whether code in the workspace may hold the name."""
     wanted, seen = stem.encode(), 0
     for folder, folders, names in os.walk(workspace):
         folders[:] = [one for one in folders if one not in (".git", "node_modules")]

@@ -1,4 +1,4 @@
-"""Evaluate the policy for one step, and for the files that it would change."""
+"""Evaluate the policy for one step and its files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
 
 
 def file_risk(arguments: Json, marks: Annotations, gate: Gate) -> Decision | None:
-    """Return a decision to ask where a file of the user's would be lost, else None."""
+    """Return a question where a user's file would be lost."""
     if gate.files is None or not marks.files:
         return None
     for path, use in _changed(arguments, marks):
@@ -46,7 +46,7 @@ def file_risk(arguments: Json, marks: Annotations, gate: Gate) -> Decision | Non
 
 
 def allow_files(call_id: str, arguments: Json, marks: Annotations, gate: Gate) -> None:
-    """Note that a call was approved, for the files that it names as they are now."""
+    """Note an approval for a call's files as they are now."""
     if gate.files is None or not marks.files:
         return
     for path, use in _changed(arguments, marks):

@@ -29,7 +29,7 @@ from neuraxis.specs import CommandSpec, Json
 def by_rules(
     target: str, spec: CommandSpec, arguments: Json, facts: Facts, *, mild: bool = False
 ) -> Decision:
-    """Decide by the three rules; `mild`: deeds are asked about where they destroy."""
+    """Decide by the three rules; `mild`: only destroying deeds are asked about."""
     if spec.effects.kind == "none":
         return ALLOWED
     asked = out(target, arguments, facts)
@@ -73,7 +73,7 @@ def sent_as(value: Json) -> str:
 
 
 def _covering(labels: dict[Path, Traced], path: Path) -> Traced | None:
-    """What is known of a value, or of what it is a part of."""
+    """What is known of a value or its whole."""
     return next(
         (labels[path[:n]] for n in range(len(path), -1, -1) if path[:n] in labels), None
     )
@@ -121,7 +121,7 @@ def host_of(value: Json, *, port: bool = True) -> str:
 def deeds(
     target: str, spec: CommandSpec, arguments: Json, facts: Facts
 ) -> Decision | None:
-    """Rule Deeds: a plan that was written before reading runs; later, a yes.
+    """Rule Deeds: a plan written before reading runs; later, a yes.
 
     No value from outside may stand where the command takes the user's only. After
     something from outside was shown, every effect takes a yes but for new documents,
@@ -150,7 +150,7 @@ def deeds(
 
 
 def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
-    """Whether a place takes the user's values only; all do, if none is declared."""
+    """Whether a place takes the user's values only."""
     places = facts.marks.trusted_only
     return is_covered(places, path) or (not places and spec.effects.destructive)
 
@@ -161,7 +161,7 @@ def _is_said(value: Json, facts: Facts) -> bool:
 
 
 def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | None:
-    """A script runs in its sandbox; one from outside, or that others chose, asks."""
+    """Ask about a script from outside, or that others chose."""
     origins = facts.origins
     if label := origins.code_from_outside(script):
         return _deed(target, arguments, facts, None, label)
@@ -172,7 +172,7 @@ def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | 
 
 
 def is_free_file_use(arguments: Json, facts: Facts) -> bool:
-    """Whether a call only makes new documents and scripts, or adds to named ones."""
+    """Whether a call only makes or adds to free files."""
     uses = [
         (value, use)
         for path, value in leaves(arguments)

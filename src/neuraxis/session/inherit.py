@@ -130,7 +130,7 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
 
 
 def prepare_origins(origins: Origins, policy: Policy, settings: Settings) -> None:
-    """Take up what the policy and the settings say of where values come from."""
+    """Take up what policy and settings say of origins."""
     origins.undeclared_outside = policy.undeclared == "outside"
     if settings.get("search.provider") == "documents":  # the user's own
         origins.private_sources = frozenset({"web_search.search"})

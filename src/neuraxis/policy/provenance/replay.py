@@ -1,4 +1,4 @@
-"""Take up the origins of an earlier part of a session from its journal."""
+"""Replay of the origins of a session's earlier part."""
 
 from __future__ import annotations
 

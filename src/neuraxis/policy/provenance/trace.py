@@ -1,4 +1,4 @@
-"""Trace the arguments of one call: which values others had a part in.
+"""Trace of one call's arguments to where they came from.
 
 A reference is followed exactly. What a model writes after it was shown something from
 outside cannot be followed: it counts as made of all of that, unless it is the user's

@@ -100,7 +100,7 @@ class Origins(Struct):
     )
 
     def aside(self) -> Origins:
-        """A copy that may be written into, for what may not come about."""
+        """A copy for what may not come about."""
         copied: dict[str, Any] = {}
         for name in self.__struct_fields__:
             value: Any = getattr(self, name)
@@ -160,7 +160,7 @@ class Origins(Struct):
             self.results[f"{step.call.id}.{ITEM}"] = label
 
     def of_file(self, workspace: File, path: str, *, run: bool = False) -> Label:
-        """Return the label of a file, or of all in a folder; `run`: a script's input.
+        """Return the label of a file or folder; `run`: a script's input.
 
         What the runtime did not write for the user is outside.
         """
@@ -181,7 +181,7 @@ class Origins(Struct):
         return True
 
     def code_from_outside(self, path: str) -> Label:
-        """Return the label of what stands word for word in a script or its modules."""
+        """Return the label of what a script or its modules copied."""
         own = normal(path)
         return OWN.union(
             *(

@@ -67,7 +67,7 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
 
 
 def is_own_address(value: Json, texts: Iterable[str]) -> bool:
-    """Whether the user wrote this address, character for character, or quoted the text.
+    """Whether the user wrote this address, or quoted this text.
 
     `https://` may be added where the user left it out (rule C13).
     """
