@@ -22,7 +22,6 @@ from pathlib import Path
 from neuraxis.models.gguf import weights
 from neuraxis.models.gguf.lazy import STATES_MB, LazyWriter
 from neuraxis.models.gguf.llama import Ask
-from neuraxis.models.local.planner import contents
 
 TOOLS = [
     (f"{wish} the {thing} in the {room}", f"{wish.replace(' ', '_')}_{thing}", room)
@@ -32,16 +31,23 @@ TOOLS = [
 ]
 
 
+CHAT = "<|im_start|>system\nYou are a helpful assistant. Be short.<|im_end|>\n"
+PROGRAMS = "".join(
+    f"# Write a program that prints {n}\n```python\nprint({n})\n```\n\n"
+    for n in range(8)
+)
+
+
 def prompts() -> dict[str, tuple[str, int]]:
     """What the product asks, and how much of it is constant."""
-    program = contents.program_prompt("Write a program that sorts three names")
+    program = f"{PROGRAMS}# Write a program that sorts three names\n"
     shots = "".join(
         f'q: {asked}\na: [{{"tool": "{tool}", "room": "{room}"}}]\n\n'
         for asked, tool, room in TOOLS
     )
     return {
-        "chat": (contents.chat_prompt("Hello, who are you?"), len(contents.CHAT)),
-        "a program": (program, len(contents.PROGRAMS)),
+        "chat": (f"{CHAT}Hello, who are you?<|im_end|>\n", len(CHAT)),
+        "a program": (program, len(PROGRAMS)),
         "a near tie": (f"{shots}q: Turn the light in the hall off\na: ", len(shots)),
     }
 

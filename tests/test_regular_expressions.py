@@ -28,7 +28,7 @@ _NOT_LOADED = ("sandbox.process.child.", "__main__")
 """What runs in the child, without patterns; and the entry point."""
 
 TRUSTED = {
-    "models.local.planner": "reads the request of the user, which is cut before",
+    "models.offline": "reads the request of the user, which is cut before",
 }
 """Rooms whose patterns meet nothing untrusted, and why."""
 

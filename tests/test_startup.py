@@ -17,7 +17,7 @@ HEAVY = (
     "tomllib", "difflib", "secrets", "tempfile", "zipfile", "shutil",
     "importlib.metadata", "importlib.resources", "multiprocessing", "pydantic",
     "neuraxis.cli", "neuraxis.builtin", "neuraxis.testing", "neuraxis.journal.sqlite",
-    "neuraxis.models.openai.model", "neuraxis.models.local",
+    "neuraxis.models.openai.model", "neuraxis.models.offline",
     "neuraxis.plugins.manifest.load",
     "neuraxis.parsing.yaml", "neuraxis.dialects.envelope.dialect",
     "neuraxis.dialects.native.dialect", "neuraxis.sandbox.process.supervise",
@@ -80,7 +80,7 @@ def test_help_loads_no_runtime(arguments: list[str], tmp_path: Path) -> None:
     runtime = {
         "asyncio", "yaml", "jsonschema_rs", "httpx2", "sqlite3",
         "neuraxis.session.session",
-        "neuraxis.models.local", "tomllib",
+        "neuraxis.models.offline", "tomllib",
     }  # fmt: skip
     assert loaded.isdisjoint(runtime), loaded.intersection(runtime)
 

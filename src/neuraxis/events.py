@@ -245,7 +245,7 @@ class BudgetReached(Struct, frozen=True, kw_only=True):
 class SessionFinished(Struct, frozen=True, kw_only=True):
     """One run of the session ended."""
 
-    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting"]
+    outcome: Literal["answered", "failed", "cancelled", "budget", "waiting", "declined"]
     text: str = ""
     error: str = ""
     seconds: float = 0.0

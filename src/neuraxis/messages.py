@@ -159,7 +159,9 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 NOTHING_USED = Usage()
 
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "cancelled"]
+FinishReason = Literal[
+    "stop", "length", "tool_calls", "content_filter", "cancelled", "declined"
+]
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):

@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import json
 import os
 import random
+import struct
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.assets.serialize import CannotBeSaved, load, save
+from neuraxis.assets.serialize import ALIGN, MAGIC, CannotBeSaved, load, save
 from neuraxis.errors import StorageError
 
 SCALARS = (
@@ -179,3 +181,33 @@ def test_the_rest_of_a_killed_process_is_in_nobodys_way(tmp_path: Path) -> None:
     save([1], tmp_path / "a.nxb")
     assert load(tmp_path / "a.nxb") == [1]
     assert [file.name for file in tmp_path.iterdir()] == ["a.nxb"]
+
+
+def test_R6_long_lists_are_written_in_slices(tmp_path: Path) -> None:
+    """No JSON text of the file is longer than a thousand nodes."""
+    value = {
+        "rows": [{"id": n, "in": [n] * (1500 if n == 7 else 1)} for n in range(2500)],
+        "by name": {f"name {n}": (n, None) for n in range(1200)},
+        "c": ["c", ["c"]],
+    }
+    save(value, tmp_path / "a.nxb")
+    assert load(tmp_path / "a.nxb") == value
+
+
+@pytest.mark.parametrize(
+    "tree", [["l", ["c", [0, 0]]], ["l", ["c", [1]]], ["l", ["c", "ab"]], ["d", ["c"]]]
+)
+def test_R6_slices_of_a_changed_file_are_refused(tree: Any, tmp_path: Path) -> None:
+    """A slice that holds itself would never end."""
+    inside = json.dumps([["l", ["c", [0]]]]).encode()
+    header = json.dumps(
+        {
+            "tree": tree,
+            "parts": [{"kind": "tree", "offset": 0, "bytes": len(inside)}],
+        }
+    ).encode()
+    start = -(-(16 + len(header)) // ALIGN) * ALIGN
+    body = struct.pack("<8sQ", MAGIC, len(header)) + header
+    (tmp_path / "a.nxb").write_bytes(body.ljust(start, b"\0") + inside.ljust(64, b"\0"))
+    with pytest.raises(StorageError):
+        load(tmp_path / "a.nxb")

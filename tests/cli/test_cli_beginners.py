@@ -8,7 +8,6 @@ import pytest
 
 from cli_process import neuraxis
 from neuraxis import Session, command
-from neuraxis.cli import models
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
@@ -64,7 +63,7 @@ def here(tmp_path: Path) -> Path:
         (
             ("run", "-m", "local:nope", "--journal", "memory", "hi"),
             2,
-            "expected local: or local:smollm2",
+            "expected local: alone",
         ),
         (
             ("call", "-p", "right", "--journal", ".", "greet", "--person", "Ada"),
@@ -88,21 +87,6 @@ def test_what_a_beginner_types(
     assert "Traceback" not in told.stderr
     assert "a fault in neuraxis" not in told.stderr
     assert told.returncode == code
-
-
-def test_a_wrong_name_of_the_embedded_model_fetches_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """93 MB are not fetched to say that there is no such model."""
-    from neuraxis.models.gguf import weights
-
-    def nowhere() -> None:
-        raise AssertionError("looked for")
-
-    monkeypatch.setattr(weights, "find", nowhere)
-    models.ensure_weights("local:nope", quiet=True)
-    with pytest.raises(AssertionError):
-        models.ensure_weights("local:", quiet=True)
 
 
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ class Typing:
         log: list[str] | None = None,
         waits: int = 12,
         finish: FinishReason = "stop",
+        pause: float = 0,
     ) -> None:
+        self.pause = pause
         self.replies = list(replies)
         self.log = [] if log is None else log
         self.waits = waits
@@ -59,7 +61,7 @@ class Typing:
         for piece in pieces:
             yield Chunk(text=piece) if isinstance(piece, str) else piece
             for _ in range(self.waits):
-                await asyncio.sleep(0)
+                await asyncio.sleep(self.pause)
         self.log.append("end")
         finish = self.finish if len(self.prompts) == 1 else "stop"
         yield Chunk(finish_reason=finish)
@@ -214,7 +216,9 @@ def test_a_chain_of_reads_starts_early_with_the_object_itself() -> None:
     """A native object goes from one early step to the next."""
     world = World()
     block = _pieces({"tool": "make"}, {"tool": "use", "thing": "{{ previous_result }}"})
-    answer, _ = _run(world, Typing(block, ["fine"], log=world.log))
+    # an object is stored in a thread
+    model = Typing(block, ["fine"], log=world.log, pause=0.005)
+    answer, _ = _run(world, model)
     assert world.log == ["make", "use", "end", "end"]
     assert answer.calls[1].value is True
     assert answer.assets == ("a1",)

@@ -122,7 +122,7 @@ def test_the_built_in_names_need_no_metadata(
     assert model_names() == BUILT_IN
     assert find_model("http://127.0.0.1:1#m").name == "http://127.0.0.1:1/v1#m"
     assert find_model(f"scripted:{tmp_path / 's.yaml'}").name.startswith("scripted:")
-    assert importlib.util.find_spec("neuraxis.models.local") is not None
+    assert importlib.util.find_spec("neuraxis.models.offline") is not None
 
 
 def test_entry_points_add_names(monkeypatch: pytest.MonkeyPatch) -> None:

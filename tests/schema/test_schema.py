@@ -398,3 +398,28 @@ def test_json_schema_suite(shared_data: Any) -> None:
                 wrong.append(f"{row['description']}: {case['description']}")
     assert [] == wrong
     assert checks > 800
+
+
+def test_R6_a_long_list_is_checked_in_slices() -> None:
+    """Each item is checked, and what is around the list too."""
+    item = {"$ref": "#/$defs/number"}
+    schema = Schema(
+        {
+            "type": "object",
+            "properties": {"rows": {"type": "array", "items": item}, "x": item},
+            "required": ["x"],
+            "$defs": {"number": {"type": "integer"}},
+        }
+    )
+    rows: list[Any] = [1] * 5000
+    assert schema.valid({"rows": rows, "x": 1})
+    assert not schema.valid({"rows": rows})
+    assert not schema.valid({"rows": rows, "x": "1"})
+    rows[4321] = "1"
+    assert not schema.valid({"rows": rows, "x": 1})
+    assert [one.path for one in schema.problems({"rows": rows, "x": 1})] == [
+        ("rows", 4321)
+    ]
+    assert not Schema({"type": "array", "items": {"type": "integer"}}).valid(rows)
+    most = Schema({"type": "array", "maxItems": 4999})
+    assert not most.valid(rows)

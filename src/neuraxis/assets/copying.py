@@ -9,9 +9,14 @@ columns of its own (and, from pandas 3 on, data of its own once it is changed).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any, cast
+from uuid import UUID
 
-_SHARED = frozenset({str, int, float, bool, type(None), bytes})
+_SHARED = frozenset(
+    {str, int, float, bool, type(None), bytes, date, datetime, time, Decimal, UUID}
+)
 """Immutable types, which make up most of a value."""
 _COLLECTIONS = frozenset({OrderedDict, defaultdict, Counter, deque})
 """Mutable collections of the standard library, beyond list, dict and set."""
@@ -46,15 +51,7 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
                 for item in items
             ]
             return listed
-        entries: dict[Any, Any] = value
-        made: dict[Any, Any] = {}
-        known[here] = made
-        for key, item in entries.items():
-            if item.__class__ in _SHARED:
-                made[key] = item
-            else:
-                made[key] = _apart(item, known, depth + 1)
-        return made
+        return _entries(value, known, depth)
     if kind is tuple:
         here = id(value)
         if here not in known:  # Lists of pairs: their items are checked directly.
@@ -72,6 +69,23 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
         if package == "polars":
             return value.clone()
     return value
+
+
+def _entries(
+    entries: dict[Any, Any], known: dict[int, Any], depth: int
+) -> dict[Any, Any]:
+    """Return a copy of a dict that was not met before."""
+    made: dict[Any, Any]
+    if _SHARED.issuperset(map(type, entries.values())):  # a row of a table
+        made = known[id(entries)] = entries.copy()
+        return made
+    made = known[id(entries)] = {}
+    for key, item in entries.items():
+        if item.__class__ in _SHARED:
+            made[key] = item
+        else:
+            made[key] = _apart(item, known, depth + 1)
+    return made
 
 
 def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:

@@ -29,6 +29,9 @@ _MORE = "…"
 _UNKNOWN = 100
 """Assumed bytes of an object that reports no size."""
 _LARGE = 1e300
+_ESTIMATED = 200_000
+"""Bytes above which a size is not counted exactly: that holds the interpreter."""
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 T = TypeVar("T")
 
 
@@ -36,8 +39,10 @@ def said_size(said: Json) -> int:
     """Return the approximate bytes of a JSON value's text."""
     if isinstance(said, str):
         return len(said)
-    small = isinstance(said, bool | int | float) and -_LARGE < said < _LARGE
-    return 8 if small else len(json.dumps(said))
+    if isinstance(said, bool | int | float) and -_LARGE < said < _LARGE:
+        return 8
+    rough = size_of(said)
+    return rough if rough > _ESTIMATED else len(json.dumps(said))
 
 
 def size_of(value: Any, most: float = math.inf) -> int:
@@ -61,7 +66,11 @@ def size_of(value: Any, most: float = math.inf) -> int:
                 container = cast("Any", item)
                 if id(container) not in seen:
                     seen.add(id(container))
-                    waiting += _parts(container)
+                    parts = _parts(container)
+                    texts = [len(part) + 2 for part in parts if part.__class__ is str]
+                    rest = [part for part in parts if part.__class__ not in _SCALARS]
+                    total += sum(texts) + 8 * (len(parts) - len(texts) - len(rest))
+                    waiting += rest
             case _:
                 total += _attribute_or(_own_size, item, _UNKNOWN)
     return total

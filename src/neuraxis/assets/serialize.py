@@ -8,7 +8,9 @@ no copy.
 
 The tree is made of tagged lists, so that no text of an asset can be taken for a tag:
 `["j", json]`, `["d", [[key, node], …]]`, `["l", […]]`, `["t", […]]`, `["p", index]`,
-`["x", kind, text]`.
+`["x", kind, text]`. For a long list of nodes or pairs stands `["c", [index, …]]`: it
+lies in slices in parts of its own, because the JSON library holds the interpreter for
+the whole of a text.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ import math
 import mmap
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -34,6 +37,8 @@ MAGIC = b"NXBUNDL1"
 ALIGN = 64
 DEPTH = 100
 HEADER_BYTES = 64 * 1024 * 1024
+SLICE = 1000
+"""Nodes of one list that are written in one JSON text."""
 _HEAD = struct.Struct("<8sQ")
 _LONG_TEXT = 1024
 _ARRAY_KINDS = "biufcSUmM"
@@ -74,6 +79,16 @@ class _Writer(Struct):
         self.offset += -(-view.nbytes // ALIGN) * ALIGN
         return ["p", len(self.parts) - 1]
 
+    def listed(self, nodes: Iterator[list[Any]], count: int) -> list[Any]:
+        """Return nodes as a list, or what stands for a long one."""
+        if count <= SLICE:
+            return list(nodes)
+        parts: list[int] = []
+        while part := list(islice(nodes, SLICE)):
+            self.add("tree", json.dumps(part).encode())
+            parts.append(len(self.parts) - 1)
+        return ["c", parts]
+
 
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -86,8 +101,11 @@ def save(value: Any, path: Path) -> int:
         StorageError: the file cannot be written.
     """
     writer = _Writer()
-    tree = _tree(value, writer, 0)
-    header = json.dumps({"tree": tree, "parts": writer.parts}).encode()
+    try:
+        tree = _tree(value, writer, 0)
+        header = json.dumps({"tree": tree, "parts": writer.parts}).encode()
+    except ValueError as error:  # an integer of thousands of digits
+        raise CannotBeSaved(str(error)) from None
     if len(header) > HEADER_BYTES:
         raise CannotBeSaved("it has too many parts: a table or an array would fit")
     start = -(-(_HEAD.size + len(header)) // ALIGN) * ALIGN
@@ -129,7 +147,8 @@ def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
         case _ if value.__class__ in (list, tuple):
             items = cast("Sequence[Any]", value)
             tag = "l" if isinstance(value, list) else "t"
-            return [tag, [_tree(item, writer, depth + 1) for item in items]]
+            nodes = (_tree(item, writer, depth + 1) for item in items)
+            return [tag, writer.listed(nodes, len(items))]
         case bytes() | bytearray() | memoryview():
             return writer.add("bytes", bytes(cast("bytes", value)))
         case datetime():
@@ -149,10 +168,8 @@ def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
 def _dict_tree(value: dict[Any, Any], writer: _Writer, depth: int) -> list[Any]:
     if not all(type(key) is str for key in value):
         raise CannotBeSaved("it holds a mapping with keys that are no texts")
-    return [
-        "d",
-        [[key, _tree(item, writer, depth + 1)] for key, item in value.items()],
-    ]
+    pairs = ([key, _tree(item, writer, depth + 1)] for key, item in value.items())
+    return ["d", writer.listed(pairs, len(value))]
 
 
 def _native(value: Any, writer: _Writer) -> list[Any]:
@@ -270,7 +287,10 @@ def _load(mapped: memoryview) -> Any:
 def _value(node: Any, parts: list[Any], depth: int) -> Any:
     if depth > DEPTH:
         raise ValueError("it is nested too deep")
-    tag, inside = node[0], node[1]
+    tag: Any = node[0]
+    inside: Any = node[1]
+    if tag in ("d", "l", "t") and inside and inside[0] == "c":
+        inside = [item for index in inside[1] for item in _slice(parts, index)]
     match tag:
         case "j" if inside is None or isinstance(inside, bool | int | float | str):
             return inside
@@ -281,12 +301,23 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
         case "t":
             return tuple(_value(item, parts, depth + 1) for item in inside)
         case "x":
-            return _EXACT[inside](node[2])
+            return _EXACT[str(inside)](node[2])
         case "p" if isinstance(inside, int) and inside >= 0:
             part, data = parts[inside]
             return _READERS[part["kind"]](part, data)
         case _:
             raise ValueError(f"unknown tag {tag!r}")
+
+
+def _slice(parts: list[Any], index: int) -> list[Any]:
+    """Take one slice of a long list out of its parts.
+
+    Each is used once, so that none holds itself.
+    """
+    found, parts[index] = parts[index], None
+    if found[0]["kind"] != "tree":
+        raise ValueError("a slice of a list is missing")
+    return json.loads(bytes(found[1]))
 
 
 def _dtype(part: Mapping[str, Any]) -> Any:

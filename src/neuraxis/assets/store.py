@@ -47,6 +47,7 @@ MEMORY_BYTES = 1 << 30
 """Maximum bytes of objects in memory, where they are also saved."""
 SAID_KEPT = 1000
 """Maximum number of inline results that can still be referred to."""
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -57,6 +58,16 @@ class Kept(Struct, frozen=True, kw_only=True):
     value: Any = None
     meta: Json = None
     bytes: int = 0
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """What `put` stores under a call id."""
+
+    asset_id: str
+    kept: Kept
+    said: Mapping[str, Any] | None = None
+    native: Mapping[str, Any] | None = None
+    asset: _Asset | None = None
 
 
 class ReferenceLost(Exception):
@@ -109,11 +120,18 @@ class AssetStore:
         Raises:
             ValueError: a generator gave more items than are stored.
         """
+        return self.put(self.prepare(asset_id, command, value))
+
+    def prepare(self, asset_id: str, command: str, value: Any) -> Prepared:
+        """Copy, measure and save a result in any thread, for `put`.
+
+        Raises:
+            ValueError: a generator gave more items than are stored.
+        """
         value = drain(value)
         if is_short_json(value):
-            value = copy_value(value)
-            self.keep_said(asset_id, command, value)
-            return Kept(stored=False, value=value)
+            return _inline(asset_id, command, copy_value(value))
+        native: Mapping[str, Any] | None = None
         size: int | None = None
         can_be_said, said = to_json_value(value)
         if can_be_said:
@@ -126,43 +144,41 @@ class AssetStore:
                 most = self._inline_bytes
                 can_be_said = most is None or size <= most
                 if holds_objects(value) or (can_be_said and value != said):
-                    content = {"command": command, "response": copy_value(value)}
-                    self._natives[asset_id] = {"content": content}
+                    native = _root(command, copy_value(value))
                 # References resolve to the JSON that the model sees; only a command
-                # that declares it gets
-                # the object (`native`).
+                # that declares it gets the object (`native`).
                 value = said
         if can_be_said:
-            self.keep_said(asset_id, command, value)
-            return Kept(stored=False, value=said)
+            return _inline(asset_id, command, value, native)
         if size is None:
             value = copy_value(value)
             size = size_of(value)
             _freeze(value)  # JSON contains no arrays.
-        root: dict[str, Any] = {"content": {"command": command, "response": value}}
+        root = _root(command, value)
         asset = _Asset(
             root=root,
             meta=meta_of(asset_id, root),
             line=line_of(asset_id, root),
             bytes=size,
         )
-        self._assets[asset_id] = asset
-        self._ids = self._told = None
-        self._held += size
-        if self._folder is not None:
-            self._save(asset_id, asset, self._folder)
+        return self._saved(asset_id, asset, value, native)
+
+    def put(self, prepared: Prepared) -> Kept:
+        """Store what was prepared."""
+        asset_id, asset = prepared.asset_id, prepared.asset
+        if prepared.native is not None:
+            self._natives[asset_id] = prepared.native
+        if prepared.said is not None:
+            self._said[asset_id] = prepared.said
+            if len(self._said) > SAID_KEPT:
+                oldest, _ = self._said.popitem(last=False)
+                self._natives.pop(oldest, None)
+        if asset is not None:
+            self._assets[asset_id] = asset
+            self._ids = self._told = None
+            self._held += asset.bytes
             self._make_room()
-        return Kept(stored=True, value=value, meta=asset.meta, bytes=size)
-
-    def keep_said(self, asset_id: str, command: str, value: Any) -> None:
-        """Store an inline result, so that it can be referred to.
-
-        No one else may change it any more (`apart`).
-        """
-        self._said[asset_id] = {"content": {"command": command, "response": value}}
-        if len(self._said) > SAID_KEPT:
-            oldest, _ = self._said.popitem(last=False)
-            self._natives.pop(oldest, None)
+        return prepared.kept
 
     def aside(self) -> AssetStore:
         """Return a copy-on-write view of the store, for new objects only."""
@@ -197,13 +213,7 @@ class AssetStore:
             line={"asset_id": asset_id, "content": str(describe(value))[:120], **told},
             bytes=size_of(value),
         )
-        self._assets[asset_id] = asset
-        self._ids = self._told = None
-        self._held += asset.bytes
-        if self._folder is not None:
-            self._save(asset_id, asset, self._folder)
-            self._make_room()
-        return Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
+        return self.put(self._saved(asset_id, asset, value))
 
     def restore(self, asset_id: str, meta: dict[str, Json], size: int) -> None:
         """Restore an asset of an earlier session from its description (B60).
@@ -214,6 +224,18 @@ class AssetStore:
             root=None, meta=meta, line=meta, bytes=size, saved=True
         )
         self._ids = self._told = None
+
+    def _saved(
+        self,
+        asset_id: str,
+        asset: _Asset,
+        value: Any,
+        native: Mapping[str, Any] | None = None,
+    ) -> Prepared:
+        if self._folder is not None:
+            self._save(asset_id, asset, self._folder)
+        kept = Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
+        return Prepared(asset_id=asset_id, kept=kept, native=native, asset=asset)
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
         # Imported on first use: sessions without a folder do not need it.
@@ -237,12 +259,16 @@ class AssetStore:
     def _make_room(self) -> None:
         """Drop the oldest saved objects from memory."""
         for asset_id, asset in self._assets.items():
-            if self._held <= self._memory_bytes:
+            if self._folder is None or self._held <= self._memory_bytes:
                 return
             if asset.saved and asset.root is not None:
                 asset.root = None
                 self._natives.pop(asset_id, None)
                 self._held -= asset.bytes
+
+    def is_asset(self, asset_id: str) -> bool:
+        """Check whether an id is that of a stored object."""
+        return asset_id in self._assets
 
     def known(self, asset_id: str) -> bool:
         """Check whether a reference to this id can be resolved."""
@@ -292,17 +318,17 @@ class AssetStore:
         asset = self._assets.get(asset_id)
         if asset is None:
             raise ReferenceLost(call_errors.asset_not_found(asset_id, self.ids))
-        if asset.root is not None:
-            return asset.root
+        root = asset.root  # which another thread may drop
+        if root is not None:
+            return root
         if self._folder is None or not asset.saved:
             raise ReferenceLost(call_errors.asset_lost(asset_id))
         from neuraxis.assets.serialize import load
 
         try:
-            root = load(self._file(asset_id))
+            return load(self._file(asset_id))
         except StorageError:
             raise ReferenceLost(call_errors.asset_lost(asset_id)) from None
-        return root
 
     @property
     def holds_objects(self) -> bool:
@@ -357,6 +383,19 @@ class AssetStore:
         return told[::-1]
 
 
+def _root(command: str, response: Any) -> dict[str, Any]:
+    return {"content": {"command": command, "response": response}}
+
+
+def _inline(
+    asset_id: str, command: str, value: Any, native: Mapping[str, Any] | None = None
+) -> Prepared:
+    kept = Kept(stored=False, value=value)
+    return Prepared(
+        asset_id=asset_id, kept=kept, said=_root(command, value), native=native
+    )
+
+
 def _freeze(value: Any) -> None:
     """Make arrays read-only: all references share a stored object."""
     seen: set[int] = set()
@@ -372,4 +411,5 @@ def _freeze(value: Any) -> None:
             inside = cast("dict[Any, Any] | list[Any]", item)
             if id(inside) not in seen:
                 seen.add(id(inside))
-                waiting += inside.values() if isinstance(inside, dict) else inside
+                parts = inside.values() if isinstance(inside, dict) else inside
+                waiting += [part for part in parts if type(part) not in _PLAIN]

@@ -115,6 +115,8 @@ def _model(settings: Settings) -> Finding:
     except NeuraxisError as error:
         return Finding(what="model", state="missing", detail=str(error))
     detail = f"{name}; `neuraxis models test` asks it"
+    if name == "local:":
+        detail = "local:, the offline planner: rules, no language model; -m names one"
     return Finding(what="model", state="ok", detail=detail)
 
 
@@ -140,7 +142,7 @@ def _faults(settings: Settings) -> list[Finding]:
 
 def _extras() -> list[Finding]:
     extras = (
-        ("xllamacpp", "local", "the embedded model"),
+        ("xllamacpp", "local", "weights of your own"),
         ("trafilatura", "web", "pages as Markdown (FETCH_URL)"),
         ("ddgs", "search", "web search without a key"),
         ("polars", "tables", "tables"),
@@ -164,7 +166,7 @@ def _weights() -> Finding:
     except NeuraxisError as error:
         return Finding(what="model file", state="broken", detail=str(error))
     if found is None:
-        detail = "not fetched yet; `neuraxis models fetch` does it (93 MB)"
+        detail = "not fetched; `neuraxis models fetch` does it (93 MB)"
         return Finding(what="model file", state="missing", detail=detail)
     return Finding(what="model file", state="ok", detail=str(found))
 

@@ -1,4 +1,4 @@
-"""`neuraxis models ls|test|fetch`, and the download before a first run."""
+"""`neuraxis models ls`, `test` and `fetch`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from neuraxis.errors import ModelError
 _KINDS = {
     "openai": "a server with OpenAI's interface: openai:NAME, or http://HOST/v1#NAME",
     "scripted": "replies out of a file: scripted:FILE",
-    "local": "the embedded model: no key, no network",
+    "local": "the offline planner: rules, no language model, no key, no network",
 }
 
 
 @click.group()
 def models() -> None:
-    """Look at the models there are, try one, fetch the embedded one."""
+    """Look at the models there are, try one, fetch weights."""
 
 
 @models.command()
@@ -54,7 +54,6 @@ def test(name: str | None, base_url: str | None) -> int:
 
     settings = settings_of(Choices(model=name, base_url=base_url))
     chosen = str(settings.get("model") or "local:")
-    ensure_weights(chosen, quiet=False)
     model = find_model(chosen, settings)
 
     async def go() -> Any:
@@ -78,31 +77,13 @@ def test(name: str | None, base_url: str | None) -> int:
 
 @models.command()
 def fetch() -> int:
-    """Fetch the embedded model's file (once) and check it."""
+    """Fetch the weights (once) and check them."""
     from neuraxis.models.gguf import weights
 
     found = weights.find()
     path = found or fetch_shown()
     click.echo(f"{'it is here already: ' if found else ''}{path}")
     return 0
-
-
-def ensure_weights(model: str, *, quiet: bool) -> None:
-    """Download the embedded model's file if `model` needs it."""
-    kind, _, name = model.partition(":")
-    if kind != "local":
-        return
-    from neuraxis.models.gguf import weights
-    from neuraxis.models.local import KNOWN
-
-    if name and name not in KNOWN:
-        return  # Another name has no file; the caller reports that.
-    if weights.find() is not None:
-        return
-    if quiet:
-        weights.fetch()
-    else:
-        fetch_shown()
 
 
 def fetch_shown() -> Any:

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from neuraxis.session.watch import Watch
     from neuraxis.specs import Json
 
-EXIT = {"answered": 0, "failed": 1, "budget": 3, "waiting": 6, "cancelled": 130}
+EXIT = {
+    "answered": 0, "failed": 1, "declined": 1, "budget": 3, "waiting": 6,
+    "cancelled": 130,
+}  # fmt: skip
 _UNREAD = {
     "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
 }  # fmt: skip
@@ -131,19 +134,21 @@ def _piped(request: str | None) -> str:
 def open_session(
     choices: Choices, session_id: str | None, record: str | None, quiet: bool
 ) -> Session:
-    """Return a session; fetch the embedded model's file where needed."""
-    from neuraxis.cli.models import ensure_weights
-
-    settings = settings_of(choices)
-    name = str(settings.get("model") or "local:")
-    ensure_weights(name, quiet=quiet)
+    """Return a session, its model recorded where a file is named."""
     model: Any = None
     if record is not None:
+        settings = settings_of(choices)
+        name = str(settings.get("model") or "local:")
         from neuraxis.models import find_model
         from neuraxis.models.recorder import Recorder
 
         model = Recorder(find_model(name, settings), Path(record))
-    return make_session(choices, resume=session_id, model=model)
+    session = make_session(choices, resume=session_id, model=model)
+    if session.model.name == "local:" and not quiet:
+        from neuraxis.models.offline.say import WHO
+
+        click.echo(WHO, err=True)
+    return session
 
 
 def ask(

@@ -19,6 +19,7 @@ from neuraxis.errors import CommandError, StorageError
 from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import run_overlapping
 from neuraxis.execution.failures import crashed
+from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.report import report_finished, report_stored
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
@@ -69,7 +70,8 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     try:
         runtime.emit(begins)
         runtime.gate.origins.loops(step, loop)
-        steps = _item_steps(step, loop, runtime)
+        large = leads_to_object(step, runtime)
+        steps = await aside(large, _item_steps, step, loop, runtime)
         results = await run_overlapping(
             steps,
             waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask),
@@ -77,7 +79,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
             run_one,
             ITEMS_AT_ONCE,
         )
-        result = _joined(step, results, runtime)
+        result = await _joined(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
@@ -137,7 +139,7 @@ def _index(step: Step) -> int:
     return step.item.index if step.item is not None else 0
 
 
-def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
+async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     """Return the whole step's result: the list of answers, or failures.
 
     Under `continue` an item that failed is left out, with a warning.
@@ -153,7 +155,7 @@ def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
         values = [_entry(index, result) for index, result in enumerate(results)]
-    kept = _store_all(values, step, runtime)
+    kept = await _store_all(values, step, runtime)
     whole = Result(
         call=call,
         status="done",
@@ -189,11 +191,13 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
     return entry
 
 
-def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
     """Store the list of answers; some may be native objects."""
     call = step.call
     try:
-        kept = runtime.assets.keep(call.id, step.command.spec.name, values)
+        name, assets = step.command.spec.name, runtime.assets
+        large = is_large(values)
+        kept = assets.put(await aside(large, assets.prepare, call.id, name, values))
     except StorageError:
         raise
     except Exception as raised:

@@ -13,6 +13,7 @@ from neuraxis.assets.json_view import drain, to_json_value
 from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
 from neuraxis.execution.cancellation import CallCancellation
+from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.nested import ParentRun
 from neuraxis.execution.runtime import Runtime
 from neuraxis.planning.build import is_left_out
@@ -44,7 +45,8 @@ async def invoke(
     command = step.command
     spec = command.spec
     warned: list[str] = []
-    passed = _own_copy(step, _with_secrets(step, arguments, runtime), runtime)
+    large = leads_to_object(step, runtime)
+    passed = await aside(large, _own_copy, step, arguments, runtime)
     positional, named = bind_arguments(command, passed)
     stop: CallCancellation | None = None
     if command.context_name:
@@ -67,7 +69,7 @@ async def invoke(
         if stop is not None:
             stop.over = True
     if runtime.secrets.active:
-        value = _scrubbed(value, runtime)
+        value = await aside(is_large(value), _scrubbed, value, runtime)
     return value, tuple(dict.fromkeys(warned))
 
 
@@ -92,6 +94,7 @@ def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
 
 def _own_copy(step: Step, arguments: Json, runtime: Runtime) -> Json:
     """Copy arguments that other steps share: a command may change them."""
+    arguments = _with_secrets(step, arguments, runtime)
     is_shared = (
         arguments is not step.arguments
         or step.item is not None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.describe import size_of
 from neuraxis.assets.store import ReferenceLost
+from neuraxis.execution.large import aside, is_large
 from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import is_short_json
@@ -45,7 +46,9 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 
-def reuse_result(earlier: Result, step: Step, times: int, runtime: Runtime) -> Result:
+async def reuse_result(
+    earlier: Result, step: Step, times: int, runtime: Runtime
+) -> Result:
     """Return the earlier result instead of running the call a `times`-th time."""
     call, assets = step.call, runtime.assets
     warning = call_errors.repeated_call(call.target, times).message
@@ -53,7 +56,8 @@ def reuse_result(earlier: Result, step: Step, times: int, runtime: Runtime) -> R
         value = earlier.value
         with contextlib.suppress(ReferenceLost):
             value = assets.native(earlier.call.id)["content"]["response"]
-        kept = assets.keep(call.id, step.command.spec.name, value)
+        name, large = step.command.spec.name, is_large(value)
+        kept = assets.put(await aside(large, assets.prepare, call.id, name, value))
         report_stored(call.id, kept, runtime.emit)
     runtime.gate.origins.same(call.id, earlier.call.id)
     warnings = (*earlier.warnings, warning)

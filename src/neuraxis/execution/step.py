@@ -22,6 +22,7 @@ from neuraxis.execution.failures import (
     failure_of,
 )
 from neuraxis.execution.invoke import invoke
+from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.repeats import call_key, reuse_result
 from neuraxis.execution.report import (
     report_finished,
@@ -74,7 +75,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
 async def _run(step: Step, runtime: Runtime, started: float) -> Result:
     arguments = step.arguments
     if step.bindings or step.asset_refs:
-        arguments = resolve_arguments(step, runtime)
+        large = leads_to_object(step, runtime)
+        arguments = await aside(large, resolve_arguments, step, runtime)
     key = call_key(step, arguments)
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)
@@ -82,7 +84,7 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
         len(earlier) >= runtime.budget.repeats
         or is_sent_again(step, arguments, runtime.gate)
     ):
-        return reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
+        return await reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
     label = await authorize(step, arguments, runtime.gate)
     report_started(step, arguments, label, runtime)
     if runtime.gate.settled is not None:
@@ -94,7 +96,7 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
             # but its own repetitions are still counted
             runtime.usage.seen[key] = earlier
     value, warnings = await invoke(step, arguments, label, runtime)
-    result = _store(step, value, runtime)
+    result = await _store(step, value, runtime)
     result = replace(
         result,
         seconds=time.perf_counter() - started,
@@ -122,15 +124,19 @@ def _count(step: Step, runtime: Runtime) -> None:
         raise Refused(call_errors.budget_exhausted(what, budget.steps_per_tool))
 
 
-def _store(step: Step, value: object, runtime: Runtime) -> Result:
+async def _store(step: Step, value: object, runtime: Runtime) -> Result:
     """Store the answer inline or as an asset, or fail if declared."""
     call: Call = step.call
-    command = step.command
+    command, large = step.command, is_large(value)
     if step.item is not None:  # the list of all items is stored when it is whole
-        kept = Kept(stored=False, value=copy_value(drain(value)))
+        kept = Kept(
+            stored=False, value=await aside(large, lambda: copy_value(drain(value)))
+        )
     else:
-        kept = runtime.assets.keep(call.id, command.spec.name, value)
-    warnings = _contract_warnings(call, command, kept, runtime)
+        name, assets = command.spec.name, runtime.assets
+        prepared = await aside(large, assets.prepare, call.id, name, value)
+        kept = assets.put(prepared)
+    warnings = await aside(large, _contract_warnings, call, command, kept, runtime)
     report_stored(call.id, kept, runtime.emit)
     error: CallError | None = declared_failure(call, command, kept.value)
     return Result(

@@ -35,7 +35,7 @@ _BUILT_IN = {
     "bedrock": "neuraxis.models.anthropic.model:from_bedrock_name",
     "azure": "neuraxis.models.openai.model:from_azure_name",
     "scripted": "neuraxis.models.scripted:from_name",
-    "local": "neuraxis.models.local:from_name",
+    "local": "neuraxis.models.offline:from_name",
 }
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
 _FORMS = (
@@ -65,6 +65,11 @@ class Model(Protocol):
     async def close(self) -> None:
         """Release connections and memory; call it in the loop that streamed."""
         ...
+
+
+def guesses(model: Model) -> bool:
+    """Whether a person is asked before its plans run."""
+    return bool(getattr(model, "guesses", False))
 
 
 ModelFactory = Callable[[str, Settings], Model]

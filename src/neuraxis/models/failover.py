@@ -36,6 +36,7 @@ class Failover:
         self.name = ", else ".join(model.name for model in models)
         self.names = tuple(model.name for model in models)
         """Names of the models, in their order."""
+        self.guesses = any(getattr(model, "guesses", False) for model in models)
 
     def __repr__(self) -> str:
         return f"Failover({list(self._models)!r})"

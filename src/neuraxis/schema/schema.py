@@ -21,6 +21,7 @@ from neuraxis.schema.navigate import (
     Node,
     all_kinds,
     arms,
+    as_node,
     child,
     is_json,
     is_open,
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 MOST = 50
 """Maximum problems reported for one value."""
 
+SLICE = 1000
+"""Items of a list that are checked in one call."""
+_REMARKS = frozenset({"description", "title", "default", "examples", "$defs"})
+_ITEMS_ONLY = _REMARKS | {"type", "items", "x-asset-ref"}
+"""Keys of a list's schema that leave its parts to be checked alone."""
+_ENTRIES_ONLY = _REMARKS | {"type", "properties", "required", "additionalProperties"}
 _LOOKS_INSIDE = frozenset(
     {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
     | {"dependentSchemas", "dependentRequired", "if", "then", "else", "maxContains"}
@@ -69,14 +76,7 @@ class Schema:
 
     def valid(self, value: Any) -> bool:
         """Return whether the value fits; False for anything but JSON."""
-        validator = self._compiled or self._validator()
-        if validator is None:
-            return False
-        try:
-            fits = validator.is_valid(value)
-        except (ValueError, RecursionError, OverflowError):
-            return False  # a key that is no text, a native object, a lone surrogate
-        return fits and not (self._open and not is_json(value))
+        return self.valid_json(value) and not (self._open and not is_json(value))
 
     def valid_json(self, value: Any) -> bool:
         """Return whether a value that is known to be finite JSON fits."""
@@ -84,9 +84,9 @@ class Schema:
         if validator is None:
             return False
         try:
-            return validator.is_valid(value)
+            return _is_valid(value, self.json, validator)
         except (ValueError, RecursionError, OverflowError):
-            return False
+            return False  # a key that is no text, a native object, a lone surrogate
 
     def problems(
         self, value: Any, *, holes: Collection[Path] = (), strict: bool = False
@@ -272,6 +272,28 @@ def _is_text(node: Node, root: Node) -> bool:
         return False
     others = [part for part in parts if kinds(part) != ("null",)]
     return bool(others) and all(_is_text(part, root) for part in others)
+
+
+def _is_valid(value: Any, node: Node, validator: Validator) -> bool:
+    """Validate a value, its long lists in slices.
+
+    That is possible where only their items are constrained. The validator holds the
+    interpreter, and so every event loop, for each value.
+    """
+    if value.__class__ is list and len(value) > SLICE and node.keys() <= _ITEMS_ONLY:
+        slices = (value[at : at + SLICE] for at in range(0, len(value), SLICE))
+        return all(map(validator.is_valid, slices))
+    if value.__class__ is dict and node.keys() <= _ENTRIES_ONLY:
+        for key, item in cast("dict[Any, Any]", value).items():
+            if item.__class__ is not list or len(item) <= SLICE:
+                continue
+            below = as_node(node.get("properties", {}).get(key))
+            if below is not None and below.keys() <= _ITEMS_ONLY:
+                alone = Schema({"$defs": node.get("$defs", {}), **below})
+                if not alone.valid_json(item):
+                    return False
+                value = {**value, key: []}
+    return validator.is_valid(value)
 
 
 def _under(path: Sequence[str | int], hole: Path) -> bool:

@@ -35,10 +35,11 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: str, error: str) -> None:
+    def __init__(self, outcome: str, error: str, said: str = "") -> None:
         super().__init__(error)
         self.outcome = outcome
         self.error = error
+        self.said = said
 
 
 async def ask_model(
@@ -95,6 +96,8 @@ async def ask_model(
     if parts.settled is not None:
         with contextlib.suppress(StorageError):  # the answer is not lost for that
             await parts.settled()
+    if completion.finish_reason == "declined":
+        raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter" and not completion.text:
         said = f": {'; '.join(notes)}" if notes else ""
         raise Stop("failed", f"the model's server held back the reply{said}")

@@ -100,6 +100,8 @@ class RunState(Struct):
     texts: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
     usage: Usage = NOTHING_USED
+    declined: str = ""
+    """Why nobody said yes to a guessed plan."""
     misread: int = 0
     """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)

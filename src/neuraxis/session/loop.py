@@ -36,8 +36,10 @@ from neuraxis.messages import (
     Reply,
     Result,
 )
+from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
+from neuraxis.policy.guesses import confirm, describe, refused
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer
 from neuraxis.session.ask_model import Stop, ask_model
@@ -92,6 +94,7 @@ async def converse(
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
+        state.texts = _last_words(stop.said, history, emit)
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
@@ -112,9 +115,19 @@ async def converse(
     return answer
 
 
+def _last_words(
+    said: str, history: list[Message], emit: Callable[[Event], None]
+) -> list[str]:
+    if not said:
+        return []
+    history.append(Message(role="assistant", content=said))
+    emit(MessageSent(sender="model", receiver="user", content=said))
+    return [said]
+
+
 def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=parts.early_start,
+        on=parts.early_start and not guesses(parts.model),
         dialect=parts.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
@@ -229,7 +242,7 @@ async def _turns(
             state.usage += completion.usage
         reply = parts.dialect.decode(completion, next_id=early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [_readable(said, parts, state) for said in reply.texts]
+        texts = [await _readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
@@ -248,7 +261,7 @@ async def _turns(
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, runtime, state)
+        results = await _run_plan(plan, parts, runtime, state)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
@@ -268,12 +281,17 @@ async def _go_on(
     if plan.problems:
         _report_errors(parts, history, state, plan.problems, emit)
         return
-    results = await _run_plan(plan, runtime, state)
+    results = await _run_plan(plan, parts, runtime, state)
     _report_results(parts, history, state, plan, waited.noted(results), emit)
 
 
-async def _run_plan(plan: Plan, runtime: Runtime, state: RunState) -> list[Result]:
-    """Run a plan; if cut off, keep the results so far."""
+async def _run_plan(
+    plan: Plan, parts: RunConfig, runtime: Runtime, state: RunState
+) -> list[Result]:
+    """Run a plan; ask first about a guessed one."""
+    if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
+        state.declined = describe(plan.steps, no)
+        return refused(plan.steps, no)
     ended = runtime.usage.ended
     ended.clear()
     try:
@@ -310,12 +328,13 @@ def _completion(last: Message) -> Completion:
     )
 
 
-def _readable(text: str, parts: RunConfig, state: RunState) -> str:
+async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     """Return the answer's text with the assets it embeds (rule B62)."""
     if "<|" not in text:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.execution.large import aside
     from neuraxis.sandbox.files.history import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
@@ -333,7 +352,7 @@ def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         state.files.append(written)
         return written
 
-    return embed(text, parts.assets, save)
+    return await aside(True, embed, text, parts.assets, save)
 
 
 def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
@@ -395,6 +414,8 @@ def _report_results(
     ):
         history.append(message)
         emit(MessageSent(sender="system", receiver="model", content=message.content))
+    if state.declined:
+        raise Stop("declined", state.declined)
 
 
 def _report_errors(

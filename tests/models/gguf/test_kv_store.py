@@ -16,15 +16,13 @@ from typing import Any
 
 import pytest
 
-from neuraxis.errors import ConfigError
 from neuraxis.models.gguf import weights
 from neuraxis.models.gguf.kv_store import States
 from neuraxis.models.gguf.lazy import LazyWriter
 from neuraxis.models.gguf.llama import Ask, LlamaWriter
-from neuraxis.models.local import from_name
-from neuraxis.models.local.planner import contents
-from neuraxis.settings import Settings
 
+CHAT = "<|im_start|>system\nYou are a helpful assistant. Be short.<|im_end|>\n"
+PROGRAM = "# Print hello\n```python\nprint('hello')\n```\n\n" * 4
 PAYLOAD = bytes(range(256)) * 40
 
 
@@ -371,20 +369,6 @@ async def test_a_folder_that_cannot_be_had_costs_nothing(
     assert "answer" == llama.kinds[-1]
 
 
-def test_the_constant_parts_are_the_same_for_every_request() -> None:
-    """What a request brings stands behind them."""
-    for text in ("Hello", "", "<|im_start|>system"):
-        assert contents.chat_prompt(text).startswith(contents.CHAT)
-        assert text.replace("<|im_start|>", "") in contents.chat_prompt(text)
-
-
-def test_the_setting_is_a_number() -> None:
-    """`local.states_mb`."""
-    from_name("", Settings().override({"local.states_mb": 0}, "test"))
-    with pytest.raises(ConfigError, match="expected a number of megabytes, got 'x'"):
-        from_name("", Settings().override({"local.states_mb": "x"}, "test"))
-
-
 @pytest.fixture
 def real() -> None:
     """Skips without the binding or the file (no test downloads it)."""
@@ -400,8 +384,8 @@ async def test_the_real_model_goes_on_from_a_kept_state() -> None:
 
     llama.cpp ends the whole process where such a file is cut off.
     """
-    prompt = contents.chat_prompt("Name three colours.")
-    ask = Ask(prompt=prompt, constant=len(contents.CHAT), max_tokens=12)
+    prompt = f"{CHAT}<|im_start|>user\nName three colours.<|im_end|>\n"
+    ask = Ask(prompt=prompt, constant=len(CHAT), max_tokens=12)
     folder = weights.folder().parent / "states"
 
     async def fresh() -> tuple[str, int]:
@@ -429,18 +413,17 @@ async def test_the_real_model_goes_on_from_a_kept_state() -> None:
 async def test_the_real_model_remembers_between_calls() -> None:
     """Other prompts stand between; also where nothing is kept on the disk."""
     model = LazyWriter(threads=1, states_mb=0)
-    chat, program = len(contents.CHAT), len(contents.PROGRAMS)
     asked = [
-        Ask(prompt=contents.chat_prompt("Hi"), constant=chat, max_tokens=1),
-        Ask(prompt=contents.program_prompt("Add"), constant=program, max_tokens=1),
-        Ask(prompt=contents.chat_prompt("Why?"), constant=chat, max_tokens=1),
-        Ask(prompt=contents.program_prompt("Sort"), constant=program, max_tokens=1),
+        Ask(prompt=f"{CHAT}Hi", constant=len(CHAT), max_tokens=1),
+        Ask(prompt=f"{PROGRAM}# Add", constant=len(PROGRAM), max_tokens=1),
+        Ask(prompt=f"{CHAT}Why?", constant=len(CHAT), max_tokens=1),
+        Ask(prompt=f"{PROGRAM}# Sort", constant=len(PROGRAM), max_tokens=1),
     ]
     try:
         found = [(await model.write(ask)).usage.cached_tokens for ask in asked]
     finally:
         model.close()
     assert [0, 0] == found[:2]
-    assert found[2] > 15
-    assert found[3] > 90
+    assert found[2] > 10
+    assert found[3] > 40
     assert not (weights.folder().parent / "states").exists()

@@ -13,15 +13,10 @@ from typing import Any
 
 import pytest
 
-from models.local.cases import ALL, HOME, FakeWriter
 from neuraxis.errors import MissingExtra, ModelBroken, ModelUnavailable
-from neuraxis.messages import Message, Prompt, Usage
-from neuraxis.models.gguf import weights
+from neuraxis.messages import Usage
 from neuraxis.models.gguf.lazy import LazyWriter
 from neuraxis.models.gguf.llama import Ask, LlamaWriter, default_threads
-from neuraxis.models.local.model import LocalModel
-from neuraxis.models.local.planner import catalogue, decide, tokens
-from neuraxis.models.local.planner.language import load
 
 
 def binding(
@@ -144,82 +139,3 @@ async def test_nothing_is_fetched_where_that_is_forbidden(
     monkeypatch.delenv("NEURAXIS_WEIGHTS", raising=False)
     with pytest.raises(ModelUnavailable, match="neuraxis models fetch"):
         await LazyWriter(may_fetch=False).write(Ask(prompt="hi"))
-
-
-async def test_the_model_can_only_copy() -> None:
-    """The grammar holds tool names, typed values and the clause's words."""
-    language = load("en")
-    known = catalogue.build((HOME,), {}, language)
-    clause = tokens.clause("Turn off the lights in the hall", language)
-    light, timer = known.tool("switch_light"), known.tool("set_timer")
-    assert light is not None
-    assert timer is not None
-    rules = decide.grammar(clause, [light, timer], {"switch_light": {"state": ["off"]}})
-    assert '{"substring_words": "Turn off the lights in the hall"}' in rules
-    assert '("\\"off\\"")' in rules
-    writer = FakeWriter('[{"tool": "switch_light", "room": "hall", "state": "off"}]')
-    decided = await decide.decide(clause, [light, timer], {}, writer, language)
-    assert (light, {"room": "hall", "state": "off"}) == decided
-    for wrong in ("", "[]", '[{"tool": "other"}]', "[1]", '[{"tool":'):
-        assert None is await decide.decide(
-            clause, [light, timer], {}, FakeWriter(wrong), language
-        )
-
-
-@pytest.fixture
-def real() -> None:
-    """Skips without the binding or the file (no test downloads it)."""
-    pytest.importorskip("xllamacpp")
-    if weights.find() is None:
-        pytest.skip("NEURAXIS_WEIGHTS does not name the model file")
-
-
-@pytest.mark.local_model
-@pytest.mark.usefixtures("real")
-async def test_the_real_model_plans_and_speaks() -> None:
-    """With weights and binding: right sequences on easy cases, some words for talk."""
-    model = LocalModel(LazyWriter(threads=1))
-    easy = {
-        "Write a hello world function in python and execute it": [
-            "store",
-            "run_script",
-        ],
-        "Search for cats and save the urls to cats.txt": ["find_pages", "store"],
-        "Write a python function that adds two numbers and run it": [
-            "store",
-            "run_script",
-        ],
-        "Hello, who are you?": [],
-    }
-    try:
-        for request, tools in easy.items():
-            prompt = Prompt(
-                messages=(Message(role="user", content=request),), plugins=ALL
-            )
-            text = "".join([chunk.text async for chunk in model.stream(prompt)])
-            assert tools == [
-                line.split('"')[3] for line in text.splitlines() if '"tool": "' in line
-            ]
-            assert text.strip()
-    finally:
-        await model.close()
-
-
-@pytest.mark.local_model
-@pytest.mark.usefixtures("real")
-async def test_the_real_grammar_is_kept() -> None:
-    """Whatever the model likes best, it writes one of the tools, copying words."""
-    language = load("en")
-    known = catalogue.build((HOME,), {}, language)
-    clause = tokens.clause("Turn off the lights in the hall", language)
-    writer = LazyWriter(threads=1)
-    decided = await decide.decide(clause, known.tools, {}, writer, language)
-    writer.close()
-    assert decided is not None
-    tool, arguments = decided
-    assert tool in known.tools
-    assert all(
-        str(value) in clause.text
-        for value in arguments.values()
-        if isinstance(value, str)
-    )

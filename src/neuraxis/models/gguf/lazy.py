@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from neuraxis.errors import MissingExtra, ModelError, ModelUnavailable
+from neuraxis.errors import ModelUnavailable
 from neuraxis.models.gguf import weights
 from neuraxis.models.gguf.kv_store import States
 from neuraxis.models.gguf.llama import (
     CONTEXT,
     Ask,
     LlamaWriter,
-    Writer,
     Written,
     binding_version,
 )
@@ -97,25 +96,3 @@ class LazyWriter:
         """Give the model's memory back."""
         if self._writer is not None:
             self._writer.close()
-
-
-class Sparing:
-    """Writer for planning that continues without a model if unavailable."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self.failure: str = ""
-
-    async def write(
-        self, ask: Ask, on_text: Callable[[str], None] | None = None
-    ) -> Written:
-        """One completion; empty where the model cannot be had."""
-        if not self.failure:
-            try:
-                return await self._writer.write(ask, on_text)
-            except (MissingExtra, ModelError) as error:
-                self.failure = str(error)
-        return Written(text="", complete=False)
-
-    def close(self) -> None:
-        """The wrapped writer stays open."""

@@ -1,0 +1,62 @@
+"""Work on large values in a thread, beside the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+from neuraxis.engines.threads import THREADS
+from neuraxis.execution.runtime import Runtime
+from neuraxis.planning.plan import Step
+
+_ITEMS = 2000
+_TEXT = 100_000
+_SCALARS = frozenset(
+    {int, float, bool, type(None), date, datetime, time, timedelta, Decimal, UUID}
+)
+T = TypeVar("T")
+
+
+async def aside(large: bool, work: Callable[..., T], /, *given: Any) -> T:
+    """Do the work: in a thread, if it is large."""
+    if not large:
+        return work(*given)
+    return await THREADS.run(partial(work, *given), bounded=False)
+
+
+def is_large(value: Any) -> bool:
+    """Check whether looking at all of a value may take long.
+
+    It may for an object of any class: it is copied, measured and saved.
+    """
+    left, waiting = _ITEMS, [value]
+    while waiting:
+        item = waiting.pop()
+        kind = item.__class__
+        if kind is str:
+            if len(item) > _TEXT:
+                return True
+        elif kind is dict or kind is list or kind is tuple:
+            left -= len(item)
+            if left < 0:
+                return True
+            waiting += item.values() if kind is dict else item
+        elif kind not in _SCALARS:
+            return True
+    return False
+
+
+def leads_to_object(step: Step, runtime: Runtime) -> bool:
+    """Check whether a step's arguments refer to a stored object."""
+    if step.item is not None and is_large(step.item.value):
+        return True
+    refs = [ref for binding in step.bindings for ref in binding.template.refs]
+    refs += [ref for _, ref in step.asset_refs]
+    if step.loop is not None:
+        refs += [ref for item in step.loop.bindings for ref in item.template.refs]
+        refs += [ref for _, ref in step.loop.asset_refs]
+    return any(runtime.assets.is_asset(ref.asset_id) for ref in refs)

@@ -1,1 +1,0 @@
-"""A planner made of rules: requests in plain sentences become calls."""

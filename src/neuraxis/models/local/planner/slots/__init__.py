@@ -1,1 +1,0 @@
-"""Arguments of a call, read from a request."""

@@ -1,0 +1,237 @@
+"""Commands as the planner knows them: words, parameters, examples.
+
+Everything comes from the specs. An example of several calls is cut into its clauses,
+one for each call, so that it teaches each command its words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from neuraxis.models.offline import english
+from neuraxis.models.offline.clauses import cut
+from neuraxis.models.offline.kinds import Node, kind_of, resolved, shape_of
+from neuraxis.models.offline.tokens import VERBS, Token, stem, stems, tokenise
+from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
+
+Arguments = Mapping[str, Json]
+Lesson = tuple[tuple[Token, ...], Arguments]
+_LONG = frozenset(map(stem, english.LONG))
+
+
+class Slot(Struct, frozen=True, kw_only=True):
+    """One parameter: what it takes, and the words that lead to it."""
+
+    name: str
+    schema: Node
+    kind: str
+    required: bool
+    words: frozenset[str]
+    """Stems of its name."""
+    cues: frozenset[str] = frozenset()
+    """Words right before its values in the examples."""
+    choices: tuple[Json, ...] = ()
+    quoted: bool = False
+    """In every example its value stands in quotes."""
+    tail: bool = False
+    """In some example its value reaches to the end."""
+    longest: int = 0
+    """Words of its longest value in the examples."""
+    plain: bool = True
+    """No value of the examples has words like "of" in it."""
+    shape: str = ""
+
+    @property
+    def long(self) -> bool:
+        """Whether it takes a whole text."""
+        return bool(self.words & _LONG)
+
+
+class Tool(Struct, kw_only=True):
+    """One command."""
+
+    name: str
+    plugin: str
+    spec: CommandSpec
+    slots: tuple[Slot, ...]
+    heads: dict[str, float]
+    """Stems of words that ask for it."""
+    lexicon: dict[str, float]
+    """Stems that are known of it; those of its names weigh most."""
+    samples: tuple[Sample, ...] = ()
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """An example's words and calls."""
+
+    tokens: tuple[Token, ...]
+    calls: tuple[tuple[Tool, Arguments], ...]
+
+
+class Catalogue(Struct, frozen=True, kw_only=True):
+    """All commands, and the examples of several calls."""
+
+    tools: tuple[Tool, ...]
+    plugins: tuple[PluginSpec, ...]
+    chains: tuple[Sample, ...]
+    weights: Mapping[str, float]
+    """How much a stem tells the commands apart."""
+    heads: frozenset[str]
+    names: Mapping[str, tuple[Tool, ...]]
+    """Stems in the names of commands, and which these are."""
+
+
+def build(
+    plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+) -> Catalogue:
+    """Return the commands of all listed plugins."""
+    names = {pair: name for name, pair in tool_names.items()}
+    listed = [
+        (names.get((plugin.name, one.name)) or one.tool_name or one.name, plugin, one)
+        for plugin in plugins
+        for one in plugin.commands
+    ]
+    known = {name for name, _, _ in listed}
+    examples = [e for e in _examples(plugins) if {c.tool for c in e.calls} <= known]
+    first = {stems(one.name)[0] for _, _, one in listed if stems(one.name)}
+    taught: dict[str, list[Lesson]] = {name: [] for name in known}
+    for example in examples:
+        alone = len(example.calls) == 1
+        parts = [example.question] if alone else cut(example.question, VERBS | first)
+        if len(parts) == len(example.calls):
+            for part, call in zip(parts, example.calls, strict=True):
+                taught[call.tool].append((tuple(tokenise(part)), call.arguments))
+    tools = {name: _tool(name, p, one, taught[name]) for name, p, one in listed}
+    chains: list[Sample] = []
+    for example in examples:
+        calls = tuple((tools[call.tool], call.arguments) for call in example.calls)
+        sample = Sample(tokens=tuple(tokenise(example.question)), calls=calls)
+        if len(calls) == 1:
+            calls[0][0].samples += (sample,)
+        elif calls:
+            chains.append(sample)
+    counts: dict[str, int] = {}
+    asked: dict[str, tuple[Tool, ...]] = {}
+    for tool in tools.values():
+        for word in tool.lexicon:
+            counts[word] = counts.get(word, 0) + 1
+        for word in stems(tool.spec.name)[1:]:
+            asked[word] = (*asked.get(word, ()), tool)
+    most = math.log(1 + len(tools))
+    return Catalogue(
+        tools=tuple(tools.values()),
+        plugins=tuple(plugins),
+        chains=tuple(chains),
+        weights={w: math.log(1 + len(tools) / n) / most for w, n in counts.items()},
+        heads=frozenset(word for tool in tools.values() for word in tool.heads),
+        names=asked,
+    )
+
+
+def _examples(plugins: Sequence[PluginSpec]) -> Iterator[Example]:
+    for plugin in plugins:
+        for command in plugin.commands:
+            yield from command.examples
+        yield from plugin.examples
+
+
+def _tool(
+    name: str, plugin: PluginSpec, spec: CommandSpec, taught: Sequence[Lesson]
+) -> Tool:
+    slots = tuple(_slots(spec, taught))
+    lexicon: dict[str, float] = {}
+    about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
+    known = [
+        (spec.name, 1.0),
+        (name, 1.0),
+        (plugin.name, 0.7),
+        (plugin.title or "", 0.7),
+    ]
+    known += [
+        (spec.description, 0.5 if taught else 0.7),
+        (plugin.description_model, 0.2),
+        (about, 0.2),
+    ]
+    known += [(slot.name, 0.5) for slot in slots]
+    heads = dict.fromkeys([*stems(spec.name)[:1], *stems(name)[:1]], 0.8)
+    heads |= dict.fromkeys(stems(spec.description)[:1], 0.8)
+    heads |= {w: 0.6 for w in stems(spec.description) if w in VERBS and w not in heads}
+    for tokens, given in taught:
+        places = [
+            locate(tokens, given.get(s.name)) for s in slots if s.kind != "choice"
+        ]
+        hidden = {place for where in places if where for place in range(*where)}
+        said = [t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden]
+        known.append((" ".join([token.text for token in said]), 0.8))
+        if said and 0 not in hidden and said[0].stem not in english.QUESTION:
+            heads[said[0].stem] = 1.0
+    for text, weight in known:
+        for word in stems(text):
+            turns = word in english.TURNING and weight < 0.8
+            if (
+                word not in english.FUNCTION
+                and word not in english.NUMBERS
+                and not turns
+            ):
+                lexicon[word] = max(lexicon.get(word, 0.0), weight)
+    return Tool(
+        name=name, plugin=plugin.name, spec=spec, slots=slots, heads=heads,
+        lexicon=lexicon,
+    )  # fmt: skip
+
+
+def locate(tokens: Sequence[Token], value: Json) -> tuple[int, int] | None:
+    """Return from which token to which a value stands in a request."""
+    if isinstance(value, list):
+        places = [locate(tokens, item) for item in cast("list[Json]", value)]
+        known = [place for place in places if place]
+        if not known or len(known) != len(places):
+            return None
+        return min(a for a, _ in known), max(b for _, b in known)
+    if isinstance(value, bool | dict) or value is None or "{{" in str(value):
+        return None
+    wanted = [token.low for token in tokenise(str(value))]
+    for begin, token in enumerate(tokens):
+        if token.value == value and token.kind != "word":
+            return begin, begin + 1
+        end = begin + len(wanted)
+        if wanted and [t.low for t in tokens[begin:end]] == wanted:
+            return begin, end
+    return None
+
+
+def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
+    properties: Mapping[str, Node] = spec.parameters.get("properties", {})
+    for name, node in properties.items():
+        schema = resolved(node, spec.parameters)
+        values: list[Json] = list(schema.get("examples") or ())
+        values += [schema["example"]] if "example" in schema else []
+        values += [given[name] for _, given in taught if name in given]
+        cues: set[str] = set()
+        quoted: list[bool] = []
+        longest, tail = 0, False
+        for tokens, given in taught:
+            if (where := locate(tokens, given.get(name))) is None:
+                continue
+            begin, end = where
+            before = [token.low for token in tokens[max(0, begin - 2) : begin]]
+            cues |= set(before[-1:])
+            if before and before[-1] in english.DETERMINERS:
+                cues.add(before[0])
+            longest = max(longest, len(tokenise(str(given[name]))))
+            quoted.append(tokens[begin].kind in ("quoted", "code"))
+            tail |= all(token.kind == "mark" for token in tokens[end:])
+        texts = [value for value in values if isinstance(value, str)]
+        said = {word for text in texts for word in text.lower().split()}
+        choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+        yield Slot(
+            name=name, schema=schema, kind=kind_of(name, schema, values),
+            required=name in spec.required, words=frozenset(stems(name)),
+            cues=frozenset(cues - english.DETERMINERS), choices=tuple(choices),
+            quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
+            plain=not said & english.FUNCTION, shape=shape_of(texts),
+        )  # fmt: skip

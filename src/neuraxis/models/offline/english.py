@@ -1,0 +1,138 @@
+"""English words that requests are read by: data."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return {item.partition(":")[0]: item.partition(":")[2] for item in text.split()}
+
+
+def _groups(text: str) -> tuple[frozenset[str], ...]:
+    return tuple([_words(group) for group in text.split("/")])
+
+
+DETERMINERS = _words("a an the my your our their his her its some any me us")
+PREPOSITIONS = _words("to in on at by for from with into onto as about of under inside")
+PRONOUNS = _words("it them that this these those")
+SOMEBODY = _words("it them him her me us")
+QUESTION = _words(
+    "what which who whom whose when where why how is are does do did will"
+)
+FUNCTION = (
+    (DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION) - {"under"}
+) | _words(
+    """i we you he she they was were be been am can could would should shall may have
+    has had please just now also then so there here and let lets i'd i'll i'm want
+    need like has what's where's who's there's it's that's up out off over down via
+    using use got get again too today right kindly quickly really currently exactly
+    let's called named titled name given own s ask thanks more ok okay tell give still
+    much many"""
+)
+"""Words that need no place in a call. What turns a request round is none of them."""
+TURNING = _words(
+    """not no never don't doesn't without except only if unless until but or instead
+    than every each all both neither nor while whenever before after between other
+    another most least less last previous next half twice against"""
+)
+"""Words that only an example can make known of a command, not its description."""
+RESULTS = _words("result output answer outcome response find")
+"""Stems that mean the whole of what an earlier command answered."""
+SHOWING = _words(
+    """show tell give me print display say report let see know what it says is in
+    contain result output content there text come printed did do found"""
+)
+"""A last clause of these words alone asks for what is shown anyway."""
+FOLLOWING = _words(
+    """and now then ok okay what how about the same do it that again also next for of in
+    with to please at on from well thanks great is s"""
+)
+"""Words before the value of a request like the one before it."""
+SAYING = _words("saying says say containing contains reading reads that with stating")
+"""Words before a long text, such as a message's."""
+NAMING = _words(
+    "sentence phrase word words line lines string text message note heading"
+)
+"""Nouns that only say what stands in quotes behind them."""
+LONG = _words("contents content body text message code")
+"""Names of parameters that take whole texts."""
+MOMENTS = _words("date time when day due deadline moment")
+"""Names of parameters that take a time."""
+TIMES = _words(
+    """today tomorrow tonight yesterday noon midnight morning afternoon evening week
+    month year monday tuesday wednesday thursday friday saturday sunday january next
+    february march april may june july august september october november december"""
+)
+PRINTING = _words("print prints output outputs display displays show shows say says")
+PROGRAM = _words("script program function code python")
+ENDINGS = _pairs("text:txt txt:txt markdown:md md:md csv:csv json:json html:html")
+"""Kinds of a file as they are said, and how its name ends."""
+SIDES = {
+    "from": _words("sourc origin start departur from old begin"),
+    "to": _words("target destination arrival recipient to new end until"),
+    "into": _words("target destination to new"),
+    "with": _words("new with"),
+    "until": _words("end until"),
+}
+"""Prepositions, and stems of parameters whose values they lead to."""
+OPPOSITES = tuple(
+    _pairs(
+        """on:off open:closed enabled:disabled enable:disable lock:unlock
+        locked:unlocked up:down yes:no true:false"""
+    ).items()
+)
+NUMBERS = {
+    word: int(value)
+    for word, value in _pairs(
+        """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
+        eleven:11 twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60
+        hundred:100"""
+    ).items()
+}
+ORDINALS = {"first": 0, "1st": 0, "top": 0, "second": 1, "third": 2, "last": -1}
+ALIKE = _groups(
+    """run execute launch start/write save store put record keep note dump/
+    create make add new generate build produce/share post publish/
+    pay transfer wire/delete remove erase/show display print list view/
+    find search google/read open show print view display/
+    get fetch retrieve download load grab visit scrape/
+    send email mail message text/add append insert attach put/copy duplicate/
+    move rename/replace change substitute swap edit/set turn switch adjust/
+    set start begin/book reserve/cancel delete remove/schedule plan add create/
+    check look/remind reminder/function program script code/file document/
+    folder directory/link url address site website webpage page/text content/
+    picture image photo/mean average/sum total/
+    inhabitant population people live/task todo/light lamp/
+    event appointment meeting/phone telephone/mail email e-mail message/
+    large big/price cost/bill invoice/movie film/currency money/
+    near close nearby"""
+)
+"""Words that are taken for each other, at a lower weight than the word itself."""
+IRREGULAR = _pairs(
+    """ran:run wrote:write written:write got:get sent:send made:make found:find
+    kept:keep told:tell shown:show said:say took:take taken:take built:build
+    people:people children:child does:do bought:buy paid:pay sold:sell lives:live
+    living:live"""
+)
+POLITE = (
+    r"(?:hi|hello|hey|ok|okay|great|good morning)(?: there)?[,!.]?\s+(?=\S+\s+\S)"
+    r"|please,?\s+|kindly\s+|would you mind\s+"
+    r"|(?:can|could|would|will) (?:you|we)(?: please| kindly| just| quickly)?\s+"
+    r"|(?:i|we)(?: would|'d|’d)? (?:really )?(?:want|need|like|love)(?: you)? to\s+"
+    r"|(?:i|we) (?:want|need)\s+(?=\w)"
+    r"|(?:help me|let'?s|go ahead and|make sure to|be sure to)\s+(?=\w)"
+    r"|(?:first(?:ly)?|next|then|now|finally|lastly|afterwards|also|and),?\s+"
+    r"|(?:just|quickly)\s+|(?:do|run|make|perform) an?\s+(?:\w+\s+)?(?=search\b)"
+)
+"""Taken off the start of a clause."""
+SEPARATORS = (
+    r"[,;.]?\s+(?:and\s+)?(?:then|afterwards)\b,?\s+"
+    r"|[,;.]\s*(?:and\s+)?(?:after that|finally|next|lastly)\b,?\s+"
+    r"|\s+(?:and\s+)?after that,?\s+|;\s+|(?<=[\w)\"'”’`])[.!?]\s+(?=\S)|\s*\n+\s*"
+)
+"""Always a new clause."""
+JOINS = r",?\s+(?:and|&)\s+(?:also\s+|finally\s+|please\s+)?|,\s+(?:also\s+|please\s+)?"
+"""A new clause where a command's verb follows."""

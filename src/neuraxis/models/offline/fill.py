@@ -1,0 +1,182 @@
+"""Readings of a clause as a call of one command.
+
+A call is complete where each required parameter has a value and each word of the
+clause has a place: in a value, as a word the command is known by, or as one without
+matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from neuraxis.models.offline import english
+from neuraxis.models.offline.candidates import Span, spans_of
+from neuraxis.models.offline.catalogue import Arguments, Catalogue, Slot, Tool
+from neuraxis.models.offline.references import Step, meant
+from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, split_name, stem
+
+_NODES = 4000
+_BEST = 10
+
+
+class Parse(Struct, frozen=True, kw_only=True):
+    """One reading of a clause."""
+
+    tool: Tool
+    arguments: Arguments
+    score: float
+    missing: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    """Words that have no place in it; a ? where it is not sure that it is meant."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has all that a call needs."""
+        return not self.missing and not self.left
+
+
+def head_of(tokens: Sequence[Token], known: Catalogue) -> str:
+    """Return the stem of a clause's verb; empty for a question."""
+    for token in tokens:
+        if token.low in english.QUESTION:
+            return ""
+        if token.kind == "word" and (token.stem in known.heads or token.stem in VERBS):
+            return token.stem
+    return ""
+
+
+def readings(
+    tool: Tool, tokens: Sequence[Token], steps: Sequence[Step], known: Catalogue
+) -> list[Parse]:
+    """Return the readings as a call of this command, the best first."""
+    head = head_of(tokens, known)
+    lead = _lead(tool, tokens, head)
+    if lead is None:
+        return []
+    options: list[tuple[Slot, list[Span]]] = []
+    for slot in tool.slots:
+        spans = list(spans_of(slot, tool, tokens, head, steps, known))
+        if spans or slot.required:
+            options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
+    options.sort(key=lambda item: (not item[0].required, len(item[1])))
+    found: list[Parse] = []
+    nodes = 0
+
+    def go(at: int, taken: dict[str, Span]) -> None:
+        nonlocal nodes
+        nodes += 1
+        if nodes > _NODES:
+            return
+        if at == len(options):
+            found.append(_judged(tool, tokens, steps, known, lead, taken))
+            return
+        slot, spans = options[at]
+        for span in spans:
+            if all(s.end <= span.begin or span.end <= s.begin for s in taken.values()):
+                go(at + 1, {**taken, slot.name: span})
+        go(at + 1, taken)
+
+    go(0, {})
+    return sorted(found, key=lambda parse: (not parse.complete, -parse.score))[:20]
+
+
+def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
+    """How surely the clause's verb or question asks for this command."""
+    if head in tool.heads:
+        return tool.heads[head]
+    if head and any(alike(head, word) for word, w in tool.heads.items() if w >= 0.8):
+        return 0.5
+    first = next((token.low for token in tokens if token.kind == "word"), "")
+    if first in english.QUESTION or first in ("tell", "give", "show"):
+        return 0.3 if tool.spec.effects.readonly else None
+    # "lights off": a noun of the command leads
+    noun = any(tool.lexicon.get(token.stem, 0) >= 0.8 for token in tokens[:2])
+    return 0.3 if noun and tokens[0].stem != head else None
+
+
+def _judged(
+    tool: Tool, tokens: Sequence[Token], steps: Sequence[Step], known: Catalogue,
+    lead: float, taken: Mapping[str, Span],
+) -> Parse:  # fmt: skip
+    filled = [slot for slot in tool.slots if slot.name in taken]
+    said, left = _placed(tool, tokens, known, filled, taken)
+    given = {name: span.value for name, span in taken.items()}
+    missing = [s for s in tool.slots if s.required and s.name not in taken]
+    score = lead + sum(said.values()) + sum(span.score for span in taken.values())
+    if len(missing) == 1 and not left and steps and not steps[-1].past:
+        slot = missing[0]
+        value = (
+            meant(slot, (), None, steps) if slot.kind in ("text", "object") else None
+        )
+        if value is not None:  # "save as x.txt": the result just before
+            given[missing.pop().name] = value
+            score -= 0.2
+    similar = max(
+        (_similar(sample.tokens, said) for sample in tool.samples), default=0.0
+    )
+    nouns = max((tool.lexicon.get(word, 0.0) for word in said), default=0.0)
+    typed = any(slot.required and slot.kind in TYPED for slot in filled)
+    weak = lead < 0.5 and nouns < 0.7 and not typed
+    if not taken and not missing:
+        # nothing but words: they must be those of an example, or of the name
+        lows = {token.low for token in tokens}
+        names = [w for w in split_name(tool.spec.name) if stem(w) not in tool.heads]
+        weak |= similar < 0.6 and not (names and lows >= {w.lower() for w in names})
+    return Parse(
+        tool=tool,
+        arguments={s.name: given[s.name] for s in tool.slots if s.name in given},
+        score=score + 0.5 * similar - 0.8 * len(missing) - 0.6 * len(left),
+        missing=tuple([slot.name for slot in missing]),
+        left=(*left, "?") if weak else tuple(left),
+    )
+
+
+def _placed(
+    tool: Tool, tokens: Sequence[Token], known: Catalogue,
+    filled: Sequence[Slot], taken: Mapping[str, Span],
+) -> tuple[dict[str, float], list[str]]:  # fmt: skip
+    """Return the weights of known words, and the words without a place."""
+    inside = {place for span in taken.values() for place in range(span.begin, span.end)}
+    silent = english.FUNCTION.union(*(slot.cues for slot in filled))
+    silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
+    said: dict[str, float] = {}
+    left: list[str] = []
+    for place, token in enumerate(tokens):
+        after = tokens[min(place + 1, len(tokens) - 1)]
+        if place in inside:
+            continue
+        if token.low in ("and", ",") and place + 1 not in inside:
+            left += [after.text] if after.stem in known.heads else []
+        names = token.low in english.NAMING and after.kind == "quoted"
+        if token.kind == "mark" or names:
+            continue
+        if token.low == "next" and after.kind == "number":
+            continue
+        if weight := _weight(token, tool):
+            weight *= known.weights.get(token.stem, 0.5)
+            said[token.stem] = max(said.get(token.stem, 0.0), weight)
+        elif token.kind in TYPED or token.low not in silent:
+            left.append(token.text)
+    return said, left
+
+
+def _weight(token: Token, tool: Tool) -> float:
+    if token.kind != "word":
+        return 0.0
+    if token.stem in tool.lexicon:
+        return tool.lexicon[token.stem]
+    if token.low in english.FUNCTION or token.low in english.TURNING:
+        return 0.0
+    near = [
+        w for word, w in tool.lexicon.items() if w >= 0.5 and alike(token.stem, word)
+    ]
+    return 0.5 * max(near, default=0.0)
+
+
+def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
+    words = {
+        t.stem for t in sample if t.kind == "word" and t.low not in english.FUNCTION
+    }
+    return len(words & set(said)) / max(len(words | set(said)), 1)

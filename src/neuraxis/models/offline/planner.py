@@ -1,0 +1,211 @@
+"""A request in, a plan out, or what hindered it.
+
+A plan is made only where every clause has one reading that leads clearly, all words and
+values have a place, and each call passes the command's own schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from neuraxis.messages import Path
+from neuraxis.models.offline import english
+from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
+from neuraxis.models.offline.clauses import bare, cuts, pieces
+from neuraxis.models.offline.fill import Parse, readings
+from neuraxis.models.offline.programs import programmed
+from neuraxis.models.offline.references import Step
+from neuraxis.models.offline.templates import worded
+from neuraxis.models.offline.tokens import LONGEST, Token, stem, tokenise
+from neuraxis.schema import Schema
+from neuraxis.specs import Json
+
+LEAD = 0.25
+"""How much better the best reading must be than the next."""
+_SHOWING = frozenset(map(stem, english.SHOWING))
+_BESIDE = ("instead", "too", "please", "now", "again")
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """The steps of a plan, or why there is none."""
+
+    steps: tuple[Step, ...] = ()
+    clause: str = ""
+    """What was not understood."""
+    nearest: Parse | None = None
+    """Its best reading."""
+    rivals: tuple[str, ...] = ()
+    """Commands that fit equally well."""
+
+
+def plan(
+    request: str, known: Catalogue, earlier: Sequence[Sequence[Step]] = ()
+) -> Planned:
+    """Plan a request.
+
+    Args:
+        request: what the person wrote.
+        known: the commands there are.
+        earlier: the calls of the turns before, the latest last.
+    """
+    if len(request) > LONGEST:
+        return Planned(clause=request[:60] + "…")
+    if earlier and len(earlier[-1]) == 1:
+        again = _again(tokenise(request), earlier[-1][0], known)
+        if again is not None:
+            return Planned(steps=(again,))
+    text = bare(request)
+    for sample in known.chains:
+        calls = worded(sample, tokenise(text)) or ()
+        if calls and all(_valid(tool, given) for tool, given in calls):
+            return Planned(steps=tuple([Step(tool=t, arguments=a) for t, a in calls]))
+    past = [replace(step, past=True) for turn in earlier for step in turn]
+    failed: Planned | None = None
+    for parts, tail in _ways(text, known):
+        found = _steps(parts, tail, known, past)
+        if found.steps:
+            return found
+        failed = failed or found
+    return failed or Planned(clause=text)
+
+
+def _ways(text: str, known: Catalogue) -> Iterator[tuple[list[str], bool]]:
+    """Yield ways to cut a request, those with more clauses first."""
+    head, colon, rest = text.partition(":")
+    if colon and rest[:1].isspace() and rest.strip():
+        before = pieces(head, cuts(head, known.heads)) or [head]
+        yield [*before[:-1], before[-1] + colon + rest], True
+    places = cuts(text, known.heads)
+    maybe = [place for place in places if not place[2]][:5]
+    for sure in ([place for place in places if place[2]], []):
+        for count in range(len(maybe), -1, -1):
+            for chosen in combinations(maybe, count):
+                yield pieces(text, sorted([*sure, *chosen])), False
+
+
+def _steps(
+    parts: Sequence[str], tail: bool, known: Catalogue, past: Sequence[Step]
+) -> Planned:
+    steps: list[Step] = []
+    for number, part in enumerate(parts, 1):
+        tokens = tokenise(part, tail=tail and number == len(parts))
+        if steps and _only_shows(tokens):
+            continue
+        if steps and (more := _another(tokens, steps[-1])):
+            steps.append(more)
+            continue
+        ranked = _ranked(tokens, known, [*past, *steps])
+        best = ranked[0] if ranked else None
+        if best is None or not best.complete:
+            return Planned(nearest=best, clause=part)
+        close = [p for p in ranked if p.complete and best.score - p.score < LEAD]
+        rivals = [p.tool.name for p in close if _differ(best, p)]
+        if rivals:
+            names = dict.fromkeys([best.tool.name, *rivals])
+            return Planned(nearest=best, clause=part, rivals=tuple(names))
+        steps.append(Step(tool=best.tool, arguments=best.arguments))
+    return Planned(steps=tuple(steps), clause=" ".join(parts))
+
+
+def _differ(best: Parse, other: Parse) -> bool:
+    """Whether two readings do another thing, not only cut otherwise."""
+    if best.tool is not other.tool:
+        return True
+    theirs = other.arguments
+    pairs = [(str(v), str(theirs[k])) for k, v in best.arguments.items() if k in theirs]
+    return any(mine not in his and his not in mine for mine, his in pairs)
+
+
+def _ranked(
+    tokens: Sequence[Token], known: Catalogue, steps: Sequence[Step]
+) -> list[Parse]:
+    found: list[Parse] = []
+    for tool in known.tools:
+        taught = [calls for one in tool.samples if (calls := worded(one, tokens))]
+        parses = [Parse(tool=tool, arguments=c[0][1], score=6.0) for c in taught[:1]]
+        for parse in parses or readings(tool, tokens, steps, known):
+            whole = programmed(parse, tokens)
+            if not whole.complete or _valid(tool, whole.arguments):
+                found.append(whole)
+    return sorted(found, key=lambda parse: (not parse.complete, -parse.score))
+
+
+def _valid(tool: Tool, arguments: Arguments) -> bool:
+    holes: list[Path] = [(name,) for name, value in arguments.items() if _refers(value)]
+    return not Schema(tool.spec.parameters).problems(dict(arguments), holes=holes)
+
+
+def _refers(value: Json) -> bool:
+    return isinstance(value, str) and value.startswith(("{{", "asset://"))
+
+
+def _only_shows(tokens: Sequence[Token]) -> bool:
+    """Whether a clause only asks to be shown what was answered."""
+    words = [token for token in tokens if token.kind != "mark"]
+    shown = [token for token in words if token.stem in _SHOWING]
+    rest = [token for token in words if token.stem not in _SHOWING]
+    return bool(shown) and all(token.low in english.FUNCTION for token in rest)
+
+
+def _another(tokens: Sequence[Token], step: Step) -> Step | None:
+    """Return the same call with the values that are a clause's all."""
+    values = [t for t in tokens if t.kind != "mark" and t.low not in english.FUNCTION]
+    slots = {s.name: s for s in step.tool.slots if s.name in step.arguments}
+    given = dict(step.arguments)
+    for token in values:
+        fits = [name for name, slot in slots.items() if _takes(slot.kind, token)]
+        if token.kind == "word" or len(fits) != 1:
+            return None
+        given[fits[0]] = token.value
+        del slots[fits[0]]
+    if not values or slots or not _valid(step.tool, given):
+        return None
+    return Step(tool=step.tool, arguments=given)
+
+
+def _takes(kind: str, token: Token) -> bool:
+    return token.has(kind) or (kind == "text" and token.kind == "quoted")
+
+
+def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None:
+    """The call of the last turn with another value: "and of Lyon?"."""
+    words = [token for token in tokens if token.kind != "mark"]
+    begin = 0
+    while begin < len(words) and words[begin].low in english.FOLLOWING:
+        begin += 1
+    rest = words[begin:]
+    while rest and rest[-1].low in _BESIDE:
+        rest = rest[:-1]
+    if not begin or not rest or words[0].low in ("of", "in", "to", "it"):
+        return None
+    odd = english.FUNCTION | english.TURNING
+    one = rest[0] if len(rest) == 1 and rest[0].kind != "word" else None
+    plain = all(token.kind == "word" and token.low not in odd for token in rest)
+    if one is None and (not plain or len(rest) > 4 or rest[0].stem in known.heads):
+        return None
+    said = " ".join([token.text for token in rest])
+    options: list[tuple[str, Json, bool]] = []
+    for slot in step.tool.slots:
+        if slot.name not in step.arguments or _refers(step.arguments[slot.name]):
+            continue
+        choice = next((c for c in slot.choices if str(c).lower() == said.lower()), None)
+        if choice is not None:
+            options.append((slot.name, choice, True))
+        elif one is not None and (one.has(slot.kind) or slot.kind == "text"):
+            options.append((slot.name, one.value, one.has(slot.kind)))
+        elif one is None and slot.kind == "text":
+            sure = words[begin - 1].low in slot.cues
+            options.append((slot.name, said, sure))
+    options = [option for option in options if option[2]] or options
+    if len(options) != 1:
+        return None
+    arguments = {**step.arguments, options[0][0]: options[0][1]}
+    return (
+        Step(tool=step.tool, arguments=arguments)
+        if _valid(step.tool, arguments)
+        else None
+    )

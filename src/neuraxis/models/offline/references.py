@@ -1,0 +1,165 @@
+"""Results of earlier commands: "it", "the output", "the second link".
+
+A result of the same plan is a reference, `{{ previous_result['output'] }}`; one of an
+earlier turn is its value, or its asset.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from neuraxis.models.offline import english
+from neuraxis.models.offline.catalogue import Arguments, Slot, Tool
+from neuraxis.models.offline.kinds import Node, resolved
+from neuraxis.models.offline.tokens import Token, alike, stems
+from neuraxis.specs import Json
+
+LONGEST = 20_000
+"""Characters of an earlier turn's text that are written again."""
+_FILES = frozenset(("file", "script", "program", "document", "cod", "page", "copy"))
+_WHOLE: tuple[str, Node] = ("", {})
+_LEADS = english.DETERMINERS | english.PRONOUNS | {"all"}
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One call, planned now or made in an earlier turn."""
+
+    tool: Tool
+    arguments: Arguments
+    past: bool = False
+    value: Any = None
+    asset: str = ""
+
+
+def refer(
+    slot: Slot, tokens: Sequence[Token], begin: int, steps: Sequence[Step]
+) -> Iterator[tuple[int, Json, float]]:
+    """Yield what phrases here can mean for a parameter: end, value, score."""
+    for end, nouns, index in _phrases(tokens, begin):
+        if not nouns and tokens[end - 1].low not in english.PRONOUNS:
+            continue
+        if slot.kind in ("path", "folder"):
+            value = _path(nouns, steps)
+        else:
+            value = meant(slot, nouns, index, steps)
+        if value is not None:
+            yield end, value, 0.9 + 0.1 * len(nouns)
+
+
+def _phrases(
+    tokens: Sequence[Token], begin: int
+) -> Iterator[tuple[int, list[str], int | None]]:
+    """Yield phrases that begin here: end, nouns, index."""
+    place = begin
+    while place < len(tokens) and tokens[place].low in _LEADS:
+        place += 1
+        yield place, [], None
+    index = english.ORDINALS.get(tokens[place].low) if place < len(tokens) else None
+    begins = place = place if index is None else place + 1
+    while place < min(len(tokens), begins + 2) and tokens[place].kind == "word":
+        if tokens[place].low in english.FUNCTION or (place > begins == begin):
+            break
+        place += 1
+        yield place, [token.stem for token in tokens[begins:place]], index
+
+
+def _path(nouns: Sequence[str], steps: Sequence[Step]) -> str | None:
+    if not _FILES.issuperset(nouns):
+        return None
+    for step in reversed(steps):
+        paths = [slot.name for slot in step.tool.slots if slot.kind == "path"]
+        found = [step.arguments[name] for name in paths if name in step.arguments]
+        if found:
+            return str(found[-1])
+    return None
+
+
+def meant(
+    slot: Slot, nouns: Sequence[str], index: int | None, steps: Sequence[Step]
+) -> Json:
+    """Return the meant result as the parameter takes it, or None."""
+    whole = english.RESULTS.issuperset(nouns)
+    for number in range(len(steps) - 1, -1, -1):
+        step, after = steps[number], len(steps) - 1 - number
+        fields = _fields(step)
+        chosen = fields if whole else [f for f in fields if _is_named(*f, nouns)]
+        if whole and slot.kind == "text":
+            chosen = chosen[:1]
+        if whole and slot.kind == "object" and fields:
+            # a text goes into a text: the object is for what is more than that
+            chosen = [] if fields[0][1].get("type") == "string" else [_WHOLE]
+        for name, schema in chosen:
+            many = schema.get("type") == "array"
+            if (index is not None and not many) or not _fits(slot, name, schema, index):
+                continue
+            if step.past:
+                written = _earlier(step, name, index, slot)
+            else:
+                root = f"results[{-1 - after}]" if after else "previous_result"
+                key = f"['{name}']" if name else ""
+                item = "" if index is None else f"[{index}]"
+                written = f"{{{{ {root}{key}{item} }}}}"
+            if written is not None:
+                return written
+        if whole and fields:
+            return None  # the nearest result is meant, and it does not fit
+    return None
+
+
+def _fields(step: Step) -> list[tuple[str, Node]]:
+    """Return the sure fields of a result; without a name: all."""
+    response = step.tool.spec.response
+    if response is None:
+        known = step.tool.spec.effects.readonly or step.value is not None
+        return [_WHOLE] if known else []
+    schema = resolved(response, response)
+    properties = cast("Mapping[str, Node]", schema.get("properties") or {})
+    sure = schema.get("required", properties)
+    found = [
+        (n, resolved(node, response)) for n, node in properties.items() if n in sure
+    ]
+    fields = [(n, node) for n, node in found if node.get("type") != "boolean"]
+    return fields if properties else [("", schema)]
+
+
+def _fits(slot: Slot, name: str, schema: Node, index: int | None) -> bool:
+    types: Json = schema.get("type")
+    if types == "array" and index is not None:
+        items: Node = schema.get("items") or {}
+        types = items.get("type", "string")
+    if slot.kind in ("object", "text"):
+        return True
+    if slot.kind in ("list", "number"):
+        return types in (["array"] if slot.kind == "list" else ["integer", "number"])
+    return bool(types == "string") and slot.kind in f"{name} {schema.get('format')}"
+
+
+def _is_named(name: str, schema: Node, nouns: Sequence[str]) -> bool:
+    known = [*stems(name), *stems(str(schema.get("description", "")))]
+    return all(
+        noun in english.RESULTS
+        or any(noun == word or alike(noun, word) for word in known)
+        for noun in nouns
+    )
+
+
+def _earlier(step: Step, name: str, index: int | None, slot: Slot) -> Json:
+    if step.asset and slot.kind == "object":
+        return f"asset://{step.asset}/content/response"
+    value = step.value
+    if name:
+        value = (
+            cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        )
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    if index is not None:
+        value = items[index] if -len(items) <= index < len(items) else None
+    if value is None or slot.kind != "text" or isinstance(value, str):
+        return cast("Json", value)
+    plain = items and all(isinstance(item, str | int | float) for item in items)
+    text = "\n".join(map(str, items)) if plain else json.dumps(value, default=str)
+    return text if len(text) <= LONGEST else None

@@ -1,0 +1,132 @@
+"""Tokens of a request: words, and values with their kinds."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from neuraxis.models.offline import english
+from neuraxis.specs import Json
+
+_TOP = "com|org|net|io|dev|edu|gov|info|example|test|co|uk|de|fr|eu|ch|nl|it|es|ai|app"
+_TOKEN = re.compile(
+    rf"""
+    (?P<code>[A-Za-z_][\w.]*\((?:[^()\n]|\([^()\n]*\))*\)|\{{[^\n]*\}}|\[[^\n\]]*\])
+  | (?P<quoted>"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|`[^`\n]*`
+      |(?<!\w)['‘](?:[^'’`\n]|['’](?=\w))*['’`](?!\w))
+  | (?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
+  | (?P<url>(?:https?://|www\.)[^\s,;"'<>]*[\w/=&%-]
+      |(?:[a-z0-9-]+\.)+(?:{_TOP})(?:/[^\s,;"'<>]*[\w/=&%-])?(?![\w.]*\w))
+  | (?P<date>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?)
+  | (?P<time>\d{{1,2}}:\d\d(?:\s?[ap]m)?\b|\d{{1,2}}\s?[ap]m\b)
+  | (?P<glob>[\w./-]*\*[\w.*?/-]*)
+  | (?P<path>~?(?:[\w.-]+/)+(?:[\w.-]*\w)?
+      |\.?[A-Za-z_][\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{{0,7}}\b
+      |\d[\w-]*\.[A-Za-z]\w{{1,7}}\b)
+  | (?P<number>(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)?(?!\w|\.\d))
+  | (?P<word>\w+(?:['’.-]\w+)*)
+  | (?P<mark>[^\w\s])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+LONGEST = 1000
+"""Characters of a request that is read."""
+_ENDINGS = (
+    ("ies", "y", 4), ("sses", "ss", 5), ("ches", "ch", 5), ("shes", "sh", 5),
+    ("xes", "x", 4), ("ing", "", 6), ("ed", "", 5), ("s", "", 4),
+)  # fmt: skip
+TYPED = ("quoted", "code", "email", "url", "date", "time", "glob", "path", "number")
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """One word or value; `stem` is its word without endings."""
+
+    text: str
+    low: str
+    stem: str
+    kind: str
+    """`word`, `mark`, or what a value is."""
+    value: Json
+    start: int
+    end: int
+    inner: str = ""
+    """Of what is in quotes: its kind, if it is one value."""
+
+    def has(self, kind: str) -> bool:
+        """Whether it can be a value of this kind."""
+        return kind in (self.kind, self.inner)
+
+
+def stem(word: str) -> str:
+    """Return a word without its English endings."""
+    low = word.lower().replace("’", "'").removesuffix("'s")
+    if low in english.IRREGULAR:
+        return english.IRREGULAR[low]
+    for ending, kept, least in _ENDINGS:
+        if low.endswith(ending) and len(low) >= least and not low.endswith("ss"):
+            low = low[: len(low) - len(ending)] + kept
+            if ending in ("ing", "ed") and len(low) > 3 and low[-1] == low[-2] != "l":
+                low = low[:-1]
+            break
+    return low[:-1] if low.endswith("e") and len(low) > 3 else low
+
+
+def split_name(name: str) -> list[str]:
+    """Return the words of `camelCase`, `snake_case` and plain text."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[^\w]+|_+", spaced) if word]
+
+
+def stems(text: str) -> list[str]:
+    """Return the stems of all words of a text or name."""
+    return [stem(word) for word in split_name(text)]
+
+
+def tokenise(text: str, *, tail: bool = False) -> list[Token]:
+    """Cut a text into tokens.
+
+    Args:
+        text: what a person wrote.
+        tail: what follows a colon is one value, to the end.
+    """
+    found: list[Token] = []
+    place = 0
+    while (match := _TOKEN.search(text, place)) is not None:
+        place = match.end()
+        kind, said = str(match.lastgroup), match.group()
+        if tail and said == ":" and (rest := text[place:].strip()):
+            start = text.index(rest, place)
+            found.append(_token("quoted", rest, rest, start, len(text)))
+            break
+        value: Json = said[1:-1] if kind == "quoted" else said
+        if kind == "number":
+            digits = said.replace(",", "")
+            value = float(digits) if "." in digits else int(digits)
+        elif kind == "word" and said.lower() in english.NUMBERS:
+            value = english.NUMBERS[said.lower()]
+        found.append(_token(kind, said, value, match.start(), match.end()))
+    return found
+
+
+def _token(kind: str, text: str, value: Json, start: int, end: int) -> Token:
+    inner = ""
+    if kind == "quoted" and (match := _TOKEN.fullmatch(value)) is not None:
+        inner = str(match.lastgroup)
+    if kind == "path" and "." not in text.rsplit("/", 1)[-1]:
+        inner = "folder"
+    low = text.lower()
+    return Token(
+        text=text, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
+        value=value, start=start, end=end, inner=inner,
+    )  # fmt: skip
+
+
+def alike(first: str, second: str) -> bool:
+    """Whether two stems are taken for each other."""
+    return any(first in group and second in group for group in _GROUPS)
+
+
+_GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
+VERBS = frozenset[str]().union(*_GROUPS)
+"""Stems that may lead a clause, whatever commands there are."""

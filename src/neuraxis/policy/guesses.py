@@ -1,0 +1,113 @@
+"""Approval of a guessed plan: asked for whole, before its first step.
+
+A model that says of itself that it `guesses` (the offline planner) may read, write new
+files and run scripts in the sandbox; a person sees first whatever else its plan does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.events import ApprovalAsked
+from neuraxis.messages import Result
+from neuraxis.planning.plan import Step
+from neuraxis.policy.approvals import call_digest, plan_digest
+from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
+from neuraxis.policy.gate import Gate
+from neuraxis.specs import Json
+
+_REASON = "it was planned by rules, and does more than read or write a new file"
+
+
+async def confirm(steps: Sequence[Step], gate: Gate) -> str:
+    """Ask a person about a guessed plan; return why not.
+
+    Raises:
+        Waits: a call of it waits for the answer.
+    """
+    due = [step for step in steps if _is_due(step, gate)]
+    if gate.later is not None:  # each answer is for one call
+        gate.approvals.begin(steps)
+        for step in due:
+            if no := await _ask([step], [step], gate):
+                return no
+    elif due and (no := await _ask(steps, due, gate)):
+        return no
+    for step in due:
+        if not step.bindings and not step.asset_refs:
+            digest = call_digest(_plugin(step), step.command.spec, step.arguments)
+            gate.approvals.grant(digest)
+    return ""
+
+
+async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
+    calls = [(_plugin(step), step.command.spec, step.arguments) for step in steps]
+    told = [_told(step, step in due) for step in steps]
+    one = told[0] if len(told) == 1 else {}
+    asked = ApprovalAsked(
+        id=due[0].call.id,
+        call=one,
+        reason=_REASON,
+        digest=plan_digest(calls),
+        origins=one.get("origins", {}),
+        plan=() if one else tuple(told),
+    )
+    return await ask_person(asked, lambda: plan_digest(calls), gate)
+
+
+def refused(steps: Sequence[Step], why: str) -> list[Result]:
+    """Return the results of a plan of which nothing ran."""
+    return [
+        Result(
+            call=step.call,
+            status="failed",
+            plugin=_plugin(step),
+            command=step.command.spec.name,
+            error=call_errors.denied(step.call.target, why),
+        )
+        for step in steps
+    ]
+
+
+def describe(steps: Sequence[Step], why: str) -> str:
+    """Tell a person of a plan that was not run."""
+    calls = "; ".join(
+        f"{step.call.target} {preview_whole(step.arguments)}" for step in steps
+    )
+    return f"nothing was done of this plan: {calls}. Why: {why}"
+
+
+def _is_due(step: Step, gate: Gate) -> bool:
+    spec, plugin = step.command.spec, _plugin(step)
+    if spec.effects.readonly or gate.approvals.always(f"{plugin}.{spec.name}"):
+        return False
+    files = gate.origins.marks(f"{plugin}.{spec.name}", spec).files
+    uses = {use for _, use in files}
+    if (
+        spec.effects.open_world
+        or not uses & {"write", "run"}
+        or uses & {"change", "remove"}
+    ):
+        return True
+    given = cast("dict[Any, Json]", step.arguments)
+    names = [
+        str(given.get(path[0], "")) for path, use in files if use == "write" and path
+    ]
+    return any((gate.workspace / name).is_file() for name in names)
+
+
+def _plugin(step: Step) -> str:
+    return step.command.plugin.name
+
+
+def _told(step: Step, due: bool) -> dict[str, Json]:
+    return {
+        "id": step.call.id,
+        "plugin": _plugin(step),
+        "command": step.command.spec.name,
+        "arguments": preview_whole(step.arguments),
+        "origins": describe_origins(step.arguments, ()),
+        **({"reason": _REASON} if due else {}),
+    }
