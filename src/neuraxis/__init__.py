@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from neuraxis.references.asset_ref import AssetRef
     from neuraxis.session.agent import agent
     from neuraxis.session.answer import Answer
+    from neuraxis.session.batch import run_many
     from neuraxis.session.options import Options
     from neuraxis.session.run import Run
     from neuraxis.session.session import Session
@@ -48,6 +49,7 @@ _WHERE = {
     "Session": "neuraxis.session.session",
     "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins",
+    "run_many": "neuraxis.session.batch",
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "Session",
     "agent",
     "command",
+    "run_many",
 ]
 
 

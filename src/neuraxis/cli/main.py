@@ -16,6 +16,7 @@ from neuraxis.cli import signals
 from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
 from neuraxis.cli.doctor import doctor
+from neuraxis.cli.many.batch import batch
 from neuraxis.cli.mcp import mcp
 from neuraxis.cli.models import models
 from neuraxis.cli.plans import plan
@@ -57,6 +58,7 @@ def cli() -> None:
 
 for command in (
     run,
+    batch,
     chat,
     call,
     plan,

@@ -241,6 +241,8 @@ def make_session(
     choices: Choices,
     *,
     resume: str | None = None,
+    reopen: str | None = None,
+    journal: Journal | None = None,
     approve: Approve | None = None,
     model: Any = None,
     plugins: Sequence[str] | None = None,
@@ -262,18 +264,17 @@ def make_session(
         approve = ask_on_terminal
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
-    standard = Budget()
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
         instructions=instructions_of(settings),
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
-        journal=journal_path(settings),
+        journal=journal or journal_path(settings),
         settings=settings,
         budget=Budget(
-            steps=choices.max_calls or standard.steps,
-            seconds=choices.max_seconds or standard.seconds,
+            steps=choices.max_calls or Budget().steps,
+            seconds=choices.max_seconds or Budget().seconds,
         ),
         policy=replace(
             policy,
@@ -282,6 +283,7 @@ def make_session(
         ),
         approve="later" if choices.later else approve,
         options=Options(
+            reopen=reopen is not None,
             template=choices.template,
             asset_folder=asset_folder(settings),
             versions_folder=versions_folder(settings),
@@ -293,7 +295,7 @@ def make_session(
     )
     with _warnings_told():
         if resume is None:
-            return Session(**arguments)
+            return Session(id=reopen, **arguments)
         return Session.open(resume, **arguments)
 
 

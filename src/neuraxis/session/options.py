@@ -50,6 +50,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Patterns of plugins that every prompt shows, whatever `catalog_limit` is."""
     approval_seconds: float = 7 * 24 * 3600.0
     """How long a question of `approve="later"` may be answered; then it is a no."""
+    reopen: bool = False
+    """Whether a session of this `id` that exists already is gone on with."""
     parent: Context | None = None
     """A running command's `Context`: this session is a part of its run (rule D12)."""
     raise_errors: bool = False

@@ -138,7 +138,7 @@ class Session:
         self.approvals = Approvals(yes_to=over.policy.yes_to)
         self._parts = self._config(over, options, budget, approve)
         if id is not None:
-            self._begin(self._earlier)
+            self._begin(options.reopen)
 
     def _open_journal(
         self, journal: str | Path | Journal | None, id: str | None
@@ -245,10 +245,10 @@ class Session:
         made.__init__(id=id, **given)
         return made
 
-    def _begin(self, earlier: bool) -> None:
+    def _begin(self, reopen: bool) -> None:
         """Load what the journal holds of the session."""
         entries = self.journal.read(self.id)
-        if earlier != bool(entries):
+        if self._earlier != bool(entries) and not reopen:
             self._claim()
             raise resume.wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]

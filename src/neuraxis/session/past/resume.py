@@ -9,7 +9,7 @@ again, and the model is asked to look before it repeats what is unknown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import cast
@@ -214,6 +214,17 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
         for item in told
         if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
     )
+
+
+def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
+    """Return the end of the last request, if it has one."""
+    end: SessionFinished | None = None
+    for event in events:
+        if isinstance(event, SessionFinished):
+            end = event
+        elif isinstance(event, MessageSent) and event.sender == "user":
+            end = None
+    return end
 
 
 def restore_values(past: Past, assets: AssetStore) -> None:

@@ -1,0 +1,149 @@
+"""`neuraxis batch`: the requests of a file, so many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+from msgspec import Struct
+
+from neuraxis.cli import signals
+from neuraxis.cli.options import (
+    Choices,
+    journal_path,
+    make_session,
+    session_options,
+    settings_of,
+)
+from neuraxis.errors import ConfigError
+
+if TYPE_CHECKING:
+    from neuraxis.session.session import Session
+
+
+class _Row(Struct, frozen=True, kw_only=True):
+    id: str
+    request: str
+
+
+@click.command(short_help="Answer the requests of a file.")
+@click.argument("file", type=click.Path(path_type=Path))
+@session_options()
+@click.option("--at-once", type=click.IntRange(1), default=20, help="Default: 20.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
+    """Answer each line of FILE, several at a time.
+
+    A line is {"id": …, "request": …}, or a text in quotes. Each answer is a JSON line,
+    written as it ends. The same command again goes on with a batch that was cut off:
+    what was answered is not asked again.
+
+    Exit codes: 0 all answered, 1 some were not, 6 some wait for a yes, and those of
+    `neuraxis run`.
+    """
+    from neuraxis.journal import open_journal
+    from neuraxis.models import find_model
+
+    rows = _rows(file)
+    choices = Choices(**options)
+    settings = settings_of(choices)
+    name = str(settings.get("model") or "local:")
+    model, journal = find_model(name, settings), open_journal(journal_path(settings))
+
+    def make(row: _Row) -> Session:
+        # another text under the same id is another request
+        digest = sha256(row.request.encode(errors="surrogatepass")).hexdigest()[:12]
+        own = f"batch-{file.stem}-{row.id}-{digest}"
+        return make_session(choices, reopen=own, journal=journal, model=model)
+
+    try:
+        return _run(make, rows, at_once, quiet)
+    finally:
+        journal.close()
+
+
+def _rows(file: Path) -> list[_Row]:
+    """Return the requests of a file.
+
+    Raises:
+        ConfigError: it is not there, or a line is no request.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    rows: dict[str, _Row] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = _row(json.loads(line), str(number))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{file}, line {number}: {error}") from error
+        if row.id in rows:
+            raise ConfigError(f"{file}, line {number}: id {row.id!r} is there twice")
+        rows[row.id] = row
+    return [*rows.values()]
+
+
+def _row(told: Any, number: str) -> _Row:
+    given = cast(
+        "dict[str, Any]", told if isinstance(told, dict) else {"request": told}
+    )
+    if not isinstance(given.get("request"), str):
+        raise ValueError('expected {"id": …, "request": "…"}, or a text in quotes')
+    if unknown := sorted(given.keys() - {"id", "request"}):
+        raise ValueError(f"expected id and request only, got {unknown[0]}")
+    return _Row(id=str(given.get("id", number)), request=given["request"])
+
+
+def _run(
+    make: Callable[[_Row], Session], rows: list[_Row], at_once: int, quiet: bool
+) -> int:
+    from neuraxis.session.batch import run_many
+    from neuraxis.session.event_loop import SyncLoop
+
+    outcomes: Counter[str] = Counter()
+
+    async def go() -> None:
+        with signals.cancelled_by_signals():
+            work = run_many(
+                make, rows, request=lambda row: row.request, at_once=at_once
+            )
+            async for item in work:
+                answer = item.answer
+                outcomes[answer.outcome] += 1
+                told = {
+                    "id": item.row.id,
+                    "session": item.session,
+                    "outcome": answer.outcome,
+                    "text": answer.text,
+                    "error": answer.error,
+                    "files": list(answer.files),
+                    "earlier": item.earlier,
+                }
+                click.echo(json.dumps(told, ensure_ascii=False))
+                if not quiet:
+                    listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
+                    click.echo(f"{item.count} of {item.total}: {listed}", err=True)
+
+    loop = SyncLoop()
+    try:
+        with signals.children_ended():
+            try:
+                loop.run(go())
+            except asyncio.CancelledError:
+                signals.raise_received()
+            if signals.was_signalled():
+                signals.raise_received()
+    finally:
+        loop.close()
+    if outcomes.keys() <= {"answered"}:
+        return 0
+    return 6 if outcomes.keys() <= {"answered", "waiting"} else 1

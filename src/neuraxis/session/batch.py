@@ -1,0 +1,117 @@
+"""Many requests, each in a session of its own.
+
+What a row is answered with stands in its session's journal: a batch that was cut off
+is run again, and goes on. Rows are taken as there is room for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sized
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from neuraxis.errors import ConfigError
+from neuraxis.models import Model
+from neuraxis.session.answer import Answer
+from neuraxis.session.past.resume import finished, read_events
+from neuraxis.session.session import Session
+
+T = TypeVar("T")
+
+
+class Done(Struct, Generic[T], frozen=True, kw_only=True):
+    """One answered row of a batch."""
+
+    row: T
+    session: str
+    """Id of its session."""
+    answer: Answer
+    earlier: bool = False
+    """Whether it was answered before: `answer` has what the journal tells of it."""
+    count: int = 0
+    """Rows that have ended, with this one."""
+    total: int | None = None
+    """All rows; None: their number is not known beforehand."""
+
+
+async def run_many(
+    make: Callable[[T], Session],
+    rows: Iterable[T],
+    *,
+    request: Callable[[T], str] | None = None,
+    deps: Callable[[T], Any] | None = None,
+    at_once: int = 20,
+) -> AsyncIterator[Done[T]]:
+    """Answer many requests; yield each row as it ends.
+
+    Sessions with an id of the row's own, a journal on disk and `Options(reopen=True)`
+    can be run again: an answered row is not asked again, one that was cut off goes on
+    where it stood, and one that failed is asked once more.
+
+    Args:
+        make: makes the session of a row; it is closed when the row has ended.
+        rows: what is asked about; taken as there is room.
+        request: the request of a row; None: the row is the text.
+        deps: what the commands of a row find as `context.deps`.
+        at_once: so many rows run at the same time.
+
+    Raises:
+        ConfigError: a session cannot be made as it is described.
+        StorageError: a journal cannot be written.
+    """
+    if at_once < 1:
+        raise ConfigError(f"at_once: expected 1 or more, got {at_once}")
+    total = len(rows) if isinstance(rows, Sized) else None
+    left, models, count = iter(rows), Counter[Model](), 0
+    running: set[asyncio.Task[Done[T]]] = set()
+    try:
+        while True:
+            while len(running) < at_once and (row := next(left, _NO_MORE)) != _NO_MORE:
+                text: Any = row if request is None else request(row)
+                given = None if deps is None else deps(row)
+                work = _one(make, row, text, given, models)
+                running.add(asyncio.create_task(work))
+            if not running:
+                return
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in [task for task in running if task.done()]:
+                count += 1
+                item = replace(task.result(), count=count, total=total)
+                running.discard(task)
+                yield item
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+_NO_MORE: Any = object()
+
+
+async def _one(
+    make: Callable[[T], Session], row: T, text: str, deps: Any, models: Counter[Model]
+) -> Done[T]:
+    with make(row) as session:
+        models[session.model] += 1
+        try:
+            answer, earlier = await _answer(session, text, deps)
+        finally:
+            models[session.model] -= 1
+            if not models[session.model]:  # else another row uses its connections
+                await session.model.close()
+        return Done(row=row, session=session.id, answer=answer, earlier=earlier)
+
+
+async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:
+    events = await read_events(session.journal, session.id) if session.history else []
+    end = finished(events)
+    if end is not None and end.outcome == "answered":
+        answer = Answer(text=end.text, outcome=end.outcome, files=end.files)
+        return answer, True
+    if events and (end is None or end.outcome in ("waiting", "cancelled")):
+        return await session.resume(deps=deps), False
+    return await session.run(text, deps=deps), False

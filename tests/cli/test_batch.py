@@ -1,0 +1,63 @@
+"""`neuraxis batch`: JSON lines in, JSON lines out, and again without asking again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuraxis.cli.main import cli
+from neuraxis.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def batch(*replies: str, lines: str) -> Result:
+    Path("rows.jsonl").write_text(lines, encoding="utf-8")
+    Path("m.yaml").write_text(json.dumps(replies), encoding="utf-8")
+    given = ("-m", "scripted:m.yaml", "--journal", "j.db", "--at-once", "2")
+    return CliRunner().invoke(
+        cli, ["batch", *given, "rows.jsonl"], standalone_mode=False
+    )
+
+
+ROWS = '{"id": "x", "request": "one"}\n\n"two"\n{"id": 7, "request": "three"}\n'
+
+
+def test_each_line_is_answered_once() -> None:
+    """Again, with another text for one id: only that one is asked."""
+    done = batch("A", "B", "C", lines=ROWS)
+    assert done.return_value == 0, done.exception
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {row["id"] for row in told} == {"x", "3", "7"}
+    assert {row["text"] for row in told} == {"A", "B", "C"}
+    assert "3 of 3: 3 answered" in done.stderr
+    again = batch("D", lines=ROWS.replace("three", "four"))
+    assert again.return_value == 0, again.exception
+    told = [json.loads(line) for line in again.stdout.splitlines()]
+    assert {row["id"]: row["earlier"] for row in told} == {
+        "x": True, "3": True, "7": False,
+    }  # fmt: skip
+    assert [row["text"] for row in told if row["id"] == "7"] == ["D"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("[1]", "line 1: expected"),
+        ('"a"\n{"id": 1}', "line 2: expected"),
+        ("nonsense", "line 1"),
+        ('{"id": 1, "request": "a"}\n{"id": 1, "request": "b"}', "twice"),
+        ('{"request": "a", "attach": "b"}', "got attach"),
+    ],
+)
+def test_a_wrong_line_is_told_before_anything_runs(lines: str, words: str) -> None:
+    """With its number."""
+    done = batch("A", lines=lines)
+    assert isinstance(done.exception, ConfigError)
+    assert words in str(done.exception)

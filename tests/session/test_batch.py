@@ -1,0 +1,183 @@
+"""Many requests: at most so many at once, in the order they end, and gone on with."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import ConfigError, Options, Policy, Rule, Session, command, run_many
+from neuraxis.journal import Journal, open_journal
+from neuraxis.messages import Prompt
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.session.batch import Done
+from neuraxis.settings import Settings
+
+
+async def all_of(*given: Any, **named: Any) -> list[Done[Any]]:
+    """Everything that a batch yields."""
+    return [item async for item in run_many(*given, **named)]
+
+
+async def test_results_come_as_they_end_with_progress() -> None:
+    """The slow first row holds up nobody."""
+    slow = asyncio.Event()
+
+    @command(effects="read")
+    async def wait() -> str:
+        """Wait."""
+        await slow.wait()
+        return "ok"
+
+    def make(row: str) -> Session:
+        replies = ['[{"tool": "wait"}]', "slow"] if row == "a" else [row.upper()]
+        return Session(ScriptedModel(replies), plugins=[wait], settings=Settings())
+
+    seen: list[tuple[str, int, int | None]] = []
+    async for item in run_many(make, ["a", "b", "c"]):
+        seen.append((item.answer.text, item.count, item.total))
+        if len(seen) == 2:
+            slow.set()
+    assert {text for text, _, _ in seen[:2]} == {"B", "C"}
+    assert [count for _, count, _ in seen] == [1, 2, 3]
+    assert seen[2] == ("slow", 3, 3)
+
+
+async def test_no_more_than_so_many_run_at_once() -> None:
+    """Rows are taken as there is room: a list of a million is not."""
+    now = most = taken = 0
+
+    @command(effects="read")
+    async def work() -> str:
+        """Work."""
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.005)
+        now -= 1
+        return "ok"
+
+    def rows() -> Any:
+        nonlocal taken
+        for number in range(30):
+            taken += 1
+            yield number
+
+    def make(row: int) -> Session:
+        replies = ['[{"tool": "work"}]', str(row)]
+        return Session(ScriptedModel(replies), plugins=[work], settings=Settings())
+
+    ended = 0
+    async for item in run_many(make, rows(), request=str, at_once=4):
+        ended += 1
+        assert taken <= ended + 4
+        assert item.total is None
+    assert (ended, most) == (30, 4)
+
+
+class Batch:
+    """A batch on one journal, whose effects are counted."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self.journal, self.folder = journal, folder
+        self.done: list[int] = []
+        self.asked: list[str] = []
+
+    def make(self, row: int) -> Session:
+        @command(effects="once")
+        async def book(number: int) -> str:
+            """Book."""
+            await asyncio.sleep(0.01)
+            self.done.append(number)
+            return f"booked {number}"
+
+        def reply(prompt: Prompt) -> str:
+            text = prompt.messages[-1].content
+            self.asked.append(text)
+            if "RESULTS_START" in text:
+                return f"row {row}"
+            return json.dumps([{"tool": "book", "number": row}])
+
+        return Session(
+            ScriptedModel(reply),
+            plugins=[book],
+            id=f"row-{row}",
+            journal=self.journal,
+            workspace=self.folder,
+            options=Options(reopen=True),
+            settings=Settings(),
+        )
+
+
+async def test_a_batch_that_was_cut_off_goes_on(tmp_path: Path) -> None:
+    """Yesterday's answers are taken from the journal; nothing is booked twice."""
+    journal = open_journal(tmp_path / "j.db")
+    first = Batch(tmp_path, journal)
+    async with contextlib.aclosing(
+        run_many(first.make, range(12), request=str, at_once=3)  # type: ignore[type-var]
+    ) as items:
+        async for item in items:
+            if item.count == 5:
+                break
+    second = Batch(tmp_path, journal)
+    results = await all_of(second.make, range(12), request=str, at_once=3)
+    assert sorted(item.answer.text for item in results) == sorted(
+        f"row {row}" for row in range(12)
+    )
+    assert sum(item.earlier for item in results) >= 5
+    booked = first.done + second.done
+    assert len(booked) == len(set(booked))
+    third = Batch(tmp_path, journal)
+    results = await all_of(third.make, range(12), request=str)
+    assert all(item.earlier for item in results)
+    assert third.asked == []
+    journal.close()
+
+
+async def test_what_waits_for_a_yes_goes_on_in_the_next_round(tmp_path: Path) -> None:
+    """One row waits, the others end; answered, it goes on."""
+    paid: list[int] = []
+
+    @command(effects="once")
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    def make(row: int, replies: Sequence[str] = ()) -> Session:
+        call = json.dumps([{"tool": "pay", "amount": row}])
+        return Session(
+            ScriptedModel(["done"] if replies else [call, "done"]),
+            plugins=[pay],
+            id=f"row-{row}",
+            journal=tmp_path / "j.db",
+            policy=Policy(
+                rules=[Rule(verdict="ask", target="*.pay", arguments={"amount": "9"})]
+            ),
+            approve="later",
+            options=Options(reopen=True),
+            workspace=tmp_path,
+            settings=Settings(),
+        )
+
+    first = await all_of(make, [1, 9], request=str)
+    assert {item.row: item.answer.outcome for item in first} == {
+        1: "answered",
+        9: "waiting",
+    }
+    with make(9) as session:
+        session.approve("a1")
+    again = await all_of(lambda row: make(row, ["done"]), [1, 9], request=str)
+    assert {item.answer.outcome for item in again} == {"answered"}
+    assert paid == [1, 9]
+
+
+async def test_a_mistake_of_the_program_ends_the_batch() -> None:
+    """It would be the same for each row."""
+    with pytest.raises(ConfigError, match="at_once"):
+        await all_of(lambda row: Session(), ["a"], at_once=0)
+    with pytest.raises(ConfigError, match="dialect"):
+        await all_of(lambda row: Session(dialect="morse"), ["a", "b"])
