@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis.parsing.json_errors import Fault
-from neuraxis.parsing.json_scan import Value, find, loads, read_at
+from neuraxis.parsing.json_scan import Value, loads, pieces, read_at
 
 _REFUSED = object()
 _SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -31,11 +31,12 @@ def parse(text: str) -> Any:
     strict = loads(text)
     if isinstance(strict, Value):
         return strict.value
-    found = find(text)
-    if found.fault is None and found.values:
-        values = [value.value for value in found.values]
+    found = pieces(text)
+    faults = [piece for piece in found if piece.fault is not None]
+    values = [piece.value.value for piece in found if piece.value is not None]
+    if values and not faults:
         return values[0] if len(values) == 1 else values
-    if not found.values and found.fault is None:
+    if not faults:
         alone = read_at(text, len(text) - len(text.lstrip()))
         if isinstance(alone, Value) and not text[alone.end :].strip():
             return alone.value

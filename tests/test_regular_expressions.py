@@ -110,16 +110,21 @@ COVERED = {
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }
 AT_A_PLACE = {
+    "dialects.families.harmony:_END",
+    "dialects.families.named_json:_FENCE_END",
     "parsing.json_reader:_LOOSE_SPACE",
     "parsing.json_scan:_STRAY_CLOSERS",
     "parsing.json_strings:_COMMA_OR_COLON",
 }
 """Only given to `end_of`, which matches them at one place."""
 ENDS_OF_FORMS = {
-    "dialects.chat_templates:_WITH_JSON": (2, {1}),
-    "dialects.chat_templates:_WITH_TAGS": (3, {1, 2}),
+    "dialects.families.gemma:GEMMA": (1, {0}),
+    "dialects.families.harmony:HARMONY": (1, {0}),
+    "dialects.families.named_json:NAMED_JSON": (2, {0, 1}),
+    "dialects.families.python_calls:PYTHON": (1, {0}),
+    "dialects.families.table:TAGGED": (4, {0, 1, 2}),
 }
-"""Tuples of so many patterns, of which these are matched at one place."""
+"""Rows of so many patterns, of which these are matched at one place."""
 SHORTER = {
     "models.openai.rejections:": answers.MOST_TEXT,
     "models.http.optional_parts:": answers.MOST_TEXT,

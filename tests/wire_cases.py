@@ -53,6 +53,7 @@ def written(reply: Reply) -> Case:
         "texts": list(reply.texts),
         "thoughts": list(reply.thoughts),
         "errors": [error.code for error in reply.errors],
+        "left": list(reply.left),
     }
 
 
@@ -76,6 +77,7 @@ def expected(case: Case) -> Case:
         "texts": case.get("texts", []),
         "thoughts": case.get("thoughts", []),
         "errors": case.get("errors", []),
+        "left": case.get("left", []),
     }
 
 

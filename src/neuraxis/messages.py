@@ -131,6 +131,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     errors: tuple[CallError, ...] = ()
     notes: tuple[str, ...] = ()
     """Leniencies that were used (decision 12)."""
+    left: tuple[str, ...] = ()
+    """Tools of calls that were written and are not among `calls` (rule C3)."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):

@@ -14,15 +14,25 @@ from hypothesis import strategies as st
 
 from neuraxis.parsing.json_errors import Fault, call_error
 from neuraxis.parsing.json_reader import DEPTH
-from neuraxis.parsing.json_scan import LONGEST, Value, find, loads, pieces, read_at
+from neuraxis.parsing.json_scan import LONGEST, Piece, Value, loads, pieces, read_at
 
 GOOD = {"name": "order", "arguments": {"n": 2, "items": [{"sku": "A-1"}], "x": None}}
 
 
-def lenient(text: str, *, whole: bool = True) -> Any:
+def lenient(text: str) -> Any:
     """The value of a text that is nothing but (broken) JSON, or the fault's code."""
-    read = read_at(text, 0, whole=whole)
+    read = read_at(text, 0)
     return read.value if isinstance(read, Value) else read.code
+
+
+def values(text: str) -> list[Any]:
+    """The values among the pieces of a text."""
+    return [piece.value.value for piece in pieces(text) if piece.value is not None]
+
+
+def broken(text: str) -> list[Piece]:
+    """The pieces that look like JSON and are none."""
+    return [piece for piece in pieces(text) if piece.fault is not None]
 
 
 def rows(shared_data: Path, name: str) -> list[dict[str, Any]]:
@@ -51,7 +61,7 @@ def test_json_nst_strict_is_exactly_json(shared_data: Path) -> None:
         except UnicodeDecodeError:
             continue  # no text at all: never reaches a dialect
         read = loads(text)
-        find(text)
+        pieces(text)
         if row["expect"] == "accept" or row["name"].startswith("y_"):
             # y_object_duplicated_key is valid JSON, and refused by rule D5.
             if "duplicated_key" in row["name"]:
@@ -124,7 +134,7 @@ def test_D6_nesting_and_length_are_bounded(brackets: tuple[str, str]) -> None:
             for read in (loads(text), read_at(text, 0)):
                 assert isinstance(read, Fault)
                 assert "inside each other" in read.message
-            assert find(text).values == ()
+            assert values(text) == []
     assert isinstance(loads(" " * (LONGEST + 1)), Fault)
 
 
@@ -196,9 +206,6 @@ def test_one_leniency_leaves_the_rest_as_it_was(value: dict[str, Any]) -> None:
         ('{"a": 1, // one\n /* two */ "b": 2 # three\n}', {"a": 1, "b": 2}),
         ('{"a": "http://x/#y" // see\n}', {"a": "http://x/#y"}),
         ('\ufeff{"a":\u00a01}', {"a": 1}),
-        ('{"a": [{"b": null', {"a": [{"b": None}]}),
-        ('{"a": "x"', {"a": "x"}),
-        ('{"a": 1 ', {"a": 1}),
     ],
 )
 def test_what_models_write_is_read_where_it_can_mean_one_thing(
@@ -287,17 +294,18 @@ def test_D9_a_cut_inside_a_value_is_never_completed(text: str) -> None:
     assert lenient(text) == "truncated"
 
 
-def test_D10_a_cut_text_is_never_completed() -> None:
-    """Where the server says that the text was cut, no bracket is added."""
-    assert lenient('{"a": "x"', whole=False) == "truncated"
-    assert find('{"a": "x"', whole=False).values == ()
+@pytest.mark.parametrize("text", ['{"a": "x"', '[{"a": 1}', '{"a": {"b": 1}', "[1"])
+def test_D9_no_bracket_is_ever_added(text: str) -> None:
+    """What is not closed is no value, whoever ended the text."""
+    assert lenient(text) == "truncated"
+    assert values(text) == []
 
 
 def test_nothing_is_looked_for_inside_a_broken_value() -> None:
     """A broken message never turns into its own receiver."""
-    found = find('{"receiver": {"role": "plugin"}, "content": oops} {"b": 1}')
-    assert found.fault is not None
-    assert found.values == ()
+    text = '{"receiver": {"role": "plugin"}, "content": oops} {"b": 1}'
+    assert pieces(text)[0].kind == "broken"
+    assert values(text) == [{"b": 1}]
 
 
 def test_a_text_is_cut_into_pieces_without_gaps() -> None:
@@ -322,7 +330,7 @@ def seconds(text: str) -> float:
     best = 9.0
     for _ in range(2):
         started = time.process_time()
-        find(text)
+        pieces(text)
         best = min(best, time.process_time() - started)
     return best
 
@@ -337,7 +345,7 @@ def test_a_stray_comma_in_100_kB_costs_less_than_50_ms() -> None:
         text[:middle] + "," + text[middle:],
         text[:-2] + ",}}",
     ):
-        assert find(broken).fault is None
+        assert not any(piece.fault for piece in pieces(broken))
         assert seconds(broken) < 0.15  # 50 ms on a quiet machine
 
 
@@ -391,7 +399,7 @@ def test_nothing_crashes_or_hangs(shared_data: Path, name: str) -> None:
         started = time.perf_counter()
         loads(text)
         read_at(text, 0)
-        find(text)
+        pieces(text)
         assert time.perf_counter() - started < 1.0, row["id"]
 
 
@@ -420,18 +428,18 @@ def test_no_truncated_text_becomes_a_value(shared_data: Path, name: str) -> None
         if not isinstance(text, str) or len(text) > 300:
             continue
         start = len(text) - len(text.lstrip())
-        read = read_at(text, start, whole=False)
+        read = read_at(text, start)
         if text[start : start + 1] not in "{[" or isinstance(read, Fault):
             continue
         for end in range(start, read.end):
-            assert isinstance(read_at(text[:end], start, whole=False), Fault)
+            assert isinstance(read_at(text[:end], start), Fault)
 
 
 def test_members_behind_a_closing_bracket_are_not_dropped() -> None:
     """A value with members left over is refused, prose behind it is not."""
     for text in ('{"a": 1}, "b": 2}', '{"a": 1} "b" "c"}', '[{"a": 1}, "b": 2}]'):
-        assert find(text).fault is not None
-    assert find('{"a": 1}, "b" and so on').fault is None
+        assert broken(text)
+    assert not broken('{"a": 1}, "b" and so on')
 
 
 def test_what_lost_its_bracket_is_not_searched_for_smaller_objects() -> None:
@@ -441,8 +449,8 @@ def test_what_lost_its_bracket_is_not_searched_for_smaller_objects() -> None:
         '{name": "order", "arguments": {"n": 2}}',
         "name': 'order', 'arguments': {'n': 2}}",
     ):
-        assert find(text).values == ()
-        assert find(text).fault is not None
+        assert values(text) == []
+        assert broken(text)
 
 
 def test_no_single_slip_gives_another_call() -> None:
@@ -456,6 +464,6 @@ def test_no_single_slip_gives_another_call() -> None:
                 text[:place] + text[place + 1 :],
                 text[:place] + char + text[place:],
             ):
-                found = find(slip)
-                if found.fault is None and found.values:
-                    assert [item.value for item in found.values] in ([call], [[call]])
+                found = values(slip)
+                if not broken(slip) and found:
+                    assert found in ([call], [[call]])

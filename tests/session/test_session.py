@@ -539,15 +539,21 @@ def test_a_plugin_inside_the_workspace_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_D9_missing_brackets_are_completed_for_reading_only() -> None:
-    """A reply that lost its end may have lost a step: no effect comes of it."""
+def test_D9_no_bracket_is_added_and_the_model_is_told() -> None:
+    """A reply that lost its end may have lost a step: nothing of it runs."""
     read = _intents({"tool": "population", "city": "Lyon"})[:-2]
-    _run(_session(read, "ok"))
-    assert RAN == ["population Lyon 2025"]
-    RAN.clear()
-    wrote = _intents({"tool": "note", "text": "x"})[:-2]
-    answer, _ = _run(_session(wrote, "ok"))
+    answer, _ = _run(_session(read, "ok"))
     assert RAN == []
+    assert answer.text == "ok"
+
+
+def test_C3_the_model_is_told_of_the_blocks_that_were_not_read() -> None:
+    """The first block runs; the rest is named in what the model reads next."""
+    first = _intents({"tool": "note", "text": "1"})
+    second = _intents({"tool": "note", "text": "2"})
+    told = {"text": "ok", "expect": ["Not run of your reply: note"]}
+    answer, _ = _run(_session(f"{first}\nand\n{second}", told))
+    assert RAN == ["note 1"]
     assert answer.text == "ok"
 
 

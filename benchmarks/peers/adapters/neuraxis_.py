@@ -172,10 +172,10 @@ class Adapter(Base):
         return registry.prompt().messages[0].content
 
     def parse(self, text):
-        from neuraxis.parsing.json_scan import find
+        from neuraxis.parsing.json_scan import pieces
 
-        found = find(text)
-        if found.fault is not None or not found.values:
-            raise ValueError(str(found.fault or "no JSON"))
-        values = [item.value for item in found.values]
+        found = pieces(text)
+        values = [item.value.value for item in found if item.value is not None]
+        if not values or any(item.fault is not None for item in found):
+            raise ValueError("no JSON")
         return values[0] if len(values) == 1 else values

@@ -41,6 +41,7 @@ from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_way_out as file_way_out
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import version_stored as version_stored
+from neuraxis.call_errors.reading import calls_left as calls_left
 from neuraxis.call_errors.reading import duplicate_key as duplicate_key
 from neuraxis.call_errors.reading import malformed_reply as malformed_reply
 from neuraxis.call_errors.reading import (

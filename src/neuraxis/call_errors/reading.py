@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
+from neuraxis.formatting import listed
 from neuraxis.messages import CallError
 
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
@@ -26,6 +28,14 @@ def truncated_reply(detail: str = "") -> CallError:
         message="The reply was cut off before its end, so nothing of it was run. "
         f"{detail and f'{detail} '}Write it again, shorter: fewer calls, or shorter "
         "contents.",
+    )
+
+
+def calls_left(tools: Sequence[str]) -> str:
+    """Tell of calls that were written and not read (rule C3)."""
+    return (
+        "Only the first block of calls was read. Not run of your reply: "
+        f"{listed(tools)}. Call again what is still needed, in one block."
     )
 
 

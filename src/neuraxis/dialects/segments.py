@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects.chat_templates import between_calls
+from neuraxis.dialects.families.table import between_calls, without_frames
 from neuraxis.messages import CallError, Completion, Reply
 from neuraxis.parsing.json_scan import (
     Piece,
-    Value,
+    is_closed,
     strip_fence_after,
     strip_fence_before,
     thought_text,
@@ -54,10 +54,22 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
     """Return an error for an unclosed thought, which may hide the reply."""
     if not found or found[-1].kind != "thought":
         return None
-    last = text[found[-1].start : found[-1].end]
-    if last.endswith(">") and "</think" in last.lower():
+    if is_closed(text[found[-1].start : found[-1].end]):
         return None
     return malformed_reply("the thought that begins with <think> is not closed.")
+
+
+def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece]:
+    """Return the pieces before the end of the model's turn.
+
+    Behind it stands what the model imagines that others say.
+    """
+    called = False
+    for index, piece in enumerate(found):
+        if called and piece.marker == "turn":
+            return found[:index]
+        called = called or is_ours(piece)
+    return found
 
 
 def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
@@ -81,7 +93,7 @@ def said_around(
     text: str,
     found: Sequence[Piece],
     block: Collection[Piece],
-    is_ours: Callable[[Value], bool],
+    is_ours: Callable[[Piece], bool],
     notes: dict[str, None],
 ) -> tuple[str, ...]:
     """Return the text around the block, without thoughts, frames and fences."""
@@ -90,8 +102,8 @@ def said_around(
     after_block = block_seen = False
     for piece in found:
         part = text[piece.start : piece.end]
-        ours = piece.value is not None and is_ours(piece.value)
-        if block and (piece.start in taken or ours or piece.kind == "marker"):
+        kept = piece.marker == "turn" and not part.startswith("<")
+        if block and (piece.start in taken or is_ours(piece) or piece.marker):
             bare = strip_fence_before(stretches[-1])
             if bare != stretches[-1]:
                 notes[FENCED] = None
@@ -100,7 +112,7 @@ def said_around(
             after_block = True
             block_seen = block_seen or piece.start in taken
             continue
-        if piece.kind in ("marker", "thought"):
+        if (piece.marker and not kept) or piece.kind == "thought":
             stretches.append("")
             continue
         if after_block:
@@ -114,7 +126,8 @@ def said_around(
     label = _ANSWER_LABEL.match(stretches[0])
     if label is not None:
         stretches[0] = stretches[0][label.end() :]
-    said = tuple(part.strip() for part in stretches if part.strip())
+    bare = [without_frames(part) if block else part.strip() for part in stretches]
+    said = tuple(part for part in bare if part)
     if block and said:
         notes["text around the block"] = None
     return said

@@ -18,8 +18,8 @@ from neuraxis.specs import Json
 _OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", "name"})
 """Keys that may have another meaning than a parameter."""
 
-_MORE_THAN_WORDS = re.compile(r"[<{\[`:]|[^\x00-\x7f]")
-"""Characters that every frame, value, thought and label has."""
+_MORE_THAN_WORDS = re.compile(r"[<{\[`:]|\w\(|\bto=|[^\x00-\x7f]")
+"""What every frame, value, call, thought and label has."""
 
 LONGEST = 20_000
 """Maximum characters; longer replies are read leniently."""

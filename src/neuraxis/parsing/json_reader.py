@@ -18,7 +18,6 @@ from neuraxis.messages import Path
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_strings import (
     CLOSING,
-    UNESCAPED_QUOTES,
     key_follows,
     read_string,
     whole,
@@ -34,7 +33,6 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _LOOSE_SPACE = re.compile(
     r"(?:[\s\ufeff\u200b\u2060]++|//[^\n]*|#[^\n]*|/\*(?s:.*?)\*/)*+"
 )
-_ENDS_IN_COMMENT = re.compile(r"(?://|#)[^\n]*\Z")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMBER_CUT = re.compile(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
 _WORD = re.compile(r"[\w$.+-]+")
@@ -67,28 +65,21 @@ class _Open(Struct):
 
 
 class Reader:
-    """Reads one value; afterwards `notes` and `completed` say how.
+    """Reads one value; afterwards `notes` says how.
 
     Args:
         text: the whole text.
         lenient: accept also what models write.
-        whole: the text was not cut off, so closing brackets missing at its end may
-            be added.
         quick: reads a value of flawless JSON, or raises ValueError.
     """
 
-    def __init__(
-        self, text: str, *, lenient: bool, whole: bool, quick: Quick | None
-    ) -> None:
+    def __init__(self, text: str, *, lenient: bool, quick: Quick | None) -> None:
         self.text = text
         self.lenient = lenient
-        self.whole = whole
         self.quick = quick
         self.notes: dict[str, None] = {}
-        self.completed = False
         self.reach = 0
         self._stack: list[_Open] = []
-        self._comment_at_end = False
 
     def read(self, start: int) -> tuple[Json, int]:
         """Return the value that begins at `start`, and its end."""
@@ -156,7 +147,7 @@ class Reader:
                 return following + 1, False
             return following, True
         if not char:
-            return self._complete(position), False
+            raise self._cut("before its closing brackets")
         if self.lenient and self._comma_missing(top, position):
             self._note("a missing comma")
             return position, True
@@ -169,13 +160,6 @@ class Reader:
         return self.text[position] in "{[" and isinstance(
             top.container[-1], dict | list
         )
-
-    def _complete(self, position: int) -> int:
-        if not (self.lenient and self.whole) or self._comment_at_end:
-            raise self._cut("before its closing brackets")
-        self.completed = True
-        self._note("completed: closing brackets that were missing at the end")
-        return position
 
     def _key(self, position: int) -> int:
         """Read a member's key and colon."""
@@ -299,8 +283,6 @@ class Reader:
             self._note(
                 "comments" if "/" in skipped or "#" in skipped else "unusual spaces"
             )
-            if loose == len(text) and _ENDS_IN_COMMENT.search(skipped):
-                self._comment_at_end = True
         return loose
 
     def path(self) -> Path:
@@ -311,9 +293,6 @@ class Reader:
         )
 
     def _note(self, what: str) -> None:
-        if what == UNESCAPED_QUOTES and not self.whole:
-            # what follows could show that the string goes on
-            raise self._cut("behind quotes that may or may not end a string")
         self.notes[what] = None
 
     def _broken(self, position: int, message: str) -> Broken:

@@ -1,15 +1,16 @@
 r"""Find and read the JSON values in what a model wrote.
 
-`loads` is strict: the whole text is one JSON value. `pieces` and `find` are lenient:
-JSON among prose, fences and thoughts, written as models write it. Flawless JSON is
-never changed by either. A broken value is reported and never searched for smaller
-ones, and nothing here raises on what a model wrote.
+`loads` is strict: the whole text is one JSON value. `pieces` is lenient: JSON among
+prose, fences and thoughts, written as models write it. Flawless JSON is never changed
+by either, and nothing is completed: what has no end is no value. A broken value is
+reported and never searched for smaller ones, and nothing here raises on what a model
+wrote.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -41,7 +42,17 @@ _BEGINS = re.compile(
     r"\{\s*(?:[\"'“‘}]|[A-Za-z_$][\w$-]*\s*:|//|/\*|\#)"
     r"|\[\s*(?:[{\[\]\"'“‘\d-]|//|/\*|\#|(?:true|false|null|True|False|None)\b)"
 )
-_TOKEN = r"<(?P<think>think(?:ing)?)>|</think(?:ing)?>|[{\[]"
+# a thought's beginning and its end; of the last forms the chat template writes one half
+_THOUGHTS = (
+    (r"<think(?:ing)?>", r"</think(?:ing)?>"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),
+    (r"<\|channel\|>analysis<\|message\|>", r"<\|(?:end|return)\|>"),
+    (r"to=self<\|message\|>", r"<\|(?:eom|end)\|>"),
+)
+_CLOSED = "|".join([end for _, end in _THOUGHTS[:3]] + [r"\[BEGIN FINAL RESPONSE\]"])
+_OPENED = "|".join(begin for begin, _ in _THOUGHTS)
+_TOKEN = rf"(?P<think>{_OPENED})|(?P<thought>{_CLOSED})|[{{\[]"
 _PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
 _BRACKET = re.compile(r"[\[\]{}]")
 # A string that is not closed is matched too: looking for its end at each of the
@@ -58,37 +69,39 @@ _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """JSON value and its place. `completed`: closing brackets were added."""
+    """JSON value and its place."""
 
     value: Json
     start: int
     end: int
     notes: tuple[str, ...] = ()
-    completed: bool = False
+
+
+Written = tuple[str, dict[str, Json]]
+"""Name of a tool and its arguments, as a model wrote them."""
 
 
 class Piece(Struct, frozen=True, kw_only=True):
     """Part of a model's text, in order and without gaps.
 
     `marker` is the name of the group of `markers` that matched; `broken` looks like
-    JSON but is not.
+    JSON but is not, or is `meant` as a call and cannot be read.
     """
 
-    kind: Literal["text", "thought", "value", "broken", "marker"]
+    kind: Literal["text", "thought", "value", "broken", "marker", "calls"]
     start: int
     end: int
     value: Value | None = None
     fault: Fault | None = None
     marker: str = ""
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """Every JSON value of a text, or the first fault."""
-
-    values: tuple[Value, ...] = ()
-    thoughts: tuple[str, ...] = ()
-    fault: Fault | None = None
+    calls: tuple[Written, ...] = ()
     notes: tuple[str, ...] = ()
+    meant: bool = False
+
+
+ReadValue = Callable[[int], "Value | Fault"]
+Take = Callable[[re.Match[str], ReadValue], "Piece | None"]
+"""Reads what begins at a marker; None: it is text."""
 
 
 def loads(text: str) -> Value | Fault:
@@ -103,19 +116,9 @@ def loads(text: str) -> Value | Fault:
     return read
 
 
-def read_at(
-    text: str, start: int, *, lenient: bool = True, whole: bool = True
-) -> Value | Fault:
-    """Read the JSON value that begins at `start`.
-
-    Args:
-        text: all of it, so that faults can name the line.
-        start: where the value begins.
-        lenient: accept also what models write.
-        whole: the model ended the text itself; else nothing is completed.
-    """
-    unfit = _unfit(text)
-    return unfit or _read(text, start, _is_shallow(text), lenient, whole)
+def read_at(text: str, start: int, *, lenient: bool = True) -> Value | Fault:
+    """Read the JSON value at `start`, leniently or as JSON says."""
+    return _unfit(text) or _read(text, start, _is_shallow(text), lenient)
 
 
 def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
@@ -134,9 +137,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
         return None
 
 
-def _read(
-    text: str, start: int, shallow: bool, lenient: bool, whole: bool
-) -> Value | Fault:
+def _read(text: str, start: int, shallow: bool, lenient: bool) -> Value | Fault:
     if shallow:
         try:
             value, end = raw_decode(text, start)
@@ -144,21 +145,13 @@ def _read(
             pass
         else:
             return Value(value=value, start=start, end=end)
-    reader = Reader(
-        text, lenient=lenient, whole=whole, quick=raw_decode if shallow else None
-    )
+    reader = Reader(text, lenient=lenient, quick=raw_decode if shallow else None)
     try:
         value, end = reader.read(start)
     except Broken as error:
         reach = max(error.fault.reach, reader.reach)
         return replace(error.fault, reach=reach) if reach else error.fault
-    return Value(
-        value=value,
-        start=start,
-        end=end,
-        notes=tuple(reader.notes),
-        completed=reader.completed,
-    )
+    return Value(value=value, start=start, end=end, notes=tuple(reader.notes))
 
 
 def _unfit(text: str) -> Fault | None:
@@ -195,7 +188,7 @@ def _is_shallow(text: str) -> bool:
 
 def markers_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the `markers` of `pieces`; each alternative is a named group."""
-    return re.compile(f"{_TOKEN}|{pattern}", re.IGNORECASE)
+    return re.compile(f"{pattern}|{_TOKEN}", re.IGNORECASE)
 
 
 def _member_alone(text: str, cursor: int, start: int) -> Piece:
@@ -206,63 +199,85 @@ def _member_alone(text: str, cursor: int, start: int) -> Piece:
 
 
 def pieces(
-    text: str, *, whole: bool = True, markers: re.Pattern[str] | None = None
+    text: str, *, markers: re.Pattern[str] | None = None, take: Take | None = None
 ) -> list[Piece]:
-    """Split a model's text into values, thoughts, markers and the text between.
+    """Split a model's text into values, calls, thoughts, markers and text between.
 
     Args:
         text: what the model wrote.
-        whole: the model ended it itself; else nothing is completed.
         markers: words of the dialect's frame, from `markers_pattern`.
+        take: reads what begins at a marker of the group `call`.
     """
     unfit = _unfit(text)
     if unfit is not None:
-        return [Piece(kind="broken", start=0, end=len(text), fault=unfit)]
+        return [Piece(kind="broken", start=0, end=len(text), fault=unfit, meant=True)]
     shallow = _is_shallow(text)
     tokens = markers or _PLAIN_TOKEN
     found: list[Piece] = []
     cursor = position = wasted = 0
+    thought = False
+
+    def read(start: int) -> Value | Fault:
+        return _read(text, start, shallow, True)
+
     while (match := tokens.search(text, position)) is not None:
         start, end = match.span()
-        if match[0] in "{[":
-            if not _BEGINS.match(text, start):
-                position = end
-                continue
-            if wasted > MOST_WASTED + 4 * len(text):
-                end = _next_frame(text, end, tokens)
-                message = "too much before this looks like JSON and is none"
-                fault = Fault(code="malformed", message=message, position=start)
-                found.append(Piece(kind="broken", start=cursor, end=end, fault=fault))
-                cursor = position = end
-                continue
-            if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
-                piece = _member_alone(text, cursor, start)
-                found.append(piece)
-                cursor = position = piece.end
-                wasted += piece.end // 64
-                continue
-            piece = _value_piece(text, start, shallow, whole)
-            if piece.fault is not None:
-                # characters examined in vain, and the lines that were counted for them
-                wasted += max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
-            elif piece.value is not None and piece.value.notes:
-                wasted += piece.end // 64 + 16
-        elif match["think"]:
-            piece = _thought(text, start, end)
-        elif match[0].startswith("</"):
+        name = match.lastgroup or ""
+        if name == "call" and take is not None:
+            piece = take(match, read)
+        elif name == "thought":
             # the chat template opened the thought, so all before this is one
-            found, cursor = [], end
-            piece = Piece(kind="thought", start=0, end=end)
-        else:
-            name = match.lastgroup or ""
+            piece = None if thought else Piece(kind="thought", start=0, end=end)
+            if piece is not None:
+                found, cursor, start = [], 0, 0
+            thought = True
+        elif name == "think":
+            piece = _thought(text, start, end)
+            thought = thought or piece.end < len(text)
+        elif name:
             piece = Piece(kind="marker", start=start, end=end, marker=name)
-        if cursor < start:
-            found.append(Piece(kind="text", start=cursor, end=start))
+        elif not _BEGINS.match(text, start):
+            piece = None
+        else:
+            piece, spent = _bracket(text, cursor, start, tokens, read, wasted)
+            wasted += spent
+        if piece is None:
+            position = max(end, start + 1)
+            continue
+        if cursor < piece.start:
+            found.append(Piece(kind="text", start=cursor, end=piece.start))
         found.append(piece)
         cursor = position = piece.end
     if cursor < len(text):
         found.append(Piece(kind="text", start=cursor, end=len(text)))
     return found
+
+
+def _bracket(
+    text: str,
+    cursor: int,
+    start: int,
+    tokens: re.Pattern[str],
+    read: ReadValue,
+    wasted: int,
+) -> tuple[Piece, int]:
+    """Return the piece at a bracket, and the characters wasted."""
+    if wasted > MOST_WASTED + 4 * len(text):
+        message = "too much before this looks like JSON and is none"
+        fault = Fault(code="malformed", message=message, position=start)
+        end = _next_frame(text, start + 1, tokens)
+        return Piece(kind="broken", start=cursor, end=end, fault=fault), 0
+    if _MEMBER_BEFORE.search(text, max(cursor, start - 300), start):
+        piece = _member_alone(text, cursor, start)
+        return piece, piece.end // 64
+    piece = _value_piece(text, start, read)
+    spent = 0
+    if piece.fault is not None:
+        # characters examined in vain, and the lines that were counted for them
+        spent = max(0, piece.fault.reach - piece.end) + piece.end // 64 + 16
+    elif piece.value is not None and piece.value.notes:
+        spent = piece.end // 64 + 16
+    return piece, spent
 
 
 def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
@@ -274,8 +289,8 @@ def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
     return len(text)
 
 
-def _value_piece(text: str, start: int, shallow: bool, whole: bool) -> Piece:
-    read = _read(text, start, shallow, True, whole)
+def _value_piece(text: str, start: int, read_value: ReadValue) -> Piece:
+    read = read_value(start)
     if isinstance(read, Value):
         if not _GOES_ON.match(text, read.end):
             return Piece(kind="value", start=start, end=read.end, value=read)
@@ -308,17 +323,25 @@ def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
             yield from _BRACKET.finditer(text, match.start(), match.end())
 
 
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_ENDS = tuple((re.compile(b, re.I), re.compile(e, re.I)) for b, e in _THOUGHTS)
+_BEGUN = re.compile(rf"\A(?:{_OPENED})", re.I)
+_ENDED = re.compile(rf"(?:{_CLOSED}|<\|(?:end|eom|return)\|>)\Z", re.I)
 
 
 def _thought(text: str, start: int, inside: int) -> Piece:
-    end = _THOUGHT_END.search(text, inside)
+    closer = next(end for begin, end in _ENDS if begin.match(text, start))
+    end = closer.search(text, inside)
     return Piece(kind="thought", start=start, end=end.end() if end else len(text))
+
+
+def is_closed(thought: str) -> bool:
+    """Return whether a thought's piece ends with the tag that closes it."""
+    return _ENDED.search(thought) is not None
 
 
 def thought_text(text: str) -> str:
     """Return the inside of a thought's piece."""
-    return re.sub(r"</?think(?:ing)?>", "", text, flags=re.IGNORECASE).strip()
+    return _ENDED.sub("", _BEGUN.sub("", text)).strip()
 
 
 def strip_fence_before(text: str) -> str:
@@ -340,21 +363,3 @@ def strip_fence_after(text: str) -> str:
     while (match := _FENCE_AFTER.match(text, at)) is not None:
         at = match.end()
     return text[at:]
-
-
-def find(text: str, *, whole: bool = True) -> Found:
-    """Find all JSON values in prose; the first fault ends the search."""
-    values: list[Value] = []
-    thoughts: list[str] = []
-    notes: dict[str, None] = {}
-    for piece in pieces(text, whole=whole):
-        if piece.kind == "thought":
-            thoughts.append(thought_text(text[piece.start : piece.end]))
-        elif piece.fault is not None:
-            return Found(thoughts=tuple(thoughts), fault=piece.fault)
-        elif piece.value is not None:
-            values.append(piece.value)
-            notes.update(dict.fromkeys(piece.value.notes))
-        elif text[piece.start : piece.end].strip():
-            notes["text around the JSON"] = None
-    return Found(values=tuple(values), thoughts=tuple(thoughts), notes=tuple(notes))

@@ -254,14 +254,13 @@ async def _turns(
             continue
         plan = early.handed(plan_of(reply.calls, parts))
         emit(_checked(plan, reply))
-        problems = plan.problems or _cut_short(plan, reply)
-        if problems:
+        if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
             _report_errors(parts, history, state, problems, emit)
             continue
         state.misread = 0
-        results = await _run_plan(plan, parts, runtime, state)
+        results = _with_left(await _run_plan(plan, parts, runtime, state), reply)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
@@ -355,15 +354,12 @@ async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     return await aside(True, embed, text, parts.assets, save)
 
 
-def _cut_short(plan: Plan, reply: Reply) -> tuple[CallError, ...]:
-    """Refuse effects of a reply that had no closing brackets (rule D9).
-
-    It may have lost a step. Reading is fine; an effect is not worth the risk.
-    """
-    completed = any(note.startswith("completed") for note in reply.notes)
-    if completed and not all(step.command.spec.effects.readonly for step in plan.steps):
-        return (call_errors.truncated_reply("Its closing brackets are missing."),)
-    return ()
+def _with_left(results: list[Result], reply: Reply) -> list[Result]:
+    """Tell the model with the last result which calls were not read."""
+    if not (reply.left and results):
+        return results
+    told = (*results[-1].warnings, call_errors.calls_left(reply.left))
+    return [*results[:-1], replace(results[-1], warnings=told)]
 
 
 def _unread(reply: Reply) -> PlanChecked:

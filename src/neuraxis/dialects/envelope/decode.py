@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
-from neuraxis.dialects.chat_templates import begins
+from neuraxis.dialects.families.table import cut
 from neuraxis.dialects.intents.calls import like_intents
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
@@ -27,7 +27,7 @@ from neuraxis.dialects.segments import (
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, call_error
-from neuraxis.parsing.json_scan import Piece, Value, loads, pieces
+from neuraxis.parsing.json_scan import Piece, Value, loads
 from neuraxis.specs import Json
 
 Generation = Literal["v1", "v2"]
@@ -83,7 +83,7 @@ def read_reply(
 ) -> Reply:
     """Decode leniently: prose, fences and small mistakes are accepted."""
     reading = _Reading(generation=generation, lenient=True)
-    found = pieces(text)
+    found = cut(text)
     reading.thoughts += thoughts(text, found)
     block, fault = _find_block(text, found, reading)
     if fault is None and not block:
@@ -92,7 +92,7 @@ def read_reply(
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
         return reading.reply(next_id)
-    around = said_around(text, found, block, _like_messages, reading.notes)
+    around = said_around(text, found, block, _is_ours, reading.notes)
     messages: list[Json] = []
     for piece in block:
         assert piece.value is not None
@@ -111,8 +111,7 @@ def _find_block(
     for piece in found:
         if piece.fault is not None and _SAYS_CALL.search(text, piece.start, piece.end):
             return [], piece.fault
-    values = [piece for piece in found if piece.value and _like_messages(piece.value)]
-    groups = adjacent(text, values)
+    groups = adjacent(text, [piece for piece in found if _is_ours(piece)])
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
     return (groups[0] if groups else []), None
@@ -120,16 +119,24 @@ def _find_block(
 
 def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
     """Return an error for calls in another format, not meant as text."""
-    begun = begins(text, found)
-    if begun is None:
-        values = [piece for piece in found if piece.value and like_intents(piece.value)]
-        begun = values[0].start if values else None
+    begun = next(
+        (
+            piece.start
+            for piece in found
+            if piece.calls or piece.meant or (piece.value and like_intents(piece.value))
+        ),
+        None,
+    )
     if begun is None:
         return None
     return malformed_reply(
         'expected a message with "receiver" and "content", got a call in another '
         f"form: {quote(text[begun : begun + 40])}."
     )
+
+
+def _is_ours(piece: Piece) -> bool:
+    return piece.value is not None and _like_messages(piece.value)
 
 
 def _like_messages(value: Value) -> bool:

@@ -25,9 +25,12 @@ RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 _OURS = "literal|value|for_each|max_items"
 _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
-_NESTED = ("parameters", "arguments", "args", "input")
+_NAMES = ("name", "tool_name", "function", "function_name", "action")
+_USUAL = ("parameters", "arguments", "args", "input")
+_NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
 
 ParameterNames = Callable[[str], Collection[str]]
+IsTool = Callable[[str], bool]
 
 
 class Reading(Struct, kw_only=True):
@@ -45,14 +48,18 @@ def escape_key(key: str) -> str:
     return f"${key}" if _TO_ESCAPE.fullmatch(key) else key
 
 
-def like_intents(value: Value) -> bool:
+def no_tools(name: str) -> bool:
+    """Return that no tool is known."""
+    return False
+
+
+def like_intents(value: Value, is_tool: IsTool = no_tools) -> bool:
     """Return whether a value without markers was meant as intents."""
     whole = value.value
     if (inside := passed_calls(whole)) is not None:
         whole = inside
-    if not isinstance(whole, list):
-        return _like_intent(whole)
-    return any(_like_intent(item) for item in cast("list[Json]", whole))
+    items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
+    return any(_like_intent(item, is_tool) for item in items)
 
 
 def passed_calls(value: Json) -> list[Json] | None:
@@ -66,23 +73,38 @@ def passed_calls(value: Json) -> list[Json] | None:
     return cast("list[Json]", inside)
 
 
-def _like_intent(item: Json) -> bool:
+def _like_intent(item: Json, is_tool: IsTool) -> bool:
     if not isinstance(item, dict):
         return False
     intent = cast("dict[str, Json]", item)
-    if isinstance(intent.get("tool"), str):
+    if isinstance(intent.get("tool"), str) or by_tool(intent, is_tool):
         return True
     function = intent.get("function")
     if isinstance(function, dict):
         intent = cast("dict[str, Json]", function)
-    return isinstance(intent.get(_name_key(intent)), str) and any(
-        isinstance(intent.get(key), dict | str) for key in _NESTED
-    )
+    name = intent.get(_name_key(intent))
+    if not isinstance(name, str):
+        return False
+    usual = "name" in intent or "tool_name" in intent
+    nested = _NESTED if is_tool(name) else _USUAL if usual else ()
+    return any(isinstance(intent.get(key), dict | str) for key in nested)
+
+
+def by_tool(item: Json, is_tool: IsTool) -> list[tuple[str, dict[str, Json]]]:
+    """Return the calls of `{"name of a tool": {arguments}}`."""
+    if not isinstance(item, dict) or not item:
+        return []
+    named = cast("dict[str, Json]", item)
+    if not all(
+        isinstance(value, dict) and is_tool(key) for key, value in named.items()
+    ):
+        return []
+    return cast("list[tuple[str, dict[str, Json]]]", list(named.items()))
 
 
 def _name_key(intent: Mapping[str, Json]) -> str:
     """Return the key of the tool's name in other conventions."""
-    return "tool_name" if "name" not in intent else "name"
+    return next((key for key in _NAMES if isinstance(intent.get(key), str)), "name")
 
 
 def read_calls(intents: Sequence[Json], reading: Reading) -> tuple[Call, ...]:
@@ -185,15 +207,19 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
         or set(intent) - {said, "id", "tool_call_id", "type", nested[0]}
     ):
         return intent
-    arguments = intent[nested[0]]
-    if isinstance(arguments, str):
-        # servers write the arguments there as text
-        read = loads(arguments) if arguments.strip() else None
-        arguments = read.value if isinstance(read, Value) else None
+    arguments = _object(intent[nested[0]])
     if not isinstance(arguments, dict):
         return intent
     reading.notes[f'"{said}" and "{nested[0]}" instead of a flat intent'] = None
     return flat_intent(name, cast("dict[str, Json]", arguments), reading)
+
+
+def _object(arguments: Json) -> Json:
+    """Return arguments that are written as text, as servers do, as JSON."""
+    if not isinstance(arguments, str):
+        return arguments
+    read = loads(arguments) if arguments.strip() else None
+    return read.value if isinstance(read, Value) else None
 
 
 def flat_intent(
@@ -221,7 +247,7 @@ def _unnested(
     rest = [key for key in intent if key not in RESERVED]
     if len(rest) != 1 or rest[0] not in _NESTED or rest[0] in known or not known:
         return intent
-    arguments = intent[rest[0]]
+    arguments = _object(intent[rest[0]])
     if not isinstance(arguments, dict):
         return intent
     reading.notes[f'parameters under "{rest[0]}"'] = None

@@ -1,23 +1,25 @@
 """Decode a reply of the intent dialect into calls and texts.
 
-Rules C3 and C4. A block between the markers wins over JSON without them, the first
+Rules C3 and C4. A block between the markers wins over calls without them, the first
 block over later ones, and one mistake in a block means that none of it runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects import chat_templates
-from neuraxis.dialects.chat_templates import without_frames
+from neuraxis.dialects.families.table import cut, markers
 from neuraxis.dialects.intents.calls import (
+    IsTool,
     ParameterNames,
     Reading,
+    by_tool,
     flat_intent,
     like_intents,
+    no_tools,
     passed_calls,
     read_calls,
 )
@@ -25,31 +27,27 @@ from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
     open_thought,
+    own_turn,
     said_around,
     thoughts,
 )
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
-from neuraxis.parsing.json_scan import (
-    Piece,
-    markers_pattern,
-    pieces,
-    read_at,
-    strip_fence_before,
-)
+from neuraxis.parsing.json_scan import Piece, read_at
 from neuraxis.specs import Json
 
 START = "<!-- RESPONSE_START -->"
 END = "<!-- RESPONSE_END -->"
 
-_MARKERS = markers_pattern(
+_MARKERS = markers(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"
 )
 _SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
 _TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
 _SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
+_FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
 _MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
@@ -58,10 +56,18 @@ def read_reply(
     *,
     next_id: Callable[[], str],
     parameter_names: ParameterNames | None = None,
+    is_tool: IsTool = no_tools,
+    first_only: bool = True,
 ) -> Reply:
-    """Decode a reply as models write it."""
-    found = pieces(text, markers=_MARKERS)
-    thought = thoughts(text, found)
+    """Decode a reply as models write it.
+
+    Args:
+        text: the whole reply.
+        next_id: makes the ids of the calls.
+        parameter_names: the parameters of a tool.
+        is_tool: whether there is a tool of that name.
+        first_only: of several blocks only the first is read (rule C3).
+    """
     reading = Reading(
         parameter_names=parameter_names,
         next_id=next_id,
@@ -69,72 +75,46 @@ def read_reply(
         notes={},
         errors=[],
     )
-    marked = any(piece.kind == "marker" for piece in found)
-    begun = None if marked else chat_templates.begins(text, found)
-    if begun is not None and (own := chat_templates.read(text, found, begun)):
-        return _read_template_calls(text, found, own, thought, reading)
-    block, fault = _find_block(text, found, reading)
-    if fault is None and not block:
+
+    def is_ours(piece: Piece) -> bool:
+        if piece.value is not None:
+            return like_intents(piece.value, is_tool)
+        return piece.kind == "calls"
+
+    found = own_turn(cut(text, is_tool, _MARKERS), is_ours)
+    thought = thoughts(text, found)
+    blocks, fault = _find_blocks(text, found, is_ours, is_tool, reading)
+    if fault is None and not blocks:
         fault = _cut_marker(text) or open_thought(text, found)
-    if fault is None and not block and begun is not None:
-        fault = chat_templates.unread(text, begun)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
-    intents = [item for piece in block for item in _listed(piece, reading)]
+    taken = [piece for block in blocks[: 1 if first_only else None] for piece in block]
+    left = [piece for piece in found if is_ours(piece) and piece not in taken]
+    intents = [item for piece in taken for item in _listed(piece, reading, is_tool)]
     calls = read_calls(intents, reading)
+    notes = reading.notes
     if reading.errors:
-        return Reply(
-            thoughts=thought,
-            errors=tuple(reading.errors),
-            notes=tuple(reading.notes),
-        )
-    texts = said_around(text, found, block, like_intents, reading.notes)
-    if begun is not None and any(map(_holds_foreign, texts)):
-        error = malformed_reply("the calls are written in more than one form.")
-        return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
-    if block:
-        texts = tuple(bare for said in texts if (bare := without_frames(said)))
+        errors = tuple(reading.errors)
+        return Reply(thoughts=thought, errors=errors, notes=tuple(notes))
+    texts = said_around(text, found, taken, is_ours, notes)
+    if left:
+        notes[ONLY_FIRST] = None
     return Reply(
         calls=calls,
         texts=texts,
         thoughts=thought,
-        notes=tuple(reading.notes),
+        notes=tuple(notes),
+        left=tuple(name for piece in left for name in _names(piece, reading, is_tool)),
     )
 
 
-def _holds_foreign(text: str) -> bool:
-    found = pieces(text)
-    begun = chat_templates.begins(text, found)
-    return begun is not None and chat_templates.read(text, found, begun) is not None
-
-
-def _read_template_calls(
-    text: str,
-    found: Sequence[Piece],
-    own: chat_templates.Foreign,
-    thought: tuple[str, ...],
-    reading: Reading,
-) -> Reply:
-    """Decode calls in the format of the model's chat template."""
-    reading.notes["calls in a form of the model's own"] = None
-    reading.notes.update(dict.fromkeys(own.notes))
-    intents = [flat_intent(name, arguments, reading) for name, arguments in own.calls]
-    calls = () if own.error else read_calls(intents, reading)
-    errors = (own.error,) if own.error else tuple(reading.errors)
-    notes = reading.notes
-    if errors:
-        return Reply(thoughts=thought, errors=errors, notes=tuple(notes))
-    before = "".join(
-        text[piece.start : min(piece.end, own.start)]
-        for piece in found
-        if piece.kind not in ("thought", "marker") and piece.start < own.start
-    )
-    if _holds_foreign(text[own.end :]):
-        notes[ONLY_FIRST] = None
-    around = (strip_fence_before(before), text[own.end :])
-    texts = tuple(bare for said in around if (bare := without_frames(said)))
-    return Reply(calls=calls, texts=texts, thoughts=thought, notes=tuple(notes))
+def _names(piece: Piece, reading: Reading, is_tool: IsTool) -> Iterator[str]:
+    """Yield the names of the tools that a block calls."""
+    for item in _listed(piece, reading, is_tool):
+        intent = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
+        name = next((intent[key] for key in ("tool", "name") if key in intent), None)
+        yield name if isinstance(name, str) else "?"
 
 
 def read_strictly(
@@ -175,34 +155,44 @@ def _malformed(detail: str) -> Reply:
 # --- finding the block -----------------------------------------------------------
 
 
-def _find_block(
-    text: str, found: Sequence[Piece], reading: Reading
-) -> tuple[list[Piece], Fault | CallError | None]:
-    marked = next(
-        (
-            index
-            for index, piece in enumerate(found)
-            if piece.kind == "marker" and piece.marker == "start"
-        ),
-        None,
-    )
-    if marked is None:
-        return _find_unmarked(text, found, reading)
+def _find_blocks(
+    text: str,
+    found: Sequence[Piece],
+    is_ours: Callable[[Piece], bool],
+    is_tool: IsTool,
+    reading: Reading,
+) -> tuple[list[list[Piece]], Fault | CallError | None]:
+    starts = (at for at, piece in enumerate(found) if piece.marker == "start")
+    marked = next(starts, None)
+    if marked is not None:
+        return _find_marked(text, found, marked, reading)
+    for piece in found:
+        if piece.fault is not None:
+            said = text[piece.start : piece.end]
+            if piece.meant or _says_call(said) or _says_tool(said, is_tool):
+                return [], piece.fault
+    groups = adjacent(text, [piece for piece in found if is_ours(piece)])
+    if groups and groups[0][0].kind == "value":
+        reading.notes["no markers"] = None
+    return groups, None if groups else _lost_bracket(text, found)
+
+
+def _find_marked(
+    text: str, found: Sequence[Piece], marked: int, reading: Reading
+) -> tuple[list[list[Piece]], Fault | CallError | None]:
     inside: list[Piece] = []
     ended = False
     for piece in found[marked + 1 :]:
-        if piece.kind == "marker":
+        if piece.marker in ("start", "end"):
             ended = piece.marker == "end"
             break
         inside.append(piece)
     if not ended:
         reading.notes["no end marker"] = None
-    if any(piece.kind == "marker" for piece in found[marked + 1 + len(inside) + 1 :]):
-        reading.notes[ONLY_FIRST] = None
     fault = next((piece.fault for piece in inside if piece.fault is not None), None)
     if fault is not None:
         return [], fault
-    groups = adjacent(text, [piece for piece in inside if piece.value is not None])
+    groups = adjacent(text, [piece for piece in inside if piece.value or piece.calls])
     if not groups or _says_call(_between(text, inside)):
         position = found[marked].end
         return [], malformed_reply(
@@ -213,25 +203,13 @@ def _find_block(
         return [], malformed_reply(
             "there is more than one list between the markers; write one list."
         )
-    if len(groups) > 1:
-        reading.notes[ONLY_FIRST] = None
-    return groups[0], None
+    return groups[:1], None
 
 
-def _find_unmarked(
-    text: str, found: Sequence[Piece], reading: Reading
-) -> tuple[list[Piece], Fault | None]:
-    values = [piece for piece in found if piece.value and like_intents(piece.value)]
-    for piece in found:
-        if piece.fault is not None and _says_call(text[piece.start : piece.end]):
-            return [], piece.fault
-    groups = adjacent(text, values)
-    if not groups:
-        return [], _lost_bracket(text, found)
-    reading.notes["no markers"] = None
-    if len(groups) > 1:
-        reading.notes[ONLY_FIRST] = None
-    return groups[0], None
+def _says_tool(text: str, is_tool: IsTool) -> bool:
+    """Return whether broken JSON begins with the name of a tool."""
+    key = _FIRST_KEY.match(text)
+    return key is not None and is_tool(key[1])
 
 
 def _lost_bracket(text: str, found: Sequence[Piece]) -> Fault | None:
@@ -263,15 +241,23 @@ def _cut_marker(text: str) -> CallError | None:
     return truncated_reply() if _MARKER_CUT.search(text) else None
 
 
-def _listed(piece: Piece, reading: Reading) -> list[Json]:
-    assert piece.value is not None
+def _listed(piece: Piece, reading: Reading, is_tool: IsTool) -> list[Json]:
+    """Return the intents of a block, or what stands in their place."""
+    if piece.value is None:
+        reading.notes["calls in a form of the model's own"] = None
+        reading.notes.update(dict.fromkeys(piece.notes))
+        return [flat_intent(*call, reading) for call in piece.calls]
     reading.notes.update(dict.fromkeys(piece.value.notes))
     block: Json = piece.value.value
     inside = passed_calls(block)
     if inside is not None:
         reading.notes['a list under "tool_calls"'] = None
-        return inside
-    if isinstance(block, list):
-        return cast("list[Json]", block)
-    reading.notes["an object instead of a list"] = None
-    return [block]
+        block = inside
+    elif not isinstance(block, list):
+        reading.notes["an object instead of a list"] = None
+        block = [block]
+    listed: list[Json] = []
+    for item in cast("list[Json]", block):
+        named = by_tool(item, is_tool)
+        listed += [flat_intent(*call, reading) for call in named] or [item]
+    return listed

@@ -6,7 +6,7 @@ It writes plugins and results as text for the model, and reads the calls of a re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -53,6 +53,7 @@ class Intents:
     ) -> None:
         self._strict = strict
         self._parameter_names = parameter_names
+        self._tools: Collection[str] = ()
         self._head, self._tail = "", ("q: ", "\na: ")
         self._own = template is not None
         if template is not None:
@@ -68,6 +69,7 @@ class Intents:
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
         """Return the instruction text: format, tools, and passing of results."""
+        self._tools = frozenset(tool_names)
         if self._own:
             return self._head
         return prompt_text(plugins, tool_names, strict=self._strict)
@@ -99,8 +101,16 @@ class Intents:
         said = read_answer(text)
         if said is not None:
             return Reply(texts=said)
-        read = read_strictly if self._strict else read_reply
-        return read(text, next_id=next_id, parameter_names=self._parameter_names)
+        names = self._parameter_names
+        if self._strict:
+            return read_strictly(text, next_id=next_id, parameter_names=names)
+        return read_reply(
+            text, next_id=next_id, parameter_names=names, is_tool=self._is_tool
+        )
+
+    def _is_tool(self, name: str) -> bool:
+        known = self._parameter_names
+        return name in self._tools or bool(known is not None and known(name))
 
     def early(self) -> TextReader:
         """Return a reader for a streaming reply."""

@@ -40,7 +40,6 @@ VALUE = "value"
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
-_CODE = re.compile(r"(?:\[|>>>)?\s*+([\w-]{1,64}+)(?:\(|(?=[^\S\n]*+\n)\s*+\{)")
 
 
 def safe_name(tool: str) -> str:
@@ -142,30 +141,26 @@ class Native:
 
     def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
         """Decode the text, with calls that the server left in it."""
-        if completion.tool_calls:
-            read = decode.read_reply(completion.text, next_id=lambda: "")
-            notes = ("calls written as text, not read",) if read.calls else ()
-            return replace(read, calls=(), errors=(), notes=notes)
-        read = decode.read_reply(completion.text, next_id=next_id)
-        if not read.calls and not read.errors and (name := self._as_code(read.texts)):
-            error = malformed_reply(
-                f"the tool {quote(name)} is written as code. Call it with its "
-                "arguments as a JSON object."
-            )
-            return replace(read, texts=(), errors=(error,))
+        beside = bool(completion.tool_calls)
+        read = decode.read_reply(
+            completion.text,
+            next_id=(lambda: "") if beside else next_id,
+            is_tool=self._is_tool,
+            first_only=False,
+        )
         if not read.calls:
-            return read
+            return replace(read, errors=(), notes=()) if beside else read
+        if beside:
+            left = tuple(call.command for call in read.calls)
+            notes = ("calls written as text, not read",)
+            return replace(read, calls=(), errors=(), notes=notes, left=left)
         calls = tuple(
             self._own(call, call.command, call.arguments) for call in read.calls
         )
         return replace(read, calls=calls, notes=(*read.notes, "calls written as text"))
 
-    def _as_code(self, texts: Sequence[str]) -> str:
-        """Return the tool called as in a program, or ""."""
-        if len(texts) != 1 or texts[0][-1] not in ")]}":
-            return ""
-        written = _CODE.match(texts[0])
-        return written[1] if written and written[1] in self._tools else ""
+    def _is_tool(self, name: str) -> bool:
+        return name in self._tools or name in self._tools.values()
 
     def _read_calls(
         self,
@@ -212,9 +207,6 @@ class Native:
             notes["empty arguments"] = None
             return {}
         read = loads(text) if self._strict else read_at(text, 0)
-        if isinstance(read, Value) and read.completed:
-            # the server said that this is all: the model omitted brackets
-            read = loads(text)
         if isinstance(read, Fault):
             return self._refused(native, read)
         if text[read.end :].strip():

@@ -1,0 +1,1 @@
+"""Families: the forms in which models write tool calls as text."""

@@ -1,0 +1,54 @@
+r"""Read Gemma's calls: `call:name{key:<|"|>text<|"|>,count:3}`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from msgspec import Struct
+
+from neuraxis.dialects.families.family import NAME, Family, Reading, Taken, arguments
+from neuraxis.parsing.json_errors import broken, cut_off
+from neuraxis.parsing.json_scan import Value, read_at
+
+
+class _Gemma(Struct, frozen=True):
+    models: str
+    begin: re.Pattern[str]
+    quote: str
+    end: str
+
+    def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
+        name, at = begin["name"], begin.end()
+        end = text.find(self.end, at)
+        body = text[at : end if end >= 0 else len(text)].rstrip()
+        parts = body.split(self.quote)
+        if len(parts) % 2 == 0:
+            raise cut_off(text, f"inside a text of the call of {name}")
+        # every second part is a text between the model's own quotes
+        parts[1::2] = [json.dumps(part) for part in parts[1::2]]
+        written = "".join(parts)
+        value = read_at(written, 0)
+        given = arguments(text, at, name, value)
+        if isinstance(value, Value) and value.end < len(written):
+            raise broken(text, at, f"expected only the arguments of {name}")
+        return Taken(
+            calls=((name, given),),
+            end=at + len(body) if end < 0 else end + len(self.end),
+        )
+
+
+GEMMA: tuple[Family, ...] = (
+    _Gemma(
+        "Gemma 4",
+        re.compile(rf"<\|tool_call>\s*call:{NAME}\s*(?=\{{|\Z)"),
+        '<|"|>',
+        "<tool_call|>",
+    ),
+    _Gemma(
+        "FunctionGemma",
+        re.compile(rf"<start_function_call>\s*call:{NAME}\s*(?=\{{|\Z)"),
+        "<escape>",
+        "<end_function_call>",
+    ),
+)

@@ -1,0 +1,113 @@
+r"""Read calls that are a name with a JSON object behind it.
+
+The object is the call: it must be closed, and the token behind it may be missing, since
+servers take it off as a stop text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from neuraxis.dialects.families.family import (
+    BAR,
+    NAME,
+    Family,
+    Reading,
+    Taken,
+    arguments,
+)
+from neuraxis.parsing.json_errors import cut_off
+from neuraxis.parsing.json_scan import Value
+
+_OPEN = r"(?=\{|\Z)"
+
+
+def named_json(
+    text: str, at: int, name: str, reading: Reading, end: re.Pattern[str]
+) -> Taken:
+    """Return the call of `name` whose arguments begin at `at`."""
+    value = reading.value(at)
+    given = arguments(text, at, name, value)
+    assert isinstance(value, Value)
+    close = end.match(text, value.end)
+    return Taken(
+        calls=((name, given),),
+        end=close.end() if close else value.end,
+        notes=value.notes,
+    )
+
+
+class _NamedJson(Struct, frozen=True):
+    models: str
+    begin: re.Pattern[str]
+    end: re.Pattern[str]
+    registered: bool = False
+
+    def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
+        name = begin["name"].strip()
+        if self.registered and not reading.is_tool(name):
+            return None
+        at = begin.end()
+        if at == len(text):
+            raise cut_off(text, f"where the arguments of {name} begin")
+        return named_json(text, at, name, reading, self.end)
+
+
+_NO_END = re.compile("")
+_FENCE_END = re.compile(r"\s*```")
+
+NAMED_JSON: tuple[Family, ...] = (
+    _NamedJson(
+        "Mistral",
+        re.compile(
+            rf"\[TOOL_CALLS\]\s*{NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?"
+            rf"(?:\[ARGS\]\s*)?{_OPEN}"
+        ),
+        _NO_END,
+    ),
+    _NamedJson(
+        "Llama 3, Functionary 3.1",
+        re.compile(rf"<function=(?P<name>[^<>\n]{{1,200}})>\s*{_OPEN}"),
+        re.compile(r"\s*</function>"),
+    ),
+    _NamedJson(
+        "DeepSeek R1, V3",
+        re.compile(
+            rf"<{BAR}tool▁call▁begin{BAR}>(?:function<{BAR}tool▁sep{BAR}>)?{NAME}\s*"
+            rf"(?:<{BAR}tool▁sep{BAR}>)?\s*(?:```json)?\s*{_OPEN}"
+        ),
+        re.compile(rf"\s*+(?:```\s*+)?<{BAR}tool▁call▁end{BAR}>|\s*```\s*\Z"),
+    ),
+    _NamedJson(
+        "Kimi K2",
+        re.compile(
+            r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]{1,200}?)(?::\d+)?"
+            r"\s*<\|tool_call_argument_begin\|>\s*"
+        ),
+        re.compile(r"\s*<\|tool_call_end\|>"),
+    ),
+    _NamedJson(
+        "Qwen-Agent",
+        re.compile(rf"✿FUNCTION✿:\s*{NAME}\s*✿ARGS✿:\s*{_OPEN}"),
+        _NO_END,
+    ),
+    _NamedJson(
+        "ReAct",
+        re.compile(
+            rf"Action:[ \t]*{NAME}\s*Action[ _]Input:\s*(?:```(?:json)?\s*)?(?=\{{)"
+        ),
+        _FENCE_END,
+        registered=True,
+    ),
+    _NamedJson(
+        "Functionary 3.2, and models without a form of their own",
+        re.compile(
+            rf"(?:>>>[ \t]*+)?{NAME}[ \t]*+(?::[ \t]*+)?\r?\n\s*+"
+            r"(?:```(?:json)?\s*+)?(?=\{)"
+        ),
+        _FENCE_END,
+        registered=True,
+    ),
+)

@@ -1,0 +1,187 @@
+r"""Cut a reply into words, thoughts, values and calls of every family.
+
+A family is one form in which models write calls. Tokens that frame calls and say
+nothing of their own are no words; a form that begins and cannot be read is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from neuraxis.dialects.families.family import BAR, Family, Reading, Taken
+from neuraxis.dialects.families.gemma import GEMMA
+from neuraxis.dialects.families.harmony import HARMONY
+from neuraxis.dialects.families.named_json import NAMED_JSON
+from neuraxis.dialects.families.python_calls import PYTHON
+from neuraxis.dialects.families.tagged import TAGGED
+from neuraxis.parsing.json_errors import Broken, broken, cut_off
+from neuraxis.parsing.json_scan import (
+    Piece,
+    ReadValue,
+    Take,
+    markers_pattern,
+    pieces,
+    strip_fence_before,
+)
+
+FAMILIES: tuple[Family, ...] = (*NAMED_JSON, *TAGGED, *GEMMA, HARMONY, PYTHON)
+
+FRAME = (
+    r"</?(?:[\w:.-]{0,20}(?:tool|function)_?calls?|tool_sep)>"
+    rf"|function<{BAR}tool[▁_]sep{BAR}>"
+    rf"|</?{BAR}DSML{BAR}\w{{1,20}}>|<{BAR}(?:open|close){BAR}>\w{{1,20}}<{BAR}sep{BAR}>"
+    r"|<\|message_sep\|>\s*function call\s*(?:<\|role_sep\|>)?"
+    rf"|<{BAR}[^<>|｜\s]{{1,40}}{BAR}>"
+    r"|<(?:start|end)_function_call>|\[/?TOOL_CALLS\]|\]?<\]minimax\[>\["
+)
+"""Tokens that frame calls, also those of a turn's end."""
+_FRAMES_BEFORE = re.compile(rf"(?:\s|{FRAME})*+", re.IGNORECASE)
+_FRAMES_ONLY = re.compile(rf"(?:\s|[,;]|{FRAME})*+", re.IGNORECASE)
+_LAST_FRAME = re.compile(rf"(?:{FRAME}|</s>)\Z", re.IGNORECASE)
+_THOUGHT_ENDS = ("</think>", "</thinking>", "<|END_THINKING|>", "RESPONSE]")
+
+_HEADER_END = re.compile(r"(?=<\|channel\|>analysis<\|message)|<\|message\|>")
+
+_NAME = r"[^\W\d][\w.-]{0,200}"
+_PYTHON = r"<\|(?:tool_call_start|python_start|python_tag)\|>"
+_SEP = rf"function<{BAR}tool[▁_]sep{BAR}>\s*"
+_OPENS = (
+    r"<[\w:.-]{0,20}(?:tool|function)_?calls?>|\[TOOL_CALLS\]|<start_function_call>"
+    rf"|<{BAR}(?:START_ACTION|action_start|function_call|python_(?:tag|start)|tools_prefix"
+    rf"|tool_?calls?|tool[_▁]calls?[_▁](?:section_)?(?:begin|start)){BAR}>"
+)
+_LINE = r"(?:(?<=\n)|\A)"
+# where a form may begin: a token that nothing else has, a tag, or a name on its line
+_TAG = (
+    rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
+    r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function) name="
+    r"|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
+    r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
+    r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
+    rf"|(?:{_OPENS})(?=\s*\Z)|(?:{_PYTHON})(?=\s*(?:\w|\[\s*[^\W\d]))"
+)
+_FRAMED = (
+    rf"(?:{_PYTHON}|<(?:function|tool)_calls?>"
+    rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
+)
+_WORDS = (
+    rf"{_LINE}[ \t]*+(?=(?:>>>|\[\s*+)?{_NAME}[ \t]*+"
+    r"(?:\(|(?::[ \t]*+)?\r?\n\s*+(?:```(?:json)?\s*+)?\{))"
+    rf"|{_LINE}(?=Action:)|(?<=[:>|])[ \t]*+(?=\[\s*+{_NAME}\()"
+)
+_TURN = rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext){BAR}>|</s>|{_LINE}Observation:"
+_CALL = rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})|(?P<turn>{_TURN})"
+
+
+def markers(own: str = "") -> re.Pattern[str]:
+    """Compile what may begin a call, and a dialect's own words."""
+    return markers_pattern(f"{own}|{_CALL}" if own else _CALL)
+
+
+_MARKERS = markers()
+
+
+def cut(
+    text: str,
+    is_tool: Callable[[str], bool] = lambda name: False,
+    pattern: re.Pattern[str] = _MARKERS,
+) -> list[Piece]:
+    """Cut a reply into pieces, calls of every family among them."""
+    return pieces(text, markers=pattern, take=_taker(text, is_tool))
+
+
+def _taker(text: str, is_tool: Callable[[str], bool]) -> Take:
+    fences = counted = 0
+
+    def is_shown(start: int) -> bool:
+        """Return whether the place is in code that the reply only shows."""
+        nonlocal fences, counted
+        fences += text.count("```", counted, start)
+        counted = max(counted, start)
+        if text[start - 1 : start] == "`":
+            return True
+        return fences % 2 == 1 and not text[: min(start, 200)].lstrip().startswith(
+            "```"
+        )
+
+    def take(match: re.Match[str], value: ReadValue) -> Piece | None:
+        start, tag = match.start(), match["tag"] is not None
+        framed = match["framed"] is not None
+        if tag and is_shown(start):
+            return None
+        at = start if tag else match.end()
+        reading = Reading(value, is_tool, framed, _is_alone(text, start))
+        try:
+            taken = _first(text, at, reading)
+            if taken is None:
+                return _unread(text, match, start) if tag or framed else None
+        except Broken as error:
+            # nothing behind it is read: it may be the rest of what is broken
+            return Piece(
+                kind="broken", start=start, end=len(text), fault=error.fault, meant=True
+            )
+        return Piece(
+            kind="calls",
+            start=start,
+            end=taken.end,
+            calls=taken.calls,
+            notes=taken.notes,
+        )
+
+    return take
+
+
+def _first(text: str, at: int, reading: Reading) -> Taken | None:
+    for family in FAMILIES:
+        begin = family.begin.match(text, at)
+        if begin is not None and (taken := family.read(text, begin, reading)):
+            return taken
+    return None
+
+
+def _is_alone(text: str, start: int) -> bool:
+    """Return whether nothing but thoughts, fences and frames stands before it."""
+    if start > 4000:
+        return False
+    before = text[:start]
+    for end in _THOUGHT_ENDS:
+        before = before.rpartition(end)[2]
+    return not without_frames(strip_fence_before(before))
+
+
+def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
+    """Return the frame at `start`; raise if it begins a call."""
+    frame = _FRAMES_BEFORE.match(text, start)
+    end = frame.end() if frame else start
+    if match[0].startswith("<|") and match[0][2:] in ("start|>", "channel|>"):
+        # the header of a message that is no call; a thought begins with its own
+        header = _HEADER_END.search(text, start, start + 400)
+        end = header.end() if header else end
+        return Piece(kind="marker", start=start, end=end, marker="frame")
+    if end == len(text) or ">" not in text[start:]:
+        raise cut_off(text, "inside the beginning of a tool call")
+    raise broken(text, start, "a tool call begins here, in a form that is not read")
+
+
+def without_frames(text: str) -> str:
+    """Return the text without surrounding frame and end-of-turn tokens."""
+    start, end = 0, len(text)
+    if (frame := _FRAMES_BEFORE.match(text)) is not None:
+        start = frame.end()
+    while start < end:
+        if text[end - 1].isspace():
+            end -= 1
+            continue
+        last = max(text.rfind("<", start, end), text.rfind("[", start, end), start)
+        found = _LAST_FRAME.search(text, max(start, last - 60), end)
+        if found is None:
+            break
+        end = found.start()
+    bare = text[start:end]
+    return "" if between_calls(bare) else bare
+
+
+def between_calls(text: str) -> bool:
+    """Return whether a text is only a separator between calls."""
+    return _FRAMES_ONLY.fullmatch(text) is not None

@@ -1,0 +1,162 @@
+r"""Read calls whose parameters stand between tags.
+
+A value is text; the schema makes a number of it. A tag that says the type (`string=`,
+`type=`) is believed. A call counts when its own closing tag is there, and a parameter
+when its own is: what holds the beginning of the next one has lost its end.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from neuraxis.dialects.families.family import NAME, Family, Reading, Taken
+from neuraxis.formatting import quote
+from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
+from neuraxis.parsing.json_scan import Value, loads
+from neuraxis.specs import Json
+
+_NS = r"\]<\]minimax\[>\[\s*"
+_PREFIX = r"(?:\w{1,20}:|[|｜]DSML[|｜])?"
+_VALUE = r"(?P<value><!\[CDATA\[.*?\]\]>|.*?)"
+_SPACE = re.compile(r"\s*")
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_NOT_TEXT = re.compile(r"string=\"false\"|type=\"(?!string\")\w+\"")
+_CHILD = re.compile(
+    r"\s*\]<\]minimax\[>\[\s*<(?P<key>[\w-]{1,200})>(?P<value>.*?)"
+    r"\]<\]minimax\[>\[\s*</(?P=key)>",
+    re.DOTALL,
+)
+
+
+class _Tagged(Struct, frozen=True):
+    models: str
+    begin: re.Pattern[str]
+    parameter: re.Pattern[str]
+    end: re.Pattern[str]
+    opens: re.Pattern[str]
+
+    def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
+        name, at = begin["name"].strip(), begin.end()
+        arguments: dict[str, Json] = {}
+        while (match := self.parameter.match(text, at)) is not None:
+            key = match["key"].strip()
+            if key in arguments:
+                message = f"the parameter {quote(key)} stands twice"
+                fault = Fault(
+                    code="duplicate_key", message=message, position=at, key=key
+                )
+                raise Broken(fault)
+            if self.opens.search(match["value"]) and "<![CDATA[" not in match["value"]:
+                raise broken(text, at, f"the parameter {quote(key)} is not closed")
+            arguments[key] = _value(text, match)
+            at = match.end()
+        end = self.end.match(text, at)
+        if end is not None:
+            return Taken(calls=((name, arguments),), end=end.end())
+        if not text[at:].strip() or self.opens.match(text, end_of(_SPACE, text, at)):
+            raise cut_off(text, f"inside the call of {name}")
+        got = quote(text[at : at + 30].strip())
+        message = (
+            f"expected more parameters or the end of the call of {name}, got {got}"
+        )
+        raise broken(text, at, message)
+
+
+def _value(text: str, match: re.Match[str]) -> Json:
+    value = match["value"]
+    if (whole := _CDATA.fullmatch(value)) is not None:
+        return whole[1]
+    if "]<]minimax[>[" in value:
+        return _children(text, match.start("value"), value)
+    if _NOT_TEXT.search(match[0][: match.start("value") - match.start()]):
+        read = loads(value)
+        return read.value if isinstance(read, Value) else value
+    return value
+
+
+def _children(text: str, start: int, value: str, depth: int = 1) -> Json:
+    """Return the object or list of nested tags (MiniMax M3)."""
+    found: list[tuple[str, Json]] = []
+    at = 0
+    while (match := _CHILD.match(value, at)) is not None:
+        inside, at = match["value"], match.end()
+        nested = "]<]minimax[>[" in inside
+        if nested and depth > 20:
+            break
+        found.append(
+            (
+                match["key"],
+                _children(text, start, inside, depth + 1) if nested else inside,
+            )
+        )
+    keys = {key for key, _ in found}
+    if value[at:].strip() or not (keys == {"item"} or len(keys) == len(found)):
+        raise broken(text, start, "the tags inside the parameter cannot be read")
+    return [item for _, item in found] if keys == {"item"} else dict(found)
+
+
+TAGGED: tuple[Family, ...] = (
+    _Tagged(
+        "Qwen 3 Coder, Nemotron 3, Step 3.5, Seed",
+        re.compile(r"<function=(?P<name>[^<>\n]{1,200})>"),
+        # the line breaks beside these tags belong to the form; all else to the value
+        re.compile(
+            rf"\s*<parameter=(?P<key>[^<>\n]{{1,200}})>\n?{_VALUE}\n?</parameter>", re.S
+        ),
+        re.compile(r"\s*</function>"),
+        re.compile(r"<parameter=|</function>"),
+    ),
+    _Tagged(
+        "MiniMax M3",
+        re.compile(rf"{_NS}<invoke name=\"(?P<name>[^\"\n]{{1,200}})\">"),
+        re.compile(
+            rf"\s*{_NS}<(?P<key>[\w-]{{1,200}})>(?P<value>.*?)(?:{_NS})?</(?P=key)>",
+            re.S,
+        ),
+        re.compile(rf"\s*(?:{_NS})?</invoke>"),
+        re.compile(rf"{_NS}</?invoke\b"),
+    ),
+    _Tagged(
+        "MiniMax M2, Claude, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
+        re.compile(
+            rf"<{_PREFIX}(?:invoke|function) name="
+            r"[\"'](?P<name>[^\"'\n]{1,200})[\"']>"
+        ),
+        re.compile(
+            rf"\s*<{_PREFIX}param(?:eter)? name=[\"'](?P<key>[^\"'\n]{{1,200}})[\"']"
+            rf"[^<>]{{0,100}}>{_VALUE}</{_PREFIX}param(?:eter)?>",
+            re.S,
+        ),
+        re.compile(rf"\s*</{_PREFIX}(?:invoke|function)>"),
+        re.compile(rf"<{_PREFIX}param(?:eter)? name=|</{_PREFIX}invoke>"),
+    ),
+    _Tagged(
+        "GLM, Hunyuan 3, Poolside, Ling 3",
+        re.compile(
+            rf"<tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
+            r"(?=\s*(?:<arg_key>|</tool_call>|\Z))"
+        ),
+        re.compile(
+            r"\s*<arg_key>(?P<key>[^<>]{1,200})</arg_key>\s*"
+            r"<arg_value>(?P<value>.*?)</arg_value>",
+            re.S,
+        ),
+        re.compile(r"\s*</tool_call>"),
+        re.compile(r"<arg_(?:key|value)>"),
+    ),
+    _Tagged(
+        "Kimi K3",
+        re.compile(
+            r"<\|open\|>call tool=\"(?P<name>[^\"\n]{1,200})\"[^<>]{0,100}<\|sep\|>"
+        ),
+        re.compile(
+            r"\s*<\|open\|>argument key=\"(?P<key>[^\"\n]{1,200})\"[^<>]{0,100}"
+            r"<\|sep\|>(?P<value>.*?)<\|close\|>argument<\|sep\|>",
+            re.S,
+        ),
+        re.compile(r"\s*<\|close\|>call<\|sep\|>"),
+        re.compile(r"<\|open\|>argument|<\|close\|>call"),
+    ),
+)

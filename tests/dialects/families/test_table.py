@@ -1,0 +1,115 @@
+"""The table of families: others' cases, random cuts, and prose that is prose."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmark_file import benchmark
+from neuraxis.dialects.families.table import (
+    FAMILIES,
+    between_calls,
+    cut,
+    without_frames,
+)
+
+replies = benchmark("replies")
+
+
+def test_every_family_says_which_models_write_it() -> None:
+    """In one table."""
+    said = [family.models for family in FAMILIES]
+    assert len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize("name", ["native", "intents"])
+@pytest.mark.parametrize("suite", ["vllm_tool_parsers", "llamacpp_chat"])
+def test_other_projects_cases_are_read_or_told(
+    shared_data: Path, suite: str, name: str
+) -> None:
+    """Nine of ten whole calls are read, the rest is told, and none is made up."""
+    rows = replies.lines(shared_data / "malformed" / f"{suite}.jsonl")
+    dialect = replies.dialect_of(name, replies.names_in(rows))
+    said = [
+        (replies.verdict(row, replies.read(dialect, row["input"])), row["id"])
+        for row in rows
+        if replies.is_meant(row)
+    ]
+    lost = [row for row in said if row[0] in ("silent", "wrong")]
+    # `intents` reads the first block and tells of the other: one case has two
+    assert len(lost) == (1 if (suite, name) == ("vllm_tool_parsers", "intents") else 0)
+    assert sum(verdict == "read" for verdict, _ in said) >= 0.9 * len(said)
+
+
+@pytest.mark.parametrize("name", ["native", "intents"])
+def test_D10_no_cut_makes_a_call_that_the_whole_does_not_hold(
+    shared_data: Path, name: str
+) -> None:
+    """Beginnings of texts, with the finish reason of a whole one."""
+    texts, tools = replies.raw_texts(shared_data)
+    counted = replies.cuts(texts, replies.dialect_of(name, tools), 3000, seed=7)
+    assert counted["calls that the whole makes"] > 50
+    assert counted["OTHER CALL"] == counted["whole is refused"] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use look(x) to find it.\nlook(x) is fast.\n[look](https://example.org)",
+        "Call:\n\n```python\nx = look(a=1)\nprint(x)\n```\nThat is all.",
+        "The <b>tool</b> call, <code>x</code> and a <s>struck</s> word </s>.",
+        "Headers: `<tool_call>`, `[TOOL_CALLS]` and `<|channel|>` are tokens.",
+        "The result is {1, 2} or [1, 2]; see [1] and {name}.",
+        "Actions speak louder.\nAction: run now\nThen rest.",
+    ],
+)
+def test_prose_makes_no_call_and_no_mistake(text: str) -> None:
+    """Also where it names a tool or shows code."""
+    found = cut(text, {"look", "run"}.__contains__)
+    assert not any(piece.calls or piece.meant for piece in found)
+
+
+def test_frames_are_no_words() -> None:
+    """Around words they fall off; alone they separate calls."""
+    assert without_frames("<tool_call> Hello.<|im_end|></s>") == "Hello."
+    assert between_calls("</tool_call>\n<tool_call>")
+    assert not between_calls("<tool_call> and")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<tool_call>",
+        "<function=look>",
+        "<function=look>{",
+        "<function=look><parameter=a>",
+        '<invoke name="look"><parameter name="a">',
+        "<|tool_call>call:look{",
+        "[TOOL_CALLS]look",
+        "look(",
+        "look(a='",
+        "[look(a=1), ",
+        "look(a=1)\n",
+        "look\n{",
+        "to=functions.look",
+        "<|channel|>",
+        "<think>",
+        "</think>",
+        ']<]minimax[>[<invoke name="look">]<]minimax[>[<a>',
+        "Action: look\n",
+        "```\n",
+    ],
+)
+def test_D6_the_time_grows_with_the_text(part: str) -> None:
+    """However often a form begins and is not closed."""
+
+    def seconds(count: int) -> float:
+        started = time.process_time()
+        cut(part * count, {"look"}.__contains__)
+        return time.process_time() - started
+
+    count = 40_000 // len(part)
+    seconds(10)
+    assert seconds(4 * count) < 12 * max(seconds(count), 0.005)
