@@ -162,6 +162,8 @@ def held_out(folder: Path, draws: int) -> None:
     print(f"among all, fewer misses than plain BM25 ({draws} draws of the weights):")
     print("    held out        chosen without it   as shipped   worst draw")
     names = [name for name in before if name != "all queries"]
+    count = Counter(query["source"] for query in queries)
+    missed: dict[str, float] = defaultdict(float)
     for source in sources:
         mine = [name for name in names if name.removesuffix("-multi") == source]
         others = [name for name in names if name not in mine]
@@ -169,7 +171,12 @@ def held_out(folder: Path, draws: int) -> None:
         worst = min(drawn, key=lambda row: sum(row[name] for name in mine))
         for name in mine:
             told = [fewer(before[name], row[name]) for row in (best, ship, worst)]
+            missed["before"] += count[name] * (1 - before[name])
+            missed["after"] += count[name] * (1 - best[name])
             print(f"    {name:<16}{told[0]:>17.1%}{told[1]:>13.1%}{told[2]:>13.1%}")
+    whole = fewer(before["all queries"], ship["all queries"])
+    chosen = 1 - missed["after"] / missed["before"]
+    print(f"    {'all queries':<16}{chosen:>17.1%}{whole:>13.1%}")
 
 
 def speed(folder: Path, count: int) -> None:
