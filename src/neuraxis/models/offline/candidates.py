@@ -10,7 +10,7 @@ from msgspec import Struct
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.offline.references import Step, refer
-from neuraxis.models.offline.tokens import TYPED, Token, alike, split_name, stem
+from neuraxis.models.offline.tokens import TYPED, Token, alike, named, stem
 from neuraxis.specs import Json
 
 _NO_END = english.DETERMINERS | english.PREPOSITIONS | {"and", "or"}
@@ -20,7 +20,17 @@ _ADDRESSES = ("quoted", "code", "url", "email", "path", "glob")
 _TIMELY = english.TIMES | english.MOMENTS | english.FUNCTION | english.NUMBERS.keys()
 
 
-class Span(Struct, frozen=True, kw_only=True):
+class Clause(Struct, frozen=True, kw_only=True):
+    """A clause with all that its readings are judged by."""
+
+    tokens: Sequence[Token]
+    steps: Sequence[Step]
+    known: Catalogue
+    head: str
+    """The stem of its verb; empty for a question."""
+
+
+class Span(Struct, frozen=True):
     """A value that tokens of a clause can be for a parameter."""
 
     begin: int
@@ -29,92 +39,83 @@ class Span(Struct, frozen=True, kw_only=True):
     score: float
 
 
-def spans_of(
-    slot: Slot, tool: Tool, tokens: Sequence[Token], head: str,
-    steps: Sequence[Step], known: Catalogue,
-) -> Iterator[Span]:  # fmt: skip
+def spans_of(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
     """Yield all values for a parameter, results of earlier steps first."""
-    for begin in range(1, len(tokens) if steps else 0):
-        for end, value, score in refer(slot, tokens, begin, steps):
+    tokens, kind = clause.tokens, slot.kind
+    for begin in range(1, len(tokens) if clause.steps else 0):
+        for end, value, score in refer(slot, tokens, begin, clause.steps):
             cue = _cue(slot, tokens, begin, end)
             if slot.required or cue > 0:
-                yield Span(begin=begin, end=end, value=value, score=score + cue)
-    if slot.kind == "choice":
-        yield from _choices(slot, tokens)
-    elif slot.kind == "boolean":
-        yield from _flags(slot, tokens)
-    elif slot.kind == "list":
+                yield Span(begin, end, value, score + cue)
+    if kind in ("choice", "boolean"):
+        yield from _choices(slot, tokens) if kind == "choice" else _flags(slot, tokens)
+    elif kind == "list":
         yield from _lists(slot, tool, tokens)
-    elif slot.kind == "text":
-        yield from _texts(slot, tool, tokens, head, known)
-    elif slot.kind != "object":
+    elif kind == "text":
+        yield from _texts(slot, tool, clause)
+    elif kind != "object":
         for at, token in enumerate(tokens):
             cue = _cue(slot, tokens, at, at + 1)
-            if _is(slot.kind, tokens, at) and (
-                slot.required or slot.kind != "number" or cue > 0
-            ):
-                yield Span(begin=at, end=at + 1, value=token.value, score=1.0 + cue)
+            sure = slot.required or kind != "number" or cue > 0
+            if sure and _is(kind, tokens, at):
+                yield Span(at, at + 1, token.value, 1.0 + cue)
 
 
 def _is(kind: str, tokens: Sequence[Token], at: int) -> bool:
     token = tokens[at]
     if kind == "number":
         return isinstance(token.value, int | float)
-    if kind != "folder":
-        return token.has(kind) and not token.has("folder")
+    if kind != "folder" or token.kind != "word":
+        return token.has(kind) and (kind == "folder" or not token.has("folder"))
     near = [*tokens[max(0, at - 2) : at], *tokens[at + 1 : at + 2]]
-    named = token.kind == "word" and any(alike(t.stem, "folder") for t in near)
-    word = token.low not in english.FUNCTION and not alike(token.stem, "folder")
-    return token.has("folder") or (named and word)
+    named = any(alike(other.stem, "folder") for other in near)
+    return (
+        named and token.low not in english.FUNCTION and not alike(token.stem, "folder")
+    )
 
 
 def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
     """How clearly the words around a value lead to this parameter."""
-    place = begin - 1
-    while place >= 0 and (
-        tokens[place].low in english.DETERMINERS or tokens[place].text in "'\"(:"
-    ):
-        place -= 1
-    after = tokens[end].stem if end < len(tokens) else ""
     if "year" in slot.words and len(tokens[begin].text) == 4:
         return 0.6
+    after = tokens[end].stem if end < len(tokens) else ""
     score = 0.8 if slot.kind == "number" and after in slot.words else 0.0
+    place = begin - 1
+    while place >= 0 and (tokens[place].low in _SKIPPED):
+        place -= 1
     if place < 0:
         return score
     before = tokens[place]
     if place and (before.stem in slot.words or before.low == slot.name.lower()):
         return 0.8
     side = slot.words & english.SIDES.get(before.low, frozenset())
-    if before.low in slot.cues or side or (slot.long and before.low in english.SAYING):
-        return max(score, 0.6)
-    return score
+    says = slot.long and before.low in english.SAYING
+    return max(score, 0.6) if before.low in slot.cues or side or says else score
+
+
+_SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 
 
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     for choice in slot.choices:
-        wanted = [stem(word) for word in split_name(str(choice))] or [str(choice)]
+        wanted = [stem(word) for word in named(str(choice))] or [str(choice)]
         for at, token in enumerate(tokens):
             worded = [t.stem for t in tokens[at : at + len(wanted)]] == wanted
             if worded or token.value == choice:
                 end = at + (len(wanted) if worded else 1)
-                cue = _cue(slot, tokens, at, end)
-                yield Span(begin=at, end=end, value=choice, score=1.0 + cue)
+                yield Span(at, end, choice, 1.0 + _cue(slot, tokens, at, end))
 
 
 def _flags(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     words = slot.words - {"only", "is", "with", "includ", "show"} or slot.words
     names = words | {slot.name.lower()}
-    against = {
-        no
-        for pair in english.OPPOSITES
-        for yes, no in (pair, pair[::-1])
-        if yes in names or stem(yes) in words
-    }
+    pairs = [both for pair in english.OPPOSITES for both in (pair, pair[::-1])]
+    against = {no for yes, no in pairs if yes in names or stem(yes) in words}
     for at, token in enumerate(tokens):
         if len(words) == 1 and (token.stem in words or token.low in names):
-            yield Span(begin=at, end=at + 1, value=True, score=0.6)
+            yield Span(at, at + 1, True, 0.6)
         elif token.low in against:
-            yield Span(begin=at, end=at + 1, value=False, score=0.7)
+            yield Span(at, at + 1, False, 0.7)
 
 
 def _lists(slot: Slot, tool: Tool, tokens: Sequence[Token]) -> Iterator[Span]:
@@ -144,28 +145,25 @@ def _lists(slot: Slot, tool: Tool, tokens: Sequence[Token]) -> Iterator[Span]:
             end = after + 1
         cue, size = _cue(slot, tokens, begin, end), len(values)
         if cue > 0 or size > 1:
-            yield Span(begin=begin, end=end, value=values, score=0.5 * size + cue)
+            yield Span(begin, end, values, 0.5 * size + cue)
 
 
-# --- texts without quotes ---------------------------------------------------------
+# --- texts ------------------------------------------------------------------------
 
 
-def _texts(
-    slot: Slot, tool: Tool, tokens: Sequence[Token], head: str, known: Catalogue
-) -> Iterator[Span]:
-    others = {cue for s in tool.slots if s is not slot for cue in s.cues} - slot.cues
-    if any(other.long for other in tool.slots if other is not slot):
-        others |= english.SAYING
-    last = len(tokens)
-    while last and tokens[last - 1].kind == "mark":
-        last -= 1
+def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
+    tokens = clause.tokens
+    rest = [other for other in tool.slots if other is not slot]
+    others = {cue for other in rest for cue in other.cues} - slot.cues
+    others |= english.SAYING if any(other.long for other in rest) else frozenset()
+    last = max([n for n, t in enumerate(tokens, 1) if t.kind != "mark"], default=0)
     for at, token in enumerate(tokens):
         if token.kind == "quoted" or (token.kind == "code" and slot.quoted):
             cue = _cue(slot, tokens, at, at + 1)
             score = 1.2 if slot.quoted or slot.long or slot.longest == 0 else 0.7
             if slot.required or cue > 0:
-                yield Span(begin=at, end=at + 1, value=token.value, score=score + cue)
-    edges = [_is_edge(token, tool, others) for token in tokens] + [True] * 2
+                yield Span(at, at + 1, token.value, score + cue)
+    edges = [_is_edge(token, tool, others) for token in tokens] + [True]
     for begin in range(1, last):
         first, before = tokens[begin], tokens[begin - 1]
         saying = slot.long and before.low in english.SAYING
@@ -176,13 +174,12 @@ def _texts(
             continue
         if not (edges[begin - 1] or saying or before.low in slot.cues):
             continue
-        run = _Run(slot, tool, tokens, begin, head, saying, others, known)
         for end in range(begin + 1, last + 1):
             if edges[end] or end == last:
-                score = run.score(end, at_end=end == last)
+                ends = (begin, end, last)
+                score = _score(slot, tool, clause, ends, saying, others)
                 if score is not None:
-                    text = _text(tokens, begin, end)
-                    yield Span(begin=begin, end=end, value=text, score=score)
+                    yield Span(begin, end, _text(tokens, begin, end), score)
 
 
 def _is_edge(token: Token, tool: Tool, others: Collection[str]) -> bool:
@@ -191,65 +188,46 @@ def _is_edge(token: Token, tool: Tool, others: Collection[str]) -> bool:
     return token.kind != "word" or odd or known
 
 
-class _Run(Struct, frozen=True):
-    """Words from one place on, as a text."""
-
-    slot: Slot
-    tool: Tool
-    tokens: Sequence[Token]
-    begin: int
-    head: str
-    saying: bool
-    others: Collection[str]
-    known: Catalogue
-
-    def score(self, end: int, *, at_end: bool) -> float | None:
-        """Return how well they are a text for the parameter, or None."""
-        slot, tokens, begin = self.slot, self.tokens, self.begin
-        cue = _cue(slot, tokens, begin, end)
-        before = tokens[begin - 1].low
-        if slot.tail and not slot.plain and cue == 0:
-            objects = [t for t in tokens[:begin] if t.low not in english.FUNCTION]
-            if not self.head or [t.stem for t in objects] != [self.head]:
-                return None
-            cue = 0.5
-        free = at_end and (self.saying or (slot.tail and not slot.plain))
-        if not _allowed(slot, tokens[begin:end], cue, free=free, saying=self.saying):
+def _score(
+    slot: Slot, tool: Tool, clause: Clause, ends: tuple[int, int, int],
+    saying: bool, others: Collection[str],
+) -> float | None:  # fmt: skip
+    """Return how well unquoted words are a text for the parameter."""
+    tokens, (begin, end, last) = clause.tokens, ends
+    cue = _cue(slot, tokens, begin, end)
+    if slot.tail and not slot.plain and cue == 0:
+        objects = [t for t in tokens[:begin] if t.low not in english.FUNCTION]
+        if not clause.head or [t.stem for t in objects] != [clause.head]:
             return None
-        if cue == 0 and not self.head and before not in _BEFORE:
-            return None
-        if cue == 0 and not slot.required:
-            return None
-        score = 0.4 + cue + (0.3 if at_end and slot.tail else 0.0)
-        if end < len(tokens) and tokens[end].stem in slot.words:
-            score -= 1.0  # "living" of "living room"
-        for place in range(begin, end):
-            lost = self._lost(place, free=free)
-            if lost is None:
-                return None
-            score -= lost
-        return score
-
-    def _lost(self, place: int, *, free: bool) -> float | None:
-        """Return what a word costs in the text, or None."""
-        slot, tool, token = self.slot, self.tool, self.tokens[place]
-        rivals = [t for t in self.known.names.get(token.stem, ()) if t is not tool]
-        named = rivals and not self.saying and token.stem not in tool.lexicon
+        cue = 0.5
+    free = end == last and (saying or (slot.tail and not slot.plain))
+    if not _allowed(slot, tokens[begin:end], cue, free=free, saying=saying):
+        return None
+    asked = not clause.head and tokens[begin - 1].low not in _BEFORE
+    if cue == 0 and (asked or not slot.required):
+        return None
+    score = 0.4 + cue + (0.3 if end == last and slot.tail else 0.0)
+    if end < len(tokens) and tokens[end].stem in slot.words:
+        score -= 1.0  # "living" of "living room"
+    for place in range(begin, end):
+        token, stem_ = tokens[place], tokens[place].stem
+        rivals = [t for t in clause.known.names.get(stem_, ()) if t is not tool]
+        named = rivals and not saying and stem_ not in tool.lexicon
         # what another command is called by is no value, unless a verb leads that asks
         # for no such command
-        if named and (slot.plain or any(self.head in rival.heads for rival in rivals)):
+        if named and (slot.plain or any(clause.head in t.heads for t in rivals)):
             return None
-        follows = place > self.begin and self.tokens[place - 1].low in ("and", ",")
-        asks = self.tokens[self.begin].low in english.QUESTION
-        if follows and token.stem in self.known.heads and not asks:
+        follows = place > begin and tokens[place - 1].low in ("and", ",")
+        asks = tokens[begin].low in english.QUESTION
+        if follows and stem_ in clause.known.heads and not asks:
             return None  # something else that is to be done
+        odd = token.low in others or token.low in english.TURNING
         if token.kind in TYPED:
-            return 0.2
-        if token.stem in slot.words or free:
-            return 0.0
-        if tool.lexicon.get(token.stem, 0) >= 0.5 or token.stem in tool.heads:
-            return 0.2
-        return 0.3 if token.low in self.others or token.low in english.TURNING else 0.0
+            score -= 0.2
+        elif stem_ not in slot.words and not free:
+            known = tool.lexicon.get(stem_, 0) >= 0.5 or stem_ in tool.heads
+            score -= 0.2 if known else 0.3 if odd else 0.0
+    return score
 
 
 def _allowed(
@@ -259,29 +237,30 @@ def _allowed(
     text = " ".join([token.text for token in part])
     lows = {token.low for token in part}
     digits = any(mark.isdigit() for mark in text)
+    shaped = {
+        "digits": digits and not len(part) > slot.longest > 0,
+        "capitals": text.isupper(),
+        "letters": free or not digits,
+    }
     if part[-1].low in _NO_END or (slot.quoted and not saying):
         return False
     if any(token.kind in _ADDRESSES for token in part):
         return False
     if saying:
         return free
-    if lows & english.SOMEBODY:
-        return False
-    if slot.shape == "digits" and (not digits or len(part) > slot.longest > 0):
-        return False
-    if slot.shape == "capitals" and not text.isupper():
+    if lows & english.SOMEBODY or not shaped.get(slot.shape, True):
         return False
     if slot.words & english.MOMENTS or slot.name.lower() in english.MOMENTS:
         timely = all(t.low in _TIMELY or any(c.isdigit() for c in t.low) for t in part)
-        return timely and not lows <= english.FUNCTION
+        return timely and part[0].low not in english.FUNCTION - {"this"}
     if free:
         return True
-    if slot.shape == "letters" and digits:
-        return False
-    odd = lows & (english.FUNCTION | english.TURNING)
-    if slot.plain and (odd or any(token.kind == "mark" for token in part)):
-        return False
-    if (text.islower() and text.endswith("ly")) or (slot.long and cue == 0):
+    odd = lows & (english.FUNCTION | english.TURNING) or "mark" in {
+        t.kind for t in part
+    }
+    manner = text.islower() and text.endswith("ly")
+    manner |= cue == 0 and len(part) > 1 and "number" in {token.kind for token in part}
+    if (slot.plain and odd) or manner or (slot.long and cue == 0):
         return False
     return part[0].low not in english.FUNCTION and len(part) <= max(3, 2 * slot.longest)
 

@@ -7,17 +7,27 @@ one for each call, so that it teaches each command its words.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.clauses import cut
-from neuraxis.models.offline.kinds import Node, kind_of, resolved, shape_of
-from neuraxis.models.offline.tokens import VERBS, Token, stem, stems, tokenise
-from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
+from neuraxis.models.offline.tokens import (
+    VERBS,
+    Token,
+    cut,
+    named,
+    stem,
+    stems,
+    tokenise,
+)
+from neuraxis.specs import CommandSpec, Json, PluginSpec
 
+Node = Mapping[str, Json]
+_FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
+_TEXTS = ("email", "url", "date", "time")
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
 _LONG = frozenset(map(stem, english.LONG))
@@ -90,53 +100,48 @@ def build(
 ) -> Catalogue:
     """Return the commands of all listed plugins."""
     names = {pair: name for name, pair in tool_names.items()}
-    listed = [
-        (names.get((plugin.name, one.name)) or one.tool_name or one.name, plugin, one)
-        for plugin in plugins
-        for one in plugin.commands
-    ]
-    known = {name for name, _, _ in listed}
-    examples = [e for e in _examples(plugins) if {c.tool for c in e.calls} <= known]
-    first = {stems(one.name)[0] for _, _, one in listed if stems(one.name)}
-    taught: dict[str, list[Lesson]] = {name: [] for name in known}
+    pairs = [(plugin, one) for plugin in plugins for one in plugin.commands]
+    listed = {
+        names.get((plugin.name, one.name)) or one.tool_name or one.name: (plugin, one)
+        for plugin, one in pairs
+    }
+    examples = [example for _, one in pairs for example in one.examples]
+    examples += [example for plugin in plugins for example in plugin.examples]
+    examples = [e for e in examples if listed.keys() >= {c.tool for c in e.calls}]
+    first = {word for _, one in pairs for word in stems(one.name)[:1]}
+    taught: dict[str, list[Lesson]] = {name: [] for name in listed}
     for example in examples:
         alone = len(example.calls) == 1
         parts = [example.question] if alone else cut(example.question, VERBS | first)
         if len(parts) == len(example.calls):
             for part, call in zip(parts, example.calls, strict=True):
                 taught[call.tool].append((tuple(tokenise(part)), call.arguments))
-    tools = {name: _tool(name, p, one, taught[name]) for name, p, one in listed}
+    tools = {name: _tool(name, *pair, taught[name]) for name, pair in listed.items()}
     chains: list[Sample] = []
     for example in examples:
-        calls = tuple((tools[call.tool], call.arguments) for call in example.calls)
+        calls = tuple([(tools[call.tool], call.arguments) for call in example.calls])
         sample = Sample(tokens=tuple(tokenise(example.question)), calls=calls)
         if len(calls) == 1:
             calls[0][0].samples += (sample,)
         elif calls:
             chains.append(sample)
-    counts: dict[str, int] = {}
-    asked: dict[str, tuple[Tool, ...]] = {}
-    for tool in tools.values():
-        for word in tool.lexicon:
-            counts[word] = counts.get(word, 0) + 1
-        for word in stems(tool.spec.name)[1:]:
-            asked[word] = (*asked.get(word, ()), tool)
-    most = math.log(1 + len(tools))
+    known = tuple(tools.values())
+    words = [word for tool in known for word in tool.lexicon]
+    last = {tool.name: stems(tool.spec.name)[1:] for tool in known}
+    most = math.log(1 + len(known))
     return Catalogue(
-        tools=tuple(tools.values()),
-        plugins=tuple(plugins),
-        chains=tuple(chains),
-        weights={w: math.log(1 + len(tools) / n) / most for w, n in counts.items()},
-        heads=frozenset(word for tool in tools.values() for word in tool.heads),
-        names=asked,
-    )
-
-
-def _examples(plugins: Sequence[PluginSpec]) -> Iterator[Example]:
-    for plugin in plugins:
-        for command in plugin.commands:
-            yield from command.examples
-        yield from plugin.examples
+        tools=known, plugins=tuple(plugins), chains=tuple(chains),
+        weights={
+            word: math.log(1 + len(known) / count) / most
+            for word, count in Counter(words).items()
+        },
+        heads=frozenset([word for tool in known for word in tool.heads]),
+        names={
+            word: tuple([tool for tool in known if word in last[tool.name]])
+            for words in last.values()
+            for word in words
+        },
+    )  # fmt: skip
 
 
 def _tool(
@@ -145,38 +150,29 @@ def _tool(
     slots = tuple(_slots(spec, taught))
     lexicon: dict[str, float] = {}
     about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
+    titles, told = f"{plugin.name} {plugin.title or ''}", spec.description
     known = [
-        (spec.name, 1.0),
-        (name, 1.0),
-        (plugin.name, 0.7),
-        (plugin.title or "", 0.7),
+        (f"{spec.name} {name}", 1.0),
+        (titles, 0.7),
+        (told, 0.5 if taught else 0.7),
     ]
-    known += [
-        (spec.description, 0.5 if taught else 0.7),
-        (plugin.description_model, 0.2),
-        (about, 0.2),
-    ]
+    known += [(f"{plugin.description_model} {about}", 0.2)]
     known += [(slot.name, 0.5) for slot in slots]
     heads = dict.fromkeys([*stems(spec.name)[:1], *stems(name)[:1]], 0.8)
-    heads |= dict.fromkeys(stems(spec.description)[:1], 0.8)
-    heads |= {w: 0.6 for w in stems(spec.description) if w in VERBS and w not in heads}
+    heads |= dict.fromkeys(stems(told)[:1], 0.8)
+    heads |= {w: 0.6 for w in stems(told) if w in VERBS and w not in heads}
     for tokens, given in taught:
-        places = [
-            locate(tokens, given.get(s.name)) for s in slots if s.kind != "choice"
-        ]
+        free = [slot.name for slot in slots if slot.kind != "choice"]
+        places = [locate(tokens, given.get(one)) for one in free]
         hidden = {place for where in places if where for place in range(*where)}
         said = [t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden]
         known.append((" ".join([token.text for token in said]), 0.8))
         if said and 0 not in hidden and said[0].stem not in english.QUESTION:
             heads[said[0].stem] = 1.0
     for text, weight in known:
+        odd = () if weight >= 0.8 else english.TURNING
         for word in stems(text):
-            turns = word in english.TURNING and weight < 0.8
-            if (
-                word not in english.FUNCTION
-                and word not in english.NUMBERS
-                and not turns
-            ):
+            if not (word in english.FUNCTION or word in english.NUMBERS or word in odd):
                 lexicon[word] = max(lexicon.get(word, 0.0), weight)
     return Tool(
         name=name, plugin=plugin.name, spec=spec, slots=slots, heads=heads,
@@ -235,3 +231,62 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
             plain=not said & english.FUNCTION, shape=shape_of(texts),
         )  # fmt: skip
+
+
+# --- what a parameter takes -----------------------------------------------------
+
+
+def resolved(node: Node, root: Node) -> Node:
+    """Return a schema without `$ref` and without null."""
+    for _ in range(8):
+        ref, options = node.get("$ref"), node.get("anyOf") or node.get("oneOf") or ()
+        parts = cast("list[Node]", options)
+        real = [part for part in parts if part.get("type") != "null"]
+        more: Node = {}
+        if isinstance(ref, str) and ref.startswith("#/$defs/"):
+            more = root.get("$defs", {}).get(ref[8:], {})
+        elif len(real) == 1:
+            more = real[0]
+        if not more:
+            break
+        odd = ("$ref", "anyOf", "oneOf")
+        node = {**more, **{key: item for key, item in node.items() if key not in odd}}
+    return node
+
+
+def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
+    """Return the kind of a parameter; for texts its examples' values count."""
+    types = schema.get("type")
+    if isinstance(types, list):
+        types = next((t for t in cast("list[str]", types) if t != "null"), None)
+    if schema.get("enum") or "const" in schema:
+        return "choice"
+    if schema.get("x-asset-ref") or "x-type" in schema or types in (None, "object"):
+        return "object"
+    if types in ("integer", "number"):
+        return "number"
+    if types == "array":
+        inner = kind_of(name, schema.get("items") or {}, ())
+        return "object" if inner in ("object", "list") else "list"
+    if types != "string":
+        return str(types)
+    written = str(schema.get("format") or "")
+    texts = [str(value) for value in values]
+    if "x-names-file" in schema or written == "path":
+        folder = texts and not any("." in text.rsplit("/", 1)[-1] for text in texts)
+        return "folder" if folder else "path"
+    kinds = {t[0].kind if len(t) == 1 else "text" for t in map(tokenise, texts)}
+    if len(kinds) == 1 and kinds <= {"email", "url", "path", "glob"}:
+        return kinds.pop()
+    if (kind := _FORMATS.get(written, written)) in _TEXTS:
+        return kind
+    last = (named(name.lower()) or [""])[-1]
+    return last if last in ("email", "url", "path") else _FORMATS.get(last, "text")
+
+
+def shape_of(texts: Sequence[str]) -> str:
+    """What all these have: `digits`, `capitals`, `letters` (no digits); or nothing."""
+    digits = {any(mark.isdigit() for mark in text) for text in texts}
+    if texts and all(text.isupper() and len(text) > 1 for text in texts):
+        return "digits" if digits == {True} else "capitals"
+    return "" if len(digits) != 1 else "digits" if True in digits else "letters"

@@ -70,28 +70,18 @@ PRINTING = _words("print prints output outputs display displays show shows say s
 PROGRAM = _words("script program function code python")
 ENDINGS = _pairs("text:txt txt:txt markdown:md md:md csv:csv json:json html:html")
 """Kinds of a file as they are said, and how its name ends."""
-SIDES = {
-    "from": _words("sourc origin start departur from old begin"),
-    "to": _words("target destination arrival recipient to new end until"),
-    "into": _words("target destination to new"),
-    "with": _words("new with"),
-    "until": _words("end until"),
-}
+_TO = _words("target destination arrival recipient to new end until")
+_FROM = _words("sourc origin start departur from old begin")
+_BY = _words("author artist writer")
+SIDES = {"from": _FROM, "to": _TO, "into": _TO, "with": _TO, "until": _TO, "by": _BY}
 """Prepositions, and stems of parameters whose values they lead to."""
-OPPOSITES = tuple(
-    _pairs(
-        """on:off open:closed enabled:disabled enable:disable lock:unlock
-        locked:unlocked up:down yes:no true:false"""
-    ).items()
+_OPPOSITES = (
+    "on:off open:closed enabled:disabled locked:unlocked up:down yes:no true:false"
 )
-NUMBERS = {
-    word: int(value)
-    for word, value in _pairs(
-        """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
-        eleven:11 twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60
-        hundred:100"""
-    ).items()
-}
+OPPOSITES = tuple(_pairs(_OPPOSITES).items())
+_NUMBERS = """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
+    twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100"""
+NUMBERS = {word: int(value) for word, value in _pairs(_NUMBERS).items()}
 ORDINALS = {"first": 0, "1st": 0, "top": 0, "second": 1, "third": 2, "last": -1}
 ALIKE = _groups(
     """run execute launch start/write save store put record keep note dump/

@@ -7,16 +7,20 @@ matter.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.candidates import Span, spans_of
+from neuraxis.models.offline.candidates import Clause, Span, spans_of
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Slot, Tool
-from neuraxis.models.offline.references import Step, meant
-from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, split_name, stem
+from neuraxis.models.offline.references import meant
+from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, stem
 
+_DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
 _NODES = 4000
 _BEST = 10
 
@@ -47,17 +51,14 @@ def head_of(tokens: Sequence[Token], known: Catalogue) -> str:
     return ""
 
 
-def readings(
-    tool: Tool, tokens: Sequence[Token], steps: Sequence[Step], known: Catalogue
-) -> list[Parse]:
+def readings(tool: Tool, clause: Clause) -> list[Parse]:
     """Return the readings as a call of this command, the best first."""
-    head = head_of(tokens, known)
-    lead = _lead(tool, tokens, head)
+    lead = _lead(tool, clause.tokens, clause.head)
     if lead is None:
         return []
     options: list[tuple[Slot, list[Span]]] = []
     for slot in tool.slots:
-        spans = list(spans_of(slot, tool, tokens, head, steps, known))
+        spans = list(spans_of(slot, tool, clause))
         if spans or slot.required:
             options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
@@ -70,7 +71,7 @@ def readings(
         if nodes > _NODES:
             return
         if at == len(options):
-            found.append(_judged(tool, tokens, steps, known, lead, taken))
+            found.append(_judged(tool, clause, lead, taken))
             return
         slot, spans = options[at]
         for span in spans:
@@ -97,11 +98,11 @@ def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
 
 
 def _judged(
-    tool: Tool, tokens: Sequence[Token], steps: Sequence[Step], known: Catalogue,
-    lead: float, taken: Mapping[str, Span],
-) -> Parse:  # fmt: skip
+    tool: Tool, clause: Clause, lead: float, taken: Mapping[str, Span]
+) -> Parse:
+    tokens, steps = clause.tokens, clause.steps
     filled = [slot for slot in tool.slots if slot.name in taken]
-    said, left = _placed(tool, tokens, known, filled, taken)
+    said, left = _placed(tool, clause, filled, taken)
     given = {name: span.value for name, span in taken.items()}
     missing = [s for s in tool.slots if s.required and s.name not in taken]
     score = lead + sum(said.values()) + sum(span.score for span in taken.values())
@@ -122,7 +123,7 @@ def _judged(
     if not taken and not missing:
         # nothing but words: they must be those of an example, or of the name
         lows = {token.low for token in tokens}
-        names = [w for w in split_name(tool.spec.name) if stem(w) not in tool.heads]
+        names = [w for w in named(tool.spec.name) if stem(w) not in tool.heads]
         weak |= similar < 0.6 and not (names and lows >= {w.lower() for w in names})
     return Parse(
         tool=tool,
@@ -134,13 +135,13 @@ def _judged(
 
 
 def _placed(
-    tool: Tool, tokens: Sequence[Token], known: Catalogue,
-    filled: Sequence[Slot], taken: Mapping[str, Span],
-) -> tuple[dict[str, float], list[str]]:  # fmt: skip
+    tool: Tool, clause: Clause, filled: Sequence[Slot], taken: Mapping[str, Span]
+) -> tuple[dict[str, float], list[str]]:
     """Return the weights of known words, and the words without a place."""
     inside = {place for span in taken.values() for place in range(span.begin, span.end)}
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
+    tokens, known = clause.tokens, clause.known
     said: dict[str, float] = {}
     left: list[str] = []
     for place, token in enumerate(tokens):
@@ -180,3 +181,45 @@ def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
         t.stem for t in sample if t.kind == "word" and t.low not in english.FUNCTION
     }
     return len(words & set(said)) / max(len(words | set(said)), 1)
+
+
+# --- new files ------------------------------------------------------------------
+
+
+def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
+    """Return the reading with code as a program's contents.
+
+    "A script that prints 'x'" is `print('x')`; other programs only a model can write.
+    """
+    slots = parse.tool.slots
+    paths = [s.name for s in slots if s.schema.get("x-names-file") == "write"]
+    texts = [s.name for s in slots if s.required and s.long and s.kind == "text"]
+    if len(paths) != 1 or len(texts) != 1:
+        return parse
+    given, left = dict(parse.arguments), parse.left
+    (path,), (text,) = paths, texts
+    lows = {token.low for token in tokens if token.kind == "word"}
+    program = bool(lows & english.PROGRAM) or str(given.get(path)).endswith(".py")
+    if path not in given:
+        named = [a.low for a, b in pairwise(tokens) if b.low == "file"]
+        endings = [english.ENDINGS[low] for low in named if low in english.ENDINGS]
+        if not endings and not program:
+            return parse
+        given[path] = "script.py" if program else f"result.{endings[0]}"
+    written = str(given.get(text, "{{"))
+    if program and "{{" not in written and not _acts(written):
+        if lows & english.PRINTING:
+            given[text] = f"print({written!r})\n"
+        else:
+            left = (*left, "program")
+    missing = tuple([name for name in parse.missing if name != path])
+    return replace(parse, arguments=given, missing=missing, left=left)
+
+
+def _acts(code: str) -> bool:
+    """Whether a text is Python that does something."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, _DOING) for node in ast.walk(tree))

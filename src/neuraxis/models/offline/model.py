@@ -6,26 +6,32 @@ weights and cannot talk.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
+from neuraxis import call_errors
 from neuraxis.messages import Call, Chunk, Message, Prompt, Result, Usage
 from neuraxis.models.offline import say
-from neuraxis.models.offline.catalogue import Catalogue, Tool, build
-from neuraxis.models.offline.heard import hear, spoken_calls
+from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
 from neuraxis.models.offline.references import Step
 from neuraxis.specs import Json, PluginSpec
+
+_ASKED = re.compile(r"(?:^|\n)q: (.*?)\n\s*a:\s*$", re.DOTALL)
+_ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
+_ERROR = re.compile(r'"message": *("(?:[^"\\]|\\.)*")')
 
 
 class OfflinePlanner:
     """Plans calls for the last message, or says why it does not."""
 
+    name = "local:"
     guesses = True
-    """Its plans need a person's yes, where they do more than write a new file."""
+    """A person is asked about its plans, where they do more than write a new file."""
 
     def __init__(self) -> None:
-        self.name = "local:"
         self._known: tuple[tuple[PluginSpec, ...], Catalogue] | None = None
 
     async def close(self) -> None:
@@ -33,82 +39,85 @@ class OfflinePlanner:
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
         """Stream the plan for the last message, or the answer."""
-        heard = hear(prompt.messages)
-        if heard.results or heard.errors:
-            # a plan that was refused is no answer of ours
-            ended = "stop" if heard.results else "declined"
-            text = (
-                say.results(heard.results)
-                if heard.results
-                else say.errors(heard.errors)
-            )
-            yield Chunk(text=text)
-            yield Chunk(finish_reason=ended, usage=Usage())
-            return
-        known = self._catalogue(prompt)
-        found = plan(heard.request, known, _turns(prompt.messages[:-1], known))
-        if found.steps:
-            yield Chunk(text=_written(found.steps, prompt))
-            yield Chunk(finish_reason="stop", usage=Usage())
-        else:
-            yield Chunk(text=say.declined(found, known))
-            yield Chunk(finish_reason="declined", usage=Usage())
-
-    def _catalogue(self, prompt: Prompt) -> Catalogue:
         if self._known is None or self._known[0] is not prompt.plugins:
-            built = build(prompt.plugins, prompt.tool_names)
-            self._known = (prompt.plugins, built)
-        return self._known[1]
+            self._known = (prompt.plugins, build(prompt.plugins, prompt.tool_names))
+        text, done = self._reply(prompt, self._known[1])
+        yield Chunk(text=text)
+        yield Chunk(finish_reason="stop" if done else "declined", usage=Usage())
+
+    def _reply(self, prompt: Prompt, known: Catalogue) -> tuple[str, bool]:
+        """Return what is said, and whether it is not declined."""
+        *before, last = prompt.messages
+        results = list(last.results)
+        while results and before and before[-1].results:
+            results[:0] = before.pop().results
+        if results:
+            return say.results(results), True
+        text = last.content.partition(call_errors.asset_list(()).partition("\n")[0])[0]
+        answers = last.role == "tool" or (before and before[-1].role == "assistant")
+        if answers and '"error' in text and (errors := _ERROR.findall(text)):
+            return say.errors([json.loads(error) for error in errors]), False
+        found = plan(_spoken(text.strip()), known, _turns(before, known))
+        if not found.steps:
+            return say.declined(found, known), False
+        return _written(found.steps, prompt), True
+
+
+def _spoken(text: str) -> str:
+    """Return the person's own words, without the dialect's form."""
+    content = _fields(_json(text)).get("content") if text.startswith("{") else None
+    if isinstance(content, str):
+        return content
+    found = _ASKED.search(text)
+    return _ESCAPED.sub(r"\1\2", found[1]).strip() if found else text
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
     """Return the calls of earlier turns with their results."""
     results = {r.call.id: r for message in messages for r in message.results}
-    turns: list[list[Step]] = []
-    for message in messages:
-        if message.role == "assistant":
-            calls = message.calls or tuple(spoken_calls(message.content))
-            steps = list(_past(calls, results, known))
-            turns += [steps] if steps else []
-    return turns
+    replies = [message for message in messages if message.role == "assistant"]
+    turns = [
+        list(_past(reply.calls or tuple(_calls(reply.content)), results, known))
+        for reply in replies
+    ]
+    return [steps for steps in turns if steps]
 
 
 def _past(
     calls: Sequence[Call], results: Mapping[str, Result], known: Catalogue
 ) -> Iterator[Step]:
     for call in calls:
-        tool = _tool(call, known)
-        given: object = call.arguments
-        result = results.get(call.id)
-        if (
-            tool is None
-            or not isinstance(given, dict)
-            or (result and result.status != "done")
-        ):
+        names = {(tool.name, tool.plugin): tool for tool in known.tools}
+        names |= {(tool.spec.name, tool.plugin): tool for tool in known.tools}
+        fits = [t for (name, _), t in names.items() if name == call.command]
+        tool = next((t for t in fits if call.plugin in (None, t.plugin)), None)
+        given, result = _fields(call.arguments), results.get(call.id)
+        if tool is None or (result is not None and result.status != "done"):
             continue
-        yield Step(
-            tool=tool,
-            arguments=cast("Mapping[str, Json]", given),
-            past=True,
-            value=result.value if result else None,
-            asset=call.id if result else "",
-        )
+        value, asset = (result.value, call.id) if result else (None, "")
+        yield Step(tool=tool, arguments=given, past=True, value=value, asset=asset)
 
 
-def _tool(call: Call, known: Catalogue) -> Tool | None:
-    for tool in known.tools:
-        if tool.name == call.command or (
-            tool.spec.name == call.command and call.plugin in (None, tool.plugin)
-        ):
-            return tool
-    return None
+def _calls(text: str) -> Iterator[Call]:
+    """Yield the calls of a reply that is text only."""
+    tree = _json(text)
+    for item in cast("list[Any]", tree if isinstance(tree, list) else [tree]):
+        node = _fields(item)
+        content, receiver = _fields(node.get("content")), _fields(node.get("receiver"))
+        name = node.get("tool") or content.get("command") or node.get("name")
+        given = content.get("param") or node.get("arguments")
+        given = given or {key: it for key, it in node.items() if key != "tool"}
+        if isinstance(name, str):
+            plugin = receiver.get("name")
+            yield Call(id="", plugin=plugin, command=name, arguments=given)
 
 
 def _written(steps: Sequence[Step], prompt: Prompt) -> str:
-    assert prompt.write is not None
+    write = prompt.write
+    assert write is not None
     # The envelope says plugin and command; the other dialects one name.
-    both = '"receiver"' in prompt.write([Call(id="", plugin=None, command="probe")])
-    return prompt.write(
+    both = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
+    return write(
         [
             Call(
                 id=f"call_{number}",
@@ -119,3 +128,15 @@ def _written(steps: Sequence[Step], prompt: Prompt) -> str:
             for number, step in enumerate(steps, 1)
         ]
     )
+
+
+def _fields(value: Json) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _json(text: str) -> Json:
+    start = min((place for mark in "[{" if (place := text.find(mark)) >= 0), default=-1)
+    try:
+        return json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else None
+    except ValueError:
+        return None

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from neuraxis.messages import Path
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
-from neuraxis.models.offline.clauses import bare, cuts, pieces
-from neuraxis.models.offline.fill import Parse, readings
-from neuraxis.models.offline.programs import programmed
+from neuraxis.models.offline.fill import Clause, Parse, head_of, programmed, readings
 from neuraxis.models.offline.references import Step
 from neuraxis.models.offline.templates import worded
-from neuraxis.models.offline.tokens import LONGEST, Token, stem, tokenise
+from neuraxis.models.offline.tokens import Token, bare, cuts, pieces, stem, tokenise
 from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
+LONGEST = 1000
+"""Characters of a request that is read."""
 LEAD = 0.25
 """How much better the best reading must be than the next."""
 _SHOWING = frozenset(map(stem, english.SHOWING))
@@ -45,13 +45,7 @@ class Planned(Struct, frozen=True, kw_only=True):
 def plan(
     request: str, known: Catalogue, earlier: Sequence[Sequence[Step]] = ()
 ) -> Planned:
-    """Plan a request.
-
-    Args:
-        request: what the person wrote.
-        known: the commands there are.
-        earlier: the calls of the turns before, the latest last.
-    """
+    """Plan a request, after the calls of earlier turns."""
     if len(request) > LONGEST:
         return Planned(clause=request[:60] + "…")
     if earlier and len(earlier[-1]) == 1:
@@ -123,11 +117,13 @@ def _differ(best: Parse, other: Parse) -> bool:
 def _ranked(
     tokens: Sequence[Token], known: Catalogue, steps: Sequence[Step]
 ) -> list[Parse]:
+    head = head_of(tokens, known)
+    clause = Clause(tokens=tokens, steps=steps, known=known, head=head)
     found: list[Parse] = []
     for tool in known.tools:
         taught = [calls for one in tool.samples if (calls := worded(one, tokens))]
         parses = [Parse(tool=tool, arguments=c[0][1], score=6.0) for c in taught[:1]]
-        for parse in parses or readings(tool, tokens, steps, known):
+        for parse in parses or readings(tool, clause):
             whole = programmed(parse, tokens)
             if not whole.complete or _valid(tool, whole.arguments):
                 found.append(whole)

@@ -13,8 +13,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.catalogue import Arguments, Slot, Tool
-from neuraxis.models.offline.kinds import Node, resolved
+from neuraxis.models.offline.catalogue import Arguments, Node, Slot, Tool, resolved
 from neuraxis.models.offline.tokens import Token, alike, stems
 from neuraxis.specs import Json
 

@@ -32,22 +32,16 @@ def declined(found: Planned, known: Catalogue) -> str:
     else:
         given = ", ".join(f"{key}={value!r}" for key, value in near.arguments.items())
         lacks = [f"no {name} given" for name in near.missing]
-        odd = [word for word in near.left if word != "?"]
-        lacks += [f"“{word}” has no place in it" for word in odd]
-        lacks = lacks or ["it is not clear that this is meant"]
-        why = (
-            f"“{clause}” looks like {near.tool.name}({given}), but "
-            f"{', '.join(lacks)}; I did nothing."
-        )
-    examples = [
-        f"  {plugin.title or plugin.name}: {example.question}"
-        for plugin in known.plugins
-        for example in [x for c in plugin.commands for x in c.examples][:1]
-    ]
-    shown = "\n".join(
-        ["Here I understand, for example:", *examples, ""] if examples else []
-    )
-    return f"{WHO} {why}\n{shown}{OTHER}"
+        lacks += [f"“{word}” has no place in it" for word in near.left if word != "?"]
+        but = ", ".join(lacks) or "it is not clear that this is meant"
+        call = f"{near.tool.name}({given})"
+        why = f"“{clause}” looks like {call}, but {but}; I did nothing."
+    shown = ["Here I understand, for example:"]
+    for plugin in known.plugins:
+        examples = [one for command in plugin.commands for one in command.examples]
+        told = [f"  {plugin.title or plugin.name}: {one.question}" for one in examples]
+        shown += told[:1]
+    return "\n".join([f"{WHO} {why}", *(shown if shown[1:] else []), OTHER])
 
 
 def errors(said: Sequence[str]) -> str:
@@ -91,28 +85,25 @@ def _value(result: Result) -> str:
     if result.stored and not isinstance(value, str | int | float | dict | list):
         kind = type(cast("object", value)).__name__
         return f"The result ({kind}) is kept as asset {result.call.id}."
-    if isinstance(value, Mapping):
-        fields = cast("Mapping[str, Any]", value)
-        told = {
-            name: item
-            for name, item in fields.items()
-            if not (item is True or item is None or item == "" or name in _BESIDE)
-        }
-        if len(told) == 1:
-            return _text(next(iter(told.values())))
-        return "\n".join(f"{name}: {_text(item)}" for name, item in told.items())
-    return "" if value is None or value is True else _text(value)
+    if not isinstance(value, Mapping):
+        return "" if value is None or value is True else _text(value)
+    told = {
+        name: _text(item)
+        for name, item in cast("Mapping[str, Any]", value).items()
+        if not (item is True or item is None or item == "" or name in _BESIDE)
+    }
+    if len(told) == 1:
+        return next(iter(told.values()))
+    return "\n".join(f"{name}: {text}" for name, text in told.items())
 
 
 def _text(value: Any) -> str:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
     if isinstance(value, str):
         text = value.rstrip("\n")
-    elif isinstance(value, list) and all(
-        isinstance(item, str | int | float) for item in cast("list[Any]", value)
-    ):
-        text = "\n".join(str(item) for item in cast("list[Any]", value))
+    elif items and all(isinstance(item, str | int | float) for item in items):
+        text = "\n".join(map(str, items))
     else:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST]}\n… ({len(text) - LONGEST} more characters)"
+    cut = len(text) - LONGEST
+    return text if cut <= 0 else f"{text[:LONGEST]}\n… ({cut} more characters)"

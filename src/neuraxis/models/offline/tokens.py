@@ -1,8 +1,9 @@
-"""Tokens of a request: words, and values with their kinds."""
+"""Clauses of a request, and their words and values."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -24,14 +25,12 @@ _TOKEN = re.compile(
   | (?P<path>~?(?:[\w.-]+/)+(?:[\w.-]*\w)?
       |\.?[A-Za-z_][\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{{0,7}}\b
       |\d[\w-]*\.[A-Za-z]\w{{1,7}}\b)
-  | (?P<number>(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)?(?!\w|\.\d))
+  | (?P<number>(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)?(?!\w|[.-]\d))
   | (?P<word>\w+(?:['’.-]\w+)*)
   | (?P<mark>[^\w\s])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-LONGEST = 1000
-"""Characters of a request that is read."""
 _ENDINGS = (
     ("ies", "y", 4), ("sses", "ss", 5), ("ches", "ch", 5), ("shes", "sh", 5),
     ("xes", "x", 4), ("ing", "", 6), ("ed", "", 5), ("s", "", 4),
@@ -72,7 +71,7 @@ def stem(word: str) -> str:
     return low[:-1] if low.endswith("e") and len(low) > 3 else low
 
 
-def split_name(name: str) -> list[str]:
+def named(name: str) -> list[str]:
     """Return the words of `camelCase`, `snake_case` and plain text."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[^\w]+|_+", spaced) if word]
@@ -80,7 +79,7 @@ def split_name(name: str) -> list[str]:
 
 def stems(text: str) -> list[str]:
     """Return the stems of all words of a text or name."""
-    return [stem(word) for word in split_name(text)]
+    return [stem(word) for word in named(text)]
 
 
 def tokenise(text: str, *, tail: bool = False) -> list[Token]:
@@ -130,3 +129,47 @@ def alike(first: str, second: str) -> bool:
 _GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
 VERBS = frozenset[str]().union(*_GROUPS)
 """Stems that may lead a clause, whatever commands there are."""
+_POLITE = re.compile(english.POLITE, re.IGNORECASE)
+_SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
+_JOIN = re.compile(english.JOINS, re.IGNORECASE)
+_VALUES = ("quoted", "url", "path", "email")
+MOST = 8
+"""Places where a request may be cut."""
+
+
+def bare(text: str) -> str:
+    """Return a clause without its polite words."""
+    text = text.strip().rstrip(",;")
+    while (match := _POLITE.match(text)) is not None and match.end() < len(text):
+        text = text[match.end() :]
+    return re.sub(r",?\s+(?:please|thanks|thank you)(?=[.!?]*$)", "", text, flags=re.I)
+
+
+def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
+    """Return the places where the text may be cut, and must be."""
+    kept = [(t.start, t.end) for t in tokenise(text) if t.kind in ("quoted", "code")]
+    found: list[tuple[int, int, bool]] = []
+    for pattern, sure in ((_SEPARATOR, True), (_JOIN, False)):
+        for match in pattern.finditer(text):
+            begin, end = match.span()
+            taken = [*kept, *((a, b) for a, b, _ in found)]
+            if any(a < end and begin < b for a, b in taken):
+                continue
+            after = tokenise(bare(text[end:])[:200])[:1]
+            verb = after and (after[0].kind in _VALUES or stem(after[0].text) in heads)
+            if sure or verb:
+                found.append((begin, end, sure))
+    return sorted(found)[:MOST]
+
+
+def cut(text: str, heads: Collection[str]) -> list[str]:
+    """Return the clauses, cut wherever that may be."""
+    return pieces(text, cuts(text, heads))
+
+
+def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
+    """Return the clauses between these cuts."""
+    begins = [0, *(end for _, end, _ in at)]
+    ends = [*(start for start, _, _ in at), len(text)]
+    parts = [bare(text[a:b]) for a, b in zip(begins, ends, strict=True)]
+    return [part for part in parts if part]
