@@ -142,8 +142,30 @@ def test_ctrl_c_at_a_question_ends_the_answer_only(chat: Terminal) -> None:
 def test_from_a_pipe_the_last_request_gives_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("- Said.\n", encoding="utf-8")
     given = ("chat", "-m", "scripted:m.yaml", "--journal", "memory")
-    well = neuraxis(*given, cwd=tmp_path, stdin="hello\n\n/tools\n/quit\nnever\n")
+    well = neuraxis(*given, cwd=tmp_path, stdin="hello\n\n/plugins\n/quit\nnever\n")
     assert (well.returncode, well.stdout.startswith("Said.")) == (0, True)
     # the script has no second reply
     badly = neuraxis(*given, cwd=tmp_path, stdin="hello\nmore\n")
     assert (badly.returncode, badly.stdout) == (1, "Said.\n"), badly.stderr
+
+
+def test_the_commands_of_a_chat(tmp_path: Path) -> None:
+    """Attach, look, save, ask again, another model, a new conversation."""
+    (tmp_path / "m.yaml").write_text("- one\n- two\n- three\n", encoding="utf-8")
+    (tmp_path / "other.yaml").write_text("- four\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    typed = (
+        "hello\n/retry\n/attach t.csv\n/assets\n/open a1\n/open q\n/save a1 c.csv\n"
+        "/save a1 t.csv\n/model scripted:other.yaml\nhello\n/undo\n/pending\n/new\n"
+        "/session\n/nothing\n/help\n"
+    )
+    given = ("chat", "-m", "scripted:m.yaml", "-p", "neuraxis:tables")
+    done = neuraxis(*given, cwd=tmp_path, stdin=typed)
+    assert done.stdout.startswith("one\ntwo\n")
+    assert "four" in done.stdout
+    assert "/attach FILE" in done.stdout
+    assert (tmp_path / "c.csv").read_text(encoding="utf-8") == "a,b\n1,2\n"
+    assert (tmp_path / "t.csv").read_text(encoding="utf-8") == "a,b\n1,2\n"
+    assert "there is no object 'q' here" in done.stderr
+    assert "t.csv: File exists" in done.stderr
+    assert "/nothing is no command here" in done.stderr

@@ -53,6 +53,8 @@ def as_library(value: Any, name: str) -> Any:
     """
     cls: type[Any] = value.__class__
     wanted, given = library_of(name), library_of(f"{cls.__module__}.{cls.__qualname__}")
+    if wanted and wanted == given:
+        return value
     convert = _FROM[wanted, given]
     try:
         return convert(importlib.import_module(wanted), value)

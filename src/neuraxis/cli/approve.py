@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import click
 
-from neuraxis.cli.terminal import inert
+from neuraxis.cli.display.text import inert
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def _print(result: Result, as_json: bool) -> None:
     elif result.error is not None:
         _say(f"neuraxis: {result.error.message}{_place(result.exception)}")
     else:
-        from neuraxis.cli.terminal import inert
+        from neuraxis.cli.display.text import inert
 
         text = (
             result.value
@@ -115,7 +115,7 @@ def _print(result: Result, as_json: bool) -> None:
 
 
 def _say(text: str) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     click.echo(inert(text), err=True)
 
@@ -156,7 +156,7 @@ def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     rows: list[tuple[str, str]] = []
     for name in spec.parameter_names:
@@ -263,7 +263,7 @@ def _read(name: str, value: str) -> str:
     try:
         return Path(value[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        from neuraxis.cli.terminal import why
+        from neuraxis.cli.display.text import why
 
         raise ConfigError(
             f"--{name} {value}: the file cannot be read: {why(error)}. A text that "

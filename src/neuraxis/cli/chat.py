@@ -1,13 +1,15 @@
-"""`neuraxis chat`: a conversation on the terminal, line by line."""
+"""`neuraxis chat`: a conversation on the terminal."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from neuraxis.cli.options import (
     Choices,
@@ -15,18 +17,66 @@ from neuraxis.cli.options import (
     session_options,
     session_to_continue,
 )
-from neuraxis.cli.run import ask, open_session
+from neuraxis.cli.run import ask, open_session, question_lines
+from neuraxis.errors import ConfigError, NeuraxisError
 
 if TYPE_CHECKING:
     from neuraxis.session.session import Session
 
-HELP = """/help     this list
-/tools    what can be called
-/session  this session's id
-/quit     end (also Ctrl-D)
+HELP = """/help           this list
+/attach FILE    give the model a file: a picture, a table, a text
+/model [NAME]   show the model, or go on with another
+/plugins        what can be called
+/assets         the objects of this conversation
+/open ID        show a table, a picture or a text
+/save ID FILE   write an object to a file
+/undo           bring back the files that the last run changed
+/retry          ask the last request again
+/pending        calls that wait for a yes
+/new            begin a new conversation
+/session        this conversation's id
+/quit           end (also Ctrl-D)
 
-Ctrl-C stops an answer, or drops what was typed."""
+Ctrl-C stops an answer, or drops what was typed. A line that ends with \\ goes on."""
 _END = ("/quit", "/exit")
+
+
+class Conversation:
+    """Open session of a chat, and its last request."""
+
+    def __init__(self, choices: Choices, session: Session) -> None:
+        self.choices = choices
+        self.session = session
+        self.last = ""
+        """The last request."""
+        self.code = 0
+
+    def take(self, line: str) -> None:
+        """Do what a line says: a request or a command."""
+        word, _, rest = line.partition(" ")
+        if not line:
+            return
+        if not line.startswith("/"):
+            self.last = line
+            self.code = ask(self.session, line)[1]
+        elif (do := _COMMANDS.get(word)) is None:
+            click.echo(f"{word} is no command here; /help lists them", err=True)
+        else:
+            try:
+                do(self, rest.strip())
+            except NeuraxisError as error:
+                click.echo(f"neuraxis: {error}", err=True)
+
+    def reopen(self, choices: Choices, session_id: str | None) -> None:
+        """Go on in another session: with another model, or from the beginning."""
+        before = self.session.id
+        self.session.close()
+        try:
+            self.session = open_session(choices, session_id, None, quiet=False)
+        except NeuraxisError:
+            self.session = open_session(self.choices, before, None, quiet=False)
+            raise
+        self.choices = choices
 
 
 @click.command(short_help="A conversation, line by line.")
@@ -40,55 +90,161 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
     """
     choices = Choices(**options)
     resumed = session_to_continue(choices, latest=resume, given=session_id)
-    with open_session(choices, resumed, None, quiet=False) as session:
-        if not sys.stdin.isatty():
-            code = 0
-            for line in sys.stdin:
-                if line.strip() in _END:
-                    break
-                code = _take(session, line.strip(), code)
-            return code
-        # line editing and history of the terminal, where Python has them
-        with contextlib.suppress(ImportError):  # Windows
-            importlib.import_module("readline")
+    talk = Conversation(choices, open_session(choices, resumed, None, quiet=False))
+    try:
+        if sys.stdin.isatty():
+            _talk(talk)
+            return 0
+        for line in sys.stdin:
+            if line.strip() in _END:
+                break
+            talk.take(line.strip())
+        return talk.code
+    finally:
+        talk.session.close()
 
-        click.echo(f"{session.model.name}, /help for help", err=True)
+
+def _talk(talk: Conversation) -> None:
+    read = _reader()
+    click.echo(f"{talk.session.model.name}, /help for help", err=True)
+    interrupted = False
+    while True:
+        try:
+            line = read().strip()
+            while line.endswith("\\"):
+                line = f"{line[:-1]}\n{read()}".strip()
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            # as in a shell: what was typed is dropped, the conversation stays
+            click.echo("\n/quit ends, and so does Ctrl-C once more", err=True)
+            interrupted = True
+            continue
         interrupted = False
-        while True:
-            try:
-                line = input("> ").strip()
-            except EOFError:
-                return 0
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                # as in a shell: what was typed is dropped, the conversation stays
-                click.echo("\n/quit ends, and so does Ctrl-C once more", err=True)
-                interrupted = True
-                continue
-            interrupted = False
-            if line in _END:
-                return 0
-            try:
-                _take(session, line, 0)
-            except KeyboardInterrupt:
-                click.echo("stopped", err=True)
+        if line in _END:
+            return
+        try:
+            talk.take(line)
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
 
 
-def _take(session: Session, line: str, code: int) -> int:
-    """Do what a line says; the exit code there would be now."""
-    match line:
-        case "":
-            pass
-        case "/help":
-            click.echo(HELP)
-        case "/session":
-            click.echo(session.id)
-        case "/tools":
-            for name in session.registry.tool_names:
-                click.echo(name)
-        case _ if line.startswith("/"):
-            click.echo(f"{line} is no command here; /help lists them", err=True)
-        case _:
-            return ask(session, line)[1]
-    return code
+def _reader() -> Callable[[], str]:
+    """Return what reads a line: prompt_toolkit, else the terminal's own editing."""
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+        from prompt_toolkit.history import FileHistory
+    except ImportError:
+        with contextlib.suppress(ImportError):  # Windows
+            __import__("readline")
+        return lambda: input("> ")
+    from neuraxis.settings import user_dir
+
+    folder = user_dir("data")
+    folder.mkdir(parents=True, exist_ok=True)
+    history = folder / "chat_history"
+    history.touch(mode=0o600)
+    words = WordCompleter([*_COMMANDS, *_END], sentence=True)
+    editor = PromptSession[str](history=FileHistory(str(history)), completer=words)
+    return lambda: editor.prompt("> ")
+
+
+def _help(talk: Conversation, rest: str) -> None:
+    click.echo(HELP)
+
+
+def _attach(talk: Conversation, rest: str) -> None:
+    click.echo(f"attached as {talk.session.attach(Path(rest).expanduser())}", err=True)
+
+
+def _model(talk: Conversation, rest: str) -> None:
+    if rest:
+        talk.reopen(replace(talk.choices, model=rest), talk.session.id)
+    click.echo(talk.session.model.name)
+
+
+def _plugins(talk: Conversation, rest: str) -> None:
+    for name in talk.session.registry.tool_names:
+        click.echo(name)
+
+
+def _assets(talk: Conversation, rest: str) -> None:
+    from neuraxis.cli.display.text import short
+
+    for meta in talk.session.assets.listing():
+        click.echo(short(meta, 200))
+
+
+def _object(talk: Conversation, name: str) -> Any:
+    if name not in talk.session.assets.ids:
+        raise ConfigError(f"there is no object {name!r} here; /assets lists them")
+    content: Any = talk.session.assets.native(name).get("content")
+    return content.get("response", content) if hasattr(content, "get") else content
+
+
+def _open(talk: Conversation, rest: str) -> None:
+    from neuraxis.cli.display.objects import print_object
+    from neuraxis.cli.display.text import inert
+
+    value = _object(talk, rest)
+    if not print_object(value):
+        click.echo(inert(str(value)))
+
+
+def _save(talk: Conversation, rest: str) -> None:
+    from neuraxis.builtin.files.plugin import as_file
+    from neuraxis.cli.display.text import why
+
+    name, _, path = rest.partition(" ")
+    place = Path(path.strip()).expanduser()
+    data = as_file(_object(talk, name), place.suffix)
+    try:
+        with place.open("xb") as file:  # a file that is there is never replaced
+            file.write(data)
+    except OSError as error:
+        raise ConfigError(f"{place}: {why(error)}") from None
+    click.echo(f"written: {place}", err=True)
+
+
+def _undo(talk: Conversation, rest: str) -> None:
+    from neuraxis.cli.undo import show_undone
+
+    show_undone(talk.session.undo())
+
+
+def _retry(talk: Conversation, rest: str) -> None:
+    if talk.last:
+        talk.take(talk.last)
+
+
+def _pending(talk: Conversation, rest: str) -> None:
+    for line in question_lines(talk.session.pending()):
+        click.echo(line)
+
+
+def _new(talk: Conversation, rest: str) -> None:
+    talk.reopen(talk.choices, None)
+    click.echo(talk.session.id, err=True)
+
+
+def _session(talk: Conversation, rest: str) -> None:
+    click.echo(talk.session.id)
+
+
+_COMMANDS: dict[str, Callable[[Conversation, str], None]] = {
+    "/help": _help,
+    "/attach": _attach,
+    "/model": _model,
+    "/plugins": _plugins,
+    "/assets": _assets,
+    "/open": _open,
+    "/save": _save,
+    "/undo": _undo,
+    "/retry": _retry,
+    "/pending": _pending,
+    "/new": _new,
+    "/session": _session,
+}

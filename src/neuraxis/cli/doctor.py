@@ -29,7 +29,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 @click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def doctor(as_json: bool) -> int:
     """Say what works on this machine and where each setting came from."""
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     settings, refused = _settings()
     findings = [

@@ -147,7 +147,7 @@ def exit_code(error: NeuraxisError) -> int:
 
 
 def _say(text: str) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     click.echo(f"neuraxis: {inert(text)}", err=True)
     if os.environ.get("NEURAXIS_TRACEBACK") == "1":

@@ -48,7 +48,7 @@ def test(name: str | None, base_url: str | None) -> int:
     """
     import asyncio  # Imported on first use: slow.
 
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
     from neuraxis.messages import Message, Prompt
     from neuraxis.models import complete, find_model
 
@@ -90,7 +90,7 @@ def fetch_shown() -> Any:
     """Download with an explanation and, on a terminal, a progress bar."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from neuraxis.cli.terminal import console
+    from neuraxis.cli.display.text import console
     from neuraxis.models.gguf import weights
 
     screen = console()

@@ -62,7 +62,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
 @session_options(*PLANS)
 def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
     """Draw FILE: what runs in parallel, and what waits."""
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
     from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
@@ -103,7 +103,7 @@ def run(
     """
     import asyncio  # Imported on first use: slow.
 
-    from neuraxis.cli.progress import Live
+    from neuraxis.cli.display.progress import Live
     from neuraxis.execution.budget import Budget
 
     saved = _read(file)
@@ -141,7 +141,7 @@ async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
     from neuraxis.session.answer import result_json
 
     if as_json:
@@ -168,7 +168,7 @@ def _read(file: Path) -> SavedPlan:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        from neuraxis.cli.terminal import why
+        from neuraxis.cli.display.text import why
 
         raise ConfigError(f"{file}: the plan cannot be read: {why(error)}") from error
     return read_plan(text, str(file))
@@ -195,7 +195,7 @@ def _session(options: Mapping[str, Any]) -> Session:
 
 def _report_problems(built: Plan) -> bool:
     """Return whether the plan may run; otherwise print all its errors."""
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     for problem in built.problems:
         click.echo(f"neuraxis: {inert(problem.message)}", err=True)
@@ -241,7 +241,7 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        from neuraxis.cli.terminal import why
+        from neuraxis.cli.display.text import why
 
         raise StorageError(f"{path} cannot be written: {why(error)}") from error
     if sys.stderr.isatty():

@@ -213,6 +213,6 @@ def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
 
 
 def _say(text: str, *, err: bool = False) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     click.echo(inert(text), err=err)

@@ -33,7 +33,7 @@ def _load(sources: tuple[str, ...]) -> Any:
 
 
 def _say(text: str, *, err: bool = False) -> None:
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     click.echo(inert(text), err=err)
 

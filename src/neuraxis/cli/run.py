@@ -48,6 +48,7 @@ _UNREAD = {
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
 @resume_options
 @click.option("-q", "--quiet", is_flag=True, help="The answer only.")
+@click.option("-v", "--verbose", is_flag=True, help="What each step gave, too.")
 @click.option(
     "--attach",
     multiple=True,
@@ -71,6 +72,7 @@ def run(
     resume: bool,
     session_id: str | None,
     quiet: bool,
+    verbose: bool,
     record: str | None,
     attach: tuple[str, ...],
     save_plan: Path | None,
@@ -102,7 +104,7 @@ def run(
                 session.attach(Path(path))
         if text is request:  # else standard input is the request
             attach_piped(session, is_asked_for="-" in attach)
-        answer, code = ask(session, text, as_json=as_json, quiet=quiet)
+        answer, code = ask(session, text, as_json=as_json, quiet=quiet, verbose=verbose)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan, choices.on_error)
     return code
@@ -152,7 +154,12 @@ def open_session(
 
 
 def ask(
-    session: Session, request: str | None, *, as_json: bool = False, quiet: bool = False
+    session: Session,
+    request: str | None,
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> tuple[Answer, int]:
     """Run one request in the terminal, shown live.
 
@@ -175,9 +182,9 @@ def ask(
         answer, code = _drive(session, request, None)
         show_answer(session, answer, quiet=True)
         return answer, code
-    from neuraxis.cli.progress import Live
+    from neuraxis.cli.display.progress import Live
 
-    live = Live(aloud=sys.stdout.isatty())
+    live = Live(aloud=sys.stdout.isatty(), results=verbose)
     try:
         answer, code = _drive(session, request, live)
     finally:
@@ -236,7 +243,7 @@ def _json_line(event: Event) -> None:
 def question_lines(questions: Iterable[Question]) -> Iterable[str]:
     """Return the open questions as lines of inert text."""
     from neuraxis.cli.approve import arguments_shown
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     for question in questions:
         yield f"? {question.session}  {question.id}  {inert(question.call.target)}"
@@ -249,21 +256,29 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
 def show_answer(
     session: Session, answer: Answer, *, quiet: bool, said: str = ""
 ) -> None:
-    """The answer on standard output; files and what failed on standard error.
+    """Show the answer, with tables and pictures, and what failed.
 
-    What was `said` while it came is not said again.
+    The answer goes to standard output, all else to standard error. What was `said`
+    while it came is not said again.
     """
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.markdown import print_markdown
+    from neuraxis.cli.display.objects import print_object
+    from neuraxis.cli.display.text import inert, link
 
     text = inert(answer.text)
-    if text:
-        click.echo(text[len(said) :] if text.startswith(said) else f"\n{text}")
+    rest = text[len(said) :] if text.startswith(said) else text
+    if rest.strip():
+        print_markdown(rest, after=bool(said.strip()))
     if answer.error:
         click.echo(f"neuraxis: {inert(answer.error)}", err=True)
     if answer.outcome == "waiting":
         click.echo("\n".join(question_lines(session.pending())), err=True)
-    if not quiet:
-        for path in answer.files:
-            click.echo(f"file: {session.workspace / path}", err=True)
+    if quiet:
+        return
+    if sys.stdout.isatty():
         for asset in answer.assets:
-            click.echo(f"asset: {asset}", err=True)
+            content: Any = session.assets.native(asset).get("content") or {}
+            print_object(content.get("response"))
+    for path in answer.files:
+        place = session.workspace / path
+        click.echo(f"file: {link(str(place), place.as_uri())}", err=True)

@@ -57,7 +57,7 @@ def _when(seconds: float) -> str:
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def ls(journal: str | None, as_json: bool) -> int:
     """The sessions, the last used first."""
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     opened = _journal(journal)
     try:
@@ -91,7 +91,7 @@ def ls(journal: str | None, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
     """Everything that happened in SESSION (its id, or the beginning of it)."""
-    from neuraxis.cli.terminal import inert, short
+    from neuraxis.cli.display.text import inert, short
     from neuraxis.events import Unknown, to_json
 
     opened = _journal(journal)

@@ -42,7 +42,7 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
         undone = _undo(opened, session, Path(path), yes)
     finally:
         opened.close()
-    return _show(undone)
+    return show_undone(undone)
 
 
 def _undo(journal: Journal, session: str, path: Path, yes: bool) -> Undone:
@@ -73,7 +73,7 @@ def _workspace(events: Sequence[Event | Unknown]) -> Path:
 
 def _agrees(name: str) -> bool:
     from neuraxis.cli.approve import is_somebody_there
-    from neuraxis.cli.terminal import inert
+    from neuraxis.cli.display.text import inert
 
     if not is_somebody_there():
         return False
@@ -81,8 +81,9 @@ def _agrees(name: str) -> bool:
     return click.confirm(text, default=False, err=True)
 
 
-def _show(undone: Undone) -> int:
-    from neuraxis.cli.terminal import inert
+def show_undone(undone: Undone) -> int:
+    """Print what was restored and what was not; return the exit code."""
+    from neuraxis.cli.display.text import inert
 
     for what, names in (
         ("restored", undone.restored),

@@ -12,6 +12,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,6 +25,9 @@ Row = tuple[str, int, float, str, str]
 
 _MANY = 200
 """Rows that are written although nobody waits for them."""
+_AT_ONCE = 100
+"""Rows in one statement: after each the thread waits for the interpreter, which a
+busy loop keeps for 5 ms; 999 values are what every SQLite takes."""
 _IDLE = 5.0
 """Seconds without work after which the thread ends."""
 
@@ -248,7 +252,10 @@ def went_on(session: str) -> StorageError:
 def _insert(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        for at in range(0, len(rows), _AT_ONCE):
+            part = rows[at : at + _AT_ONCE]
+            places = ", ".join(["(?, ?, ?, ?, ?)"] * len(part))
+            db.execute(f"INSERT INTO events VALUES {places}", list(chain(*part)))
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:

@@ -93,7 +93,7 @@ def make_folder(folder: str, context: Context) -> dict[str, Json]:
 
 def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]:
     """Write a result to a file in the format of its ending."""
-    data = _as_file(value, workspace.ending(file_path))
+    data = as_file(value, workspace.ending(file_path))
     return {
         "file_path": workspace.write(context, file_path, data),
         "bytes": len(data),
@@ -151,7 +151,7 @@ def _limit(context: Context) -> int:
     return workspace.number(context, "files.read_bytes", READ_BYTES)
 
 
-def _as_file(value: Any, ending: str) -> bytes:
+def as_file(value: Any, ending: str) -> bytes:
     """The value in the format that an ending names.
 
     Raises:

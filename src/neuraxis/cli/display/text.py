@@ -49,6 +49,13 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
+def link(text: str, address: str) -> str:
+    """Return a text that a terminal opens at a click."""
+    if not sys.stderr.isatty():
+        return text
+    return f"\x1b]8;;{inert(address)}\x1b\\{inert(text)}\x1b]8;;\x1b\\"
+
+
 def why(error: OSError | UnicodeDecodeError) -> str:
     """Return why a file is unusable, without the system's error number."""
     if isinstance(error, UnicodeDecodeError):

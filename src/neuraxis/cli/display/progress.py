@@ -8,12 +8,12 @@ finished step is one plain line.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from neuraxis.cli.terminal import console, inert, seconds, short
+from neuraxis.cli.display.markdown import complete_blocks, print_markdown
+from neuraxis.cli.display.text import console, inert, seconds, short
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -43,7 +43,9 @@ _BESIDE = ("success", "sandbox")
 # A reference to an object, a marker of calls, a tag of calls or thoughts, or a prefix
 # of one. The text after it is shown at the end, if it is for the user.
 _NOT_PROSE = re.compile(
-    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)", re.IGNORECASE
+    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)"
+    r"|```[a-z_]{0,12}\s{0,4}(?:[\[{]|\Z)",
+    re.IGNORECASE,
 )
 _LINES = 12
 """Maximum lines shown of a command's output; the journal has all."""
@@ -53,15 +55,18 @@ class Live:
     """Live progress display: a callable for events, with `close` at the end.
 
     Args:
-        aloud: write the model's prose to standard output as it comes.
+        aloud: show the model's prose on standard output as it comes, block by block.
+        results: show what each command gave.
     """
 
-    def __init__(self, *, aloud: bool = False) -> None:
+    def __init__(self, *, aloud: bool = False, results: bool = True) -> None:
         self._aloud = aloud
+        self._results = results
         self._heard = ""
         self.said = ""
-        """What was said on standard output of the last reply."""
-        self._mid_line = False
+        """What was shown on standard output of the last reply."""
+        self._prose = ""
+        """What may be shown of it so far."""
         self._console = console()
         self._status: Status | None = None
         self._running: dict[str, tuple[str, float]] = {}
@@ -78,16 +83,12 @@ class Live:
         """Show one event."""
         match event:
             case ModelStarted():
-                self._aside()
+                self._end_prose()
                 self._written = 0
-                self._heard = self.said = ""
+                self._heard = self.said = self._prose = ""
                 self._spin(f"{event.model} is thinking")
             case ModelChunk():
-                self._written += len(event.text) + len(event.reasoning)
-                if self._speak(event.text):
-                    return
-                tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
-                self._spin(f"the model writes ({self._written} characters) {tail}")
+                self._chunk(event)
             case ModelFinished():
                 for note in event.notes:
                     self._print(f"  {inert(note)}", "dim")
@@ -101,7 +102,7 @@ class Live:
             case CallFinished():
                 self._finished(event)
             case AssetStored():
-                self._print(f"    kept as asset {event.id} ({event.kind})", "dim")
+                self._detail(f"    kept as asset {event.id} ({event.kind})")
             case BudgetReached():
                 text = f"limit reached: {event.what} (at most {event.limit:g})"
                 self._print(text, "yellow")
@@ -112,23 +113,32 @@ class Live:
             case _:
                 pass
 
+    def _chunk(self, event: ModelChunk) -> None:
+        self._written += len(event.text) + len(event.reasoning)
+        tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
+        shown = "" if self._speak(event.text) else f" {tail}"
+        self._spin(f"the model writes ({self._written} characters){shown}")
+
     def _speak(self, text: str) -> bool:
-        """Print prose as it streams, without text that begins a block."""
+        """Show complete blocks of prose, but no calls."""
         self._heard += text
         begun = self._heard.lstrip()
         if not self._aloud or not begun or begun[0] in "<[{`":
             return False
-        # Trailing blanks may not belong to the answer.
-        new = inert(_NOT_PROSE.split(begun, 1)[0]).rstrip()[len(self.said) :]
-        if new:
-            self._stop()
-            self.said += new
-            self._mid_line = True
-            sys.stdout.write(new)
-            sys.stdout.flush()
+        self._prose = inert(_NOT_PROSE.split(begun, 1)[0])
+        end = len(self.said) + complete_blocks(self._prose[len(self.said) :])
+        if end > len(self.said):
+            self._show_prose(end)
         return True
 
+    def _show_prose(self, end: int) -> None:
+        new, self.said = self._prose[len(self.said) : end], self._prose[:end]
+        self._stop()
+        if new.strip():
+            print_markdown(new, after=bool(self.said[: -len(new)].strip()))
+
     def _plan(self, event: PlanChecked) -> None:
+        self._end_prose()
         for problem in event.problems:
             self._print(f"  ✗ {inert(str(problem.get('message', '')))}", "red")
         if event.problems:
@@ -171,7 +181,7 @@ class Live:
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
             self._block(str(event.error.get("message", "")), "red")
-        elif event.status == "done" and event.asset is None:
+        elif event.status == "done" and event.asset is None and self._results:
             self._block(said(event.value), "")
         for warning in event.warnings:
             self._block(f"note: {warning}", "yellow")
@@ -180,7 +190,7 @@ class Live:
 
     def _asks(self, session: str, call: str) -> None:
         """Stop the spinner for a question; nothing follows until it is answered."""
-        self._aside()
+        self._end_prose()
         self._questions.add((session, call))
 
     def _answered(self, session: str, call: str = "") -> None:
@@ -203,7 +213,7 @@ class Live:
             case "session_finished":
                 self._answered(session)
                 if not session and event["outcome"] != "answered":
-                    self._aside()  # The error is shown next.
+                    self._end_prose()  # The error is shown next.
             case "call_started":
                 self._spin(f"{self._running_text()}  {tool}")
             case "call_finished":
@@ -211,6 +221,10 @@ class Live:
                 self._print(f"      {mark} {tool}", "dim")
             case _:
                 pass
+
+    def _detail(self, text: str) -> None:
+        if self._results:
+            self._print(text, "dim")
 
     def _block(self, text: str, style: str) -> None:
         lines = inert(text).rstrip().splitlines()
@@ -225,8 +239,10 @@ class Live:
             return
         from rich.text import Text
 
-        self._aside()
-        self._console.print(Text(text, style=style))
+        self._stop()
+        # words stay whole on a terminal; in a file a line stays a line
+        is_wide = not self._console.is_terminal
+        self._console.print(Text(text, style=style), soft_wrap=is_wide)
 
     def _spin(self, text: str) -> None:
         if self._questions or not self._console.is_terminal:
@@ -236,7 +252,6 @@ class Live:
         width = max(20, self._console.width - 6)
         shown = Text(text if len(text) <= width else text[: width - 1] + "…")
         if self._status is None:
-            self._aside()
             self._status = self._console.status(shown)
             self._status.start()
         else:
@@ -247,13 +262,11 @@ class Live:
             self._status.stop()
             self._status = None
 
-    def _aside(self) -> None:
-        """Move below streamed text: a spinner would erase its line."""
+    def _end_prose(self) -> None:
+        """Show the rest of the prose that has come."""
         self._stop()
-        if self._mid_line:
-            self._mid_line = False
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+        if len(self._prose.rstrip()) > len(self.said):
+            self._show_prose(len(self._prose.rstrip()))
 
     def close(self) -> None:
         """Remove the spinner."""

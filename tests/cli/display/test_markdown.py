@@ -1,0 +1,63 @@
+"""Markdown as a person sees it (N8)."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuraxis.cli.display.markdown import complete_blocks, print_markdown
+from neuraxis.cli.display.text import inert
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _seen(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    screen = _Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    print_markdown(text)
+    return screen.getvalue()
+
+
+def test_n8_markdown_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pipes, no stars, no number signs; a link has its address beside it."""
+    text = "# Sales\n\n| a | b |\n|---|---|\n| 1 | **2** |\n\n[x](https://e.org/y)"
+    seen = _seen(text, monkeypatch)
+    assert "|" not in seen
+    assert "**" not in seen
+    assert "#" not in seen
+    assert "https://e.org/y" in seen
+
+
+def test_n8_lines_stay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models mean their line breaks; what is no Markdown is not touched."""
+    plain = "__init__ 2*3*4\n  second\nthird\n"
+    assert _seen(plain, monkeypatch) == plain
+    seen = _seen("**Sum**\none\ntwo", monkeypatch)
+    assert [inert(line).strip() for line in seen.splitlines()] == ["Sum", "one", "two"]
+
+
+def test_n8_words_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines end between words."""
+    monkeypatch.setenv("COLUMNS", "40")
+    words = [f"word{number}" for number in range(40)]
+    seen = _seen("**All** " + " ".join(words), monkeypatch)
+    assert set(words) <= set(seen.split())
+
+
+@given(
+    st.text(alphabet="ab \n`#", max_size=60), st.text(alphabet="ab \n`#", max_size=9)
+)
+def test_complete_blocks_stay(text: str, later: str) -> None:
+    """What was shown is never changed by what comes."""
+    end = complete_blocks(text)
+    assert complete_blocks(text + later) >= end
+    assert not text[:end].strip() or text[:end].endswith("\n")
