@@ -242,8 +242,21 @@ class Message(Struct, frozen=True, kw_only=True):
     tool_call_id: str | None = None
     carried: str = ""
     """See `Completion.carried`; no part of what is said."""
+    is_request: bool = False
+    """Whether it begins a turn: a request of the user's."""
     parts: tuple[Part, ...] = ()
     """Pictures and files beside `content`, for models that can read them."""
+
+
+class CallForm(Struct, frozen=True, kw_only=True):
+    """How a reply holds calls: a JSON list between two texts."""
+
+    start: str
+    end: str
+    calls: Mapping[str, Mapping[str, Json]]
+    """The schema of one call, by the tool's name."""
+    definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The `$defs` of these schemas."""
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -264,5 +277,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
     )
     """Tool name of the intent dialect -> (plugin, command)."""
     write: Callable[[Sequence[Call]], str] | None = None
+    form: Callable[[], CallForm] | None = None
+    """For models that can be held to a grammar; None: the dialect has no such form."""
     native_tools: tuple[Mapping[str, Json], ...] = ()
     """OpenAI-style tool definitions, for the native dialect only."""

@@ -220,7 +220,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "vertex": ("base_url", "key_env", "project", "location"),
     "bedrock": ("base_url", "key_env"),
     "azure": ("base_url", "key_env"),
-    "local": ("threads", "fetch", "states_mb", "weights_unchecked"),
+    "local": ("threads", "fetch", "states_mb", "context", "parallel"),
     "search": (
         "provider", "key_env", "engine", "google_url", "url", "folder", "results",
     ),

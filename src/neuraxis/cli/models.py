@@ -76,13 +76,24 @@ def test(name: str | None, base_url: str | None) -> int:
 
 
 @models.command()
-def fetch() -> int:
-    """Fetch the weights (once) and check them."""
-    from neuraxis.models.gguf import weights
+@click.argument("name", required=False)
+def fetch(name: str | None) -> int:
+    """Fetch the file of an open model; without a name, list some.
 
-    found = weights.find()
-    path = found or fetch_shown()
-    click.echo(f"{'it is here already: ' if found else ''}{path}")
+    NAME is smollm2, another name of the list, or hf:OWNER/REPO/FILE. It is fetched
+    once; then `-m local:NAME` runs it in this process.
+    """
+    from neuraxis.models.gguf import files, weights
+
+    if name is None:
+        click.echo(files.listed())
+        return 0
+    if name == files.SMOLLM2:
+        found = weights.find()
+        path = found or fetch_shown()
+        click.echo(f"{'it is here already: ' if found else ''}{path}")
+    else:
+        click.echo(str(files.file_of(name, shown=True)()))
     return 0
 
 

@@ -40,7 +40,7 @@ _BUILT_IN = {
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
 _FORMS = (
     "openai:NAME, anthropic:NAME, gemini:NAME, http(s)://HOST/v1#NAME, scripted:FILE, "
-    "local:, local:NAME"
+    "local:, local:FILE.gguf, local:hf:OWNER/REPO/FILE"
 )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,7 @@ class Prompts:
     def _build(self) -> Prompt:
         specs, names = self._registry.specs, self._registry.tool_names
         text = self._dialect.prompt(specs, names)
+        form = getattr(self._dialect, "form", None)  # not every dialect has one
         if self._text:
             text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
         return Prompt(
@@ -137,6 +139,7 @@ class Prompts:
             plugins=specs,
             tool_names=names,
             write=self._dialect.write,
+            form=form and partial(form, specs, names),
             native_tools=self._dialect.native_tools(specs, names),
         )
 

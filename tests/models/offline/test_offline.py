@@ -193,7 +193,7 @@ def test_a_resumed_conversation_is_followed_up(tmp_path: Path) -> None:
 def test_another_name_is_no_offline_planner() -> None:
     """What it is called says so."""
     assert find_model("local:").name == "local:"
-    with pytest.raises(ConfigError, match="local:nope"):
+    with pytest.raises(ConfigError, match="local:nope: expected the path"):
         find_model("local:nope")
 
 

@@ -13,13 +13,22 @@ from typing import cast
 from neuraxis.call_errors import to_json
 from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
+from neuraxis.dialects.intents.form import call_form
 from neuraxis.dialects.intents.prompt import prompt_text
 from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import load_message_template
 from neuraxis.dialects.well_formed import read_answer, read_calls
-from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
+from neuraxis.messages import (
+    Call,
+    CallError,
+    CallForm,
+    Completion,
+    Message,
+    Reply,
+    Result,
+)
 from neuraxis.specs import Json, PluginSpec
 
 RESULTS_START = "<!-- RESULTS_START -->"
@@ -79,6 +88,12 @@ class Intents:
     ) -> tuple[Mapping[str, Json], ...]:
         """Return nothing: the tools are in the prompt."""
         return ()
+
+    def form(
+        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+    ) -> CallForm:
+        """Return the form of a block, for grammars."""
+        return call_form(plugins, tool_names, START, END)
 
     def request(self, text: str) -> str:
         """Return the request as a question; it cannot forge the frame (C2)."""

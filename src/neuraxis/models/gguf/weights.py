@@ -77,7 +77,7 @@ def folder() -> Path:
     return settings.user_dir("cache") / "weights"
 
 
-def find(weights: Weights = SMOLLM2, *, unchecked: bool = False) -> Path | None:
+def find(weights: Weights = SMOLLM2) -> Path | None:
     """Return the file if present: `NEURAXIS_WEIGHTS`, or the downloaded one.
 
     A kept file was checked when it was fetched, so only its size is looked at.
@@ -86,7 +86,7 @@ def find(weights: Weights = SMOLLM2, *, unchecked: bool = False) -> Path | None:
         ModelUnavailable: `NEURAXIS_WEIGHTS` names a file that is not this model.
     """
     if named := os.environ.get("NEURAXIS_WEIGHTS"):
-        return _named(Path(named), weights, unchecked)
+        return _named(Path(named), weights)
     kept = folder() / weights.file_name
     try:
         return kept if kept.stat().st_size == weights.size else None
@@ -94,19 +94,17 @@ def find(weights: Weights = SMOLLM2, *, unchecked: bool = False) -> Path | None:
         return None
 
 
-def _named(path: Path, weights: Weights, unchecked: bool) -> Path:
+def _named(path: Path, weights: Weights) -> Path:
     if not path.is_file():
         raise ModelUnavailable(
             f"NEURAXIS_WEIGHTS={path}: there is no such file. Name a GGUF file, or "
             "unset the variable to have the default one fetched."
         )
-    if not unchecked and (
-        path.stat().st_size != weights.size or digest(path) != weights.sha256
-    ):
+    if path.stat().st_size != weights.size or digest(path) != weights.sha256:
         raise ModelUnavailable(
             f"NEURAXIS_WEIGHTS={path}: expected {weights.title} with sha256 "
-            f"{weights.sha256}, the file is another. To use it as it is, set "
-            "local.weights_unchecked = true."
+            f"{weights.sha256}, the file is another. To use it as it is, name "
+            f"the model local:{path}."
         )
     return path
 

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.models.grammar import KINDS, Kind
 from neuraxis.settings import FILE_NAME, Settings, user_dir
 from neuraxis.specs import Json
 
@@ -46,6 +47,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether one reply may hold several native tool calls."""
     output_schema: Mapping[str, Json] | None = None
     """JSON Schema that the text of each reply must fit."""
+    grammar: Kind | None = None
+    """What holds calls in text to the commands' schemas there: `llama.cpp`, `vllm`."""
     cache: bool = True
     """Mark the constant part for the prompt cache, where the server wants a mark."""
     requests_per_minute: int | None = None
@@ -337,7 +340,8 @@ def _number(value: Json, where: str) -> float:
     raise ConfigError(f"{where}: expected a number of at least 0, got {quote(value)}")
 
 
-def _integer(value: Json, where: str) -> int:
+def integer(value: Json, where: str) -> int:
+    """Return a setting that is a whole number of at least 0."""
     number = _number(value, where)
     if number != int(number):
         raise ConfigError(f"{where}: expected an integer, got {quote(value)}")
@@ -357,11 +361,20 @@ def _word(value: Json, where: str) -> str:
     raise ConfigError(f"{where}: expected a word, got {quote(value)}")
 
 
+def _grammar(value: Json, where: str) -> Json:
+    if value in KINDS:
+        return value
+    raise ConfigError(
+        f"{where}: expected {' or '.join(KINDS)}, which says what kind of server it "
+        f"is, got {quote(value)}"
+    )
+
+
 def _thinking(value: Json, where: str) -> int | str:
     if isinstance(value, str) and value.lower() in EFFORTS:
         return value.lower()
     try:
-        return _integer(value, where)
+        return integer(value, where)
     except ConfigError:
         raise ConfigError(
             f"{where}: expected a number of tokens or one of {', '.join(EFFORTS)}, "
@@ -399,14 +412,15 @@ def _put(tree: dict[str, Json], path: list[str], value: Json) -> None:
 _READERS: Mapping[str, Callable[[Json, str], Json]] = {
     "temperature": _number,
     "top_p": _number,
-    "max_tokens": _integer,
-    "seed": _integer,
+    "max_tokens": integer,
+    "seed": integer,
     "thinking": _thinking,
     "tool_choice": _word,
     "parallel_tool_calls": _boolean,
+    "grammar": _grammar,
     "cache": _boolean,
-    "requests_per_minute": _integer,
-    "max_retries": _integer,
+    "requests_per_minute": integer,
+    "max_retries": integer,
     "retry_seconds": _number,
     "backoff": _number,
     "max_wait": _number,

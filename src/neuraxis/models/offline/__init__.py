@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from neuraxis.errors import ConfigError
+from neuraxis.models import Model
 from neuraxis.models.offline.model import OfflinePlanner
 from neuraxis.settings import Settings
 
 __all__ = ["OfflinePlanner", "from_name"]
 
 
-def from_name(rest: str, settings: Settings) -> OfflinePlanner:
-    """Return the model of `local:`.
-
-    Raises:
-        ConfigError: there is a name behind the colon.
-    """
+def from_name(rest: str, settings: Settings) -> Model:
+    """Return the planner of `local:`; a name behind it names weights."""
     if rest:
-        raise ConfigError(f"model local:{rest}: expected local: alone")
+        from neuraxis.models.gguf.model import from_name as weights_named
+
+        return weights_named(rest, settings)
     return OfflinePlanner()

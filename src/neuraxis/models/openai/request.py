@@ -12,6 +12,7 @@ from operator import is_ as _is
 from msgspec import Struct
 
 from neuraxis.messages import Message, Part, Prompt
+from neuraxis.models.grammar import constraint
 from neuraxis.models.http.bodies import arguments_text, as_json, base64_of
 from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.models.openai.provider_state import put_back
@@ -74,6 +75,8 @@ def request_body(
             "type": "json_schema",
             "json_schema": {"name": "reply", "schema": dict(options.output_schema)},
         }
+    elif options.grammar is not None and not native:
+        body.update(constraint(prompt, options.tool_choice, options.grammar))
     if native and options.tool_choice is not None:
         body["tool_choice"] = tool_choice(options.tool_choice)
     if native and options.parallel_tool_calls is not None:

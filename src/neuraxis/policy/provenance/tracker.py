@@ -255,6 +255,12 @@ class Origins(Struct):
         self.is_made_of(label, asset_id)
         self.reads(label)  # the model is shown what it is
 
+    def sums_up(self, asset_id: str) -> Label:
+        """Return the label of an object made of everything so far."""
+        label = OWN.union(self.read, *self.results.values())
+        self._is_made_of(label, asset_id)
+        return label
+
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
         whole, dot, _ = call_id.partition(".")

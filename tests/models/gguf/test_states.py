@@ -16,13 +16,10 @@ from typing import Any
 
 import pytest
 
-from neuraxis.models.gguf import weights
-from neuraxis.models.gguf.kv_store import States
-from neuraxis.models.gguf.lazy import LazyWriter
-from neuraxis.models.gguf.llama import Ask, LlamaWriter
+from neuraxis import settings
+from neuraxis.models.gguf.engine import Engine, Setup
+from neuraxis.models.gguf.states import States
 
-CHAT = "<|im_start|>system\nYou are a helpful assistant. Be short.<|im_end|>\n"
-PROGRAM = "# Print hello\n```python\nprint('hello')\n```\n\n" * 4
 PAYLOAD = bytes(range(256)) * 40
 
 
@@ -133,7 +130,7 @@ def test_a_folder_that_cannot_be_had_is_no_error(tmp_path: Path) -> None:
 
 _DIE = """
 import os, pathlib, sys
-from neuraxis.models.gguf.kv_store import States
+from neuraxis.models.gguf.states import States
 kept = States(pathlib.Path(sys.argv[1]), "m", 100_000)
 with kept.lent("text") as file:
     print(len(file.read_bytes()), flush=True)
@@ -194,10 +191,10 @@ class Llama:
         self.key = ""
         self.status = 200
         self.refuses = False
-        self.remembers = True
+        self.cached = 0
 
     def complete(self, request: dict[str, Any], take: Any = None) -> Any:
-        prompt = request["prompt"]
+        prompt = "".join(said["content"] for said in request["messages"])
         kind = "read" if take is None else "answer"
         self.asked.append((kind, prompt))
         if take is None:
@@ -205,12 +202,8 @@ class Llama:
                 return {"error": {"message": "too long"}}
             self.known = prompt
             return {"choices": [{"text": ""}]}
-        cached = len(self.known) if prompt.startswith(self.known) else 0
-        usage = {
-            "prompt_tokens": len(prompt),
-            "prompt_tokens_details": {"cached_tokens": cached * self.remembers},
-        }
-        take({"choices": [{"text": "ok", "finish_reason": "stop"}], "usage": usage})
+        self.cached = len(self.known) if prompt.startswith(self.known) else 0
+        take("ok")
         self.known = prompt
         return None
 
@@ -233,8 +226,9 @@ class Llama:
 
 
 @pytest.fixture
-def llama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Llama]:
+def llama(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Llama]:
     """The binding replaced by one that reads and writes states as it would."""
+    monkeypatch.setattr(settings, "user_dir", lambda kind: tmp_path)
     made = Llama()
 
     class Handler(BaseHTTPRequestHandler):
@@ -259,7 +253,7 @@ def llama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Llama]:
 
     class Server:
         listening_address = f"http://127.0.0.1:{listening.server_address[1]}"
-        handle_completions = staticmethod(made.complete)
+        handle_chat_completions = staticmethod(made.complete)
 
         def __init__(self, params: Any) -> None:
             made.known = ""  # a process that has read nothing
@@ -276,154 +270,82 @@ def llama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Llama]:
     thread.join()
 
 
-def writer(folder: Path | None) -> LlamaWriter:
-    kept = None if folder is None else states(folder)
-    return LlamaWriter(Path("model.gguf"), threads=1, states=kept)
+def write(folder: Path, body: Any = None, constant: int = 1, most: int = 1) -> str:
+    """Have a fresh process answer."""
+    file = folder / "model.gguf"
+    if not file.exists():
+        file.write_bytes(b"GGUF")
+    engine = Engine(file, Setup(threads=1, states_mb=most))
+    said: list[str] = []
+    for _ in range(2 if body is None else 1):
+        engine.ask(body or BODY, constant, lambda text: bool(said.append(text)))
+    return said[-1]
 
 
-ASK = Ask(prompt="You are kind. Hello", constant=len("You are kind. "))
+BODY = {
+    "messages": [
+        {"role": "system", "content": "You are kind. "},
+        {"role": "user", "content": "Hello"},
+    ]
+}
 
 
-async def test_the_constant_part_is_read_once_between_runs(
+def test_the_constant_part_is_read_once_between_runs(
     llama: Llama, tmp_path: Path
 ) -> None:
-    """Read and saved alone at first; brought back in the next process; never again."""
-    first = writer(tmp_path)
-    await first.write(ASK)
-    assert ("read", "You are kind. ") == llama.asked[0]
-    assert ["read", "save", "answer"] == llama.kinds
-    await first.write(ASK)
-    assert ["answer"] == llama.kinds
+    """One process saves it, the next brings it back; no word of a request is in it."""
+    write(tmp_path)
+    assert ["read", "save", "answer", "answer"] == llama.kinds
     (kept,) = files(tmp_path)
-    assert b"Hello" not in kept.read_bytes()  # no word of the request
-    second = writer(tmp_path)
-    written = await second.write(ASK)
+    assert b"Hello" not in kept.read_bytes()
+    write(tmp_path, BODY)
     assert ["restore", "answer"] == llama.kinds
-    assert written.usage.cached_tokens == ASK.constant
-    second.close()  # its memory is given back: what it had read is gone
-    await second.write(ASK)
-    assert ["restore", "answer"] == llama.kinds
+    assert llama.cached == len("You are kind. ")
 
 
-async def test_without_a_constant_part_nothing_is_kept(
-    llama: Llama, tmp_path: Path
-) -> None:
+def test_without_a_constant_part_nothing_is_kept(llama: Llama, tmp_path: Path) -> None:
     """Nor where the person wants nothing on the disk."""
-    await writer(tmp_path).write(Ask(prompt="Hello"))
-    await writer(None).write(ASK)
+    write(tmp_path, BODY, constant=0)
+    write(tmp_path, BODY, most=0)
     assert ["answer", "answer"] == llama.kinds
     assert not (tmp_path / "states").exists()
 
 
-async def test_a_damaged_state_never_reaches_the_model(
-    llama: Llama, tmp_path: Path
-) -> None:
+def test_a_damaged_state_never_reaches_the_model(llama: Llama, tmp_path: Path) -> None:
     """It is made again, and the next run has it."""
-    await writer(tmp_path).write(ASK)
+    write(tmp_path, BODY)
     (path,) = files(tmp_path)
     right = path.read_bytes()
     path.write_bytes(right[:-3])
     assert ["read", "save", "answer"] == llama.kinds
-    await writer(tmp_path).write(ASK)
+    write(tmp_path, BODY)
     assert ["read", "save", "answer"] == llama.kinds
     assert right == path.read_bytes()
 
 
-async def test_a_state_that_the_model_refuses_is_made_again(
+def test_a_state_that_the_model_refuses_is_made_again(
     llama: Llama, tmp_path: Path
 ) -> None:
     """A server that answers an error is asked the plain way."""
-    await writer(tmp_path).write(ASK)
+    write(tmp_path, BODY)
     llama.asked.clear()
     llama.status = 400
-    assert "ok" == (await writer(tmp_path).write(ASK)).text
+    assert "ok" == write(tmp_path, BODY)
     assert ["restore", "read", "save", "answer"] == llama.kinds
 
 
-async def test_what_could_not_be_read_is_not_saved(
-    llama: Llama, tmp_path: Path
-) -> None:
+def test_what_could_not_be_read_is_not_saved(llama: Llama, tmp_path: Path) -> None:
     """After a refusal the model still knows another prompt, perhaps a person's."""
     llama.refuses = True
-    assert "ok" == (await writer(tmp_path).write(ASK)).text
+    assert "ok" == write(tmp_path, BODY)
     assert ["read", "answer"] == llama.kinds
     assert not (tmp_path / "states").exists()
 
 
-async def test_what_was_forgotten_is_brought_back(llama: Llama, tmp_path: Path) -> None:
-    """Many other prompts may push the constant part out of the model's memory."""
-    one = writer(tmp_path)
-    llama.remembers = False
-    await one.write(ASK)
-    assert ["read", "save", "answer"] == llama.kinds
-    await one.write(ASK)
-    assert ["restore", "answer"] == llama.kinds
-
-
-async def test_a_folder_that_cannot_be_had_costs_nothing(
+def test_a_folder_that_cannot_be_had_costs_nothing(
     llama: Llama, tmp_path: Path
 ) -> None:
     """The answer comes as if nothing were kept."""
     (tmp_path / "states").write_text("a file stands there")
-    assert "ok" == (await writer(tmp_path).write(ASK)).text
+    assert "ok" == write(tmp_path, BODY)
     assert "answer" == llama.kinds[-1]
-
-
-@pytest.fixture
-def real() -> None:
-    """Skips without the binding or the file (no test downloads it)."""
-    pytest.importorskip("xllamacpp")
-    if weights.find() is None:
-        pytest.skip("NEURAXIS_WEIGHTS does not name the model file")
-
-
-@pytest.mark.local_model
-@pytest.mark.usefixtures("real")
-async def test_the_real_model_goes_on_from_a_kept_state() -> None:
-    """The same words, of a constant part that it did not read; damage is survived.
-
-    llama.cpp ends the whole process where such a file is cut off.
-    """
-    prompt = f"{CHAT}<|im_start|>user\nName three colours.<|im_end|>\n"
-    ask = Ask(prompt=prompt, constant=len(CHAT), max_tokens=12)
-    folder = weights.folder().parent / "states"
-
-    async def fresh() -> tuple[str, int]:
-        model = LazyWriter(threads=1)
-        try:
-            written = await model.write(ask)
-        finally:
-            model.close()
-        return written.text, written.usage.cached_tokens
-
-    first, read = await fresh()
-    assert first
-    (path,) = folder.iterdir()
-    whole = path.read_bytes()
-    assert len(whole) > 100_000
-    assert (first, read) == await fresh()
-    assert read > 15
-    path.write_bytes(whole[: len(whole) // 2])
-    assert (first, read) == await fresh()
-    assert len(whole) == path.stat().st_size
-
-
-@pytest.mark.local_model
-@pytest.mark.usefixtures("real")
-async def test_the_real_model_remembers_between_calls() -> None:
-    """Other prompts stand between; also where nothing is kept on the disk."""
-    model = LazyWriter(threads=1, states_mb=0)
-    asked = [
-        Ask(prompt=f"{CHAT}Hi", constant=len(CHAT), max_tokens=1),
-        Ask(prompt=f"{PROGRAM}# Add", constant=len(PROGRAM), max_tokens=1),
-        Ask(prompt=f"{CHAT}Why?", constant=len(CHAT), max_tokens=1),
-        Ask(prompt=f"{PROGRAM}# Sort", constant=len(PROGRAM), max_tokens=1),
-    ]
-    try:
-        found = [(await model.write(ask)).usage.cached_tokens for ask in asked]
-    finally:
-        model.close()
-    assert [0, 0] == found[:2]
-    assert found[2] > 10
-    assert found[3] > 40
-    assert not (weights.folder().parent / "states").exists()

