@@ -258,7 +258,7 @@ class Origins(Struct):
     def sums_up(self, asset_id: str) -> Label:
         """Return the label of an object made of everything so far."""
         label = OWN.union(self.read, *self.results.values())
-        self._is_made_of(label, asset_id)
+        self.is_made_of(label, asset_id)
         return label
 
     def adds(self, call_id: str, label: Label) -> None:
