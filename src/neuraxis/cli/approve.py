@@ -154,8 +154,7 @@ def _one(value: Json) -> str:
     import json
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = inert(text).replace("\n", "⏎").replace("\t", " ")
-    return text
+    return inert(text).replace("\n", "⏎").replace("\t", " ")
 
 
 def _forget_typed(source: IO[str]) -> None:
