@@ -68,16 +68,18 @@ def parse_manifest(
     file: str = FILE_NAME,
     folder: Path | None = None,
     allowed_dirs: Iterable[Path] = (),
+    strict: bool = False,
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
     """Return the spec of a manifest's text, and the warnings.
 
-    Without `folder` no prompt file is read.
+    Without `folder` no prompt file is read. A command with a wrong enum member is left
+    out with a warning, unless `strict`.
 
     Raises:
         ManifestError: the text has errors; it carries them and the warnings.
     """
     tree = read_yaml(text, file)
-    notes = Notes(tree=tree, found=list(tree.problems))
+    notes = Notes(tree=tree, strict=strict, found=list(tree.problems))
     value: Json = tree.value
     if not isinstance(value, dict):
         notes.error((), f"expected a mapping, got {type_name(value)}")
