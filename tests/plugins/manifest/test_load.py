@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.plugins import load_manifest, parse_manifest
+from neuraxis.plugins import load_manifest, load_plugin, parse_manifest
 from neuraxis.schema import Schema
 from neuraxis.specs import Effects, PluginSpec
 
@@ -980,3 +980,12 @@ def test_a_wrong_enum_member_leaves_out_its_command_only() -> None:
     alone = BAD_ENUM.replace("- command_name: good\n  description: d\n", "")
     with pytest.raises(ManifestError, match="is not of the type"):
         parse_manifest(alone)
+
+
+def test_a_strict_session_refuses_such_a_manifest(tmp_path: Path) -> None:
+    """And any other works with what is left of it."""
+    (tmp_path / "odd.yaml").write_text(BAD_ENUM, encoding="utf-8")
+    source = tmp_path / "odd.yaml"
+    assert [command.name for command in load_plugin(source).spec.commands] == ["good"]
+    with pytest.raises(ManifestError, match="is not of the type"):
+        load_plugin(source, strict=True)

@@ -37,7 +37,7 @@ _INFO_KEYS = (
 
 
 def load_manifest(
-    path: Path, *, allowed_dirs: Iterable[Path] = ()
+    path: Path, *, allowed_dirs: Iterable[Path] = (), strict: bool = False
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
     """Return the spec of a manifest file or a folder's `config.yaml`.
 
@@ -58,7 +58,11 @@ def load_manifest(
         problem = ManifestProblem(file=str(file), line=0, message=message)
         raise ManifestError((problem,)) from error
     return parse_manifest(
-        text, file=str(file), folder=file.parent, allowed_dirs=allowed_dirs
+        text,
+        file=str(file),
+        folder=file.parent,
+        allowed_dirs=allowed_dirs,
+        strict=strict,
     )
 
 
