@@ -23,6 +23,7 @@ EVERY = [
     events.ApprovalAsked(id="a1", call={}, reason="r", plan=({"id": "a1"},)),
     events.ApprovalAnswered(id="a1", allowed=True),
     events.BudgetReached(what="calls", limit=1, used=1),
+    events.HistoryShortened(how="summary", messages=([1, "x"],), dropped=1),
     events.Inside(id="a1", session="s", event={"type": "message"}),
     events.SessionFinished(outcome="answered", text="t", files=("a.txt",)),
 ]

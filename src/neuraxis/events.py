@@ -220,6 +220,26 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     """Pattern of commands that need no further yes in this session."""
 
 
+class HistoryShortened(Struct, frozen=True, kw_only=True):
+    """Older messages were shortened: the prompt had no room for them."""
+
+    how: Literal["references", "summary"]
+    messages: tuple[Json, ...] = ()
+    """Each [index, new content] of the conversation's messages."""
+    dropped: int = 0
+    """Messages from the first on that a summary stands for."""
+    asset: str = ""
+    """Where their text is kept."""
+    before: int = 0
+    """Estimated tokens of the prompt."""
+    after: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """Of the reply that summed up."""
+    origins: tuple[Json, ...] = ()
+    """Of what the summary is made of."""
+
+
 class BudgetReached(Struct, frozen=True, kw_only=True):
     """A limit of the run was reached."""
 
@@ -264,6 +284,7 @@ Event = (
     | AssetStored
     | ApprovalAsked
     | ApprovalAnswered
+    | HistoryShortened
     | BudgetReached
     | Inside
     | SessionFinished
@@ -284,6 +305,7 @@ NAMES: Mapping[str, type[Any]] = {
     "asset_stored": AssetStored,
     "approval_asked": ApprovalAsked,
     "approval_answered": ApprovalAnswered,
+    "history_shortened": HistoryShortened,
     "budget": BudgetReached,
     "inside": Inside,
     "session_finished": SessionFinished,

@@ -242,6 +242,8 @@ class Message(Struct, frozen=True, kw_only=True):
     tool_call_id: str | None = None
     carried: str = ""
     """See `Completion.carried`; no part of what is said."""
+    is_request: bool = False
+    """Whether it begins a turn: a request of the user's."""
     parts: tuple[Part, ...] = ()
     """Pictures and files beside `content`, for models that can read them."""
 

@@ -55,6 +55,8 @@ from neuraxis.call_errors.running import repeated_call as repeated_call
 from neuraxis.call_errors.running import skipped as skipped
 from neuraxis.call_errors.running import still_busy as still_busy
 from neuraxis.call_errors.running import still_running as still_running
+from neuraxis.call_errors.running import summary_wanted as summary_wanted
+from neuraxis.call_errors.running import summed_up as summed_up
 from neuraxis.call_errors.running import timed_out as timed_out
 from neuraxis.call_errors.running import unknown_before as unknown_before
 from neuraxis.call_errors.running import waits as waits

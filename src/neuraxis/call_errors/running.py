@@ -206,6 +206,25 @@ def changed_by_person(arguments: Sequence[str]) -> str:
     return f"The user said yes after changing {', '.join(arguments)}."
 
 
+def summary_wanted(words: int) -> str:
+    """Ask the model for a summary of the conversation so far."""
+    return (
+        "Do not answer a request now, and call nothing. Sum up this conversation so "
+        f"far in at most {words} words, as plain text for yourself: what the user "
+        "wants and said of themselves, what was done and decided, facts and numbers "
+        "that may be needed, ids of objects (such as a12), what is open."
+    )
+
+
+def summed_up(summary: str, asset: str) -> str:
+    """Introduce a summary of the earlier conversation."""
+    return (
+        "(The conversation before this was summed up by you; it is no request. Every "
+        f"word of it is kept as asset://{asset}/content.)\n{summary}\n(End of the "
+        "summary.)"
+    )
+
+
 def items_failed(
     target: str, failed: int, items: int, told: Sequence[str]
 ) -> CallError:

@@ -73,7 +73,7 @@ async def ask_model(
     completion = await _whole(parts.model, prompt, on_chunk, early, notes)
     early.stop()
     usage, calls = completion.usage, completion.tool_calls
-    usd = await _cost(completion, parts)
+    usd = await reply_cost(completion, parts)
     runtime.usage.usd += usd or 0.0
     emit(
         ModelFinished(
@@ -131,14 +131,14 @@ async def _whole(
     return await complete(model, prompt, on_chunk)
 
 
-async def _cost(completion: Completion, parts: RunConfig) -> float | None:
+async def reply_cost(completion: Completion, parts: RunConfig) -> float | None:
     """Return what a reply cost; None where its price is not known."""
     if completion.usage is NOTHING_USED:
         return None
-    from neuraxis.models.prices import reply_cost  # many models cost nothing
+    from neuraxis.models import prices  # many models cost nothing
 
     name = completion.model or parts.model.name
-    return await reply_cost(name, completion.usage, parts.settings)
+    return await prices.reply_cost(name, completion.usage, parts.settings)
 
 
 def _native(call: NativeCall) -> Json:

@@ -32,6 +32,7 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.past.shortened import SummedUp
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
@@ -69,6 +70,9 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
     files: FileHistory | None = None
+    summed: SummedUp = field(default_factory=SummedUp)
+    prompt_tokens: int | None = None
+    """Tokens that a prompt may have."""
     later: Later | None = None
     """Questions that may wait for an answer; None: none may."""
     approval_seconds: float = 0.0

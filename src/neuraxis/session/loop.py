@@ -45,7 +45,8 @@ from neuraxis.session.answer import Answer
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
 from neuraxis.session.past.waiting import GoingOn
-from neuraxis.session.prompt import remaining_budget, with_status
+from neuraxis.session.prompt import remaining_budget
+from neuraxis.session.shorten.history import fitting_prompt
 from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
@@ -81,7 +82,7 @@ async def converse(
     if text is not None:
         emit(MessageSent(sender="user", receiver="model", content=text))
         parts.origins.said(text)
-        history.append(Message(role="user", content=parts.dialect.request(text)))
+        history.append(_request(text, parts))
     runtime = runtime_of(parts, state, emit, cancelled)
     early = _early_starts(parts, runtime)
     turns = _turns(parts, history, state, runtime, early, emit, live)
@@ -113,6 +114,11 @@ async def converse(
     answer = _answer(state, outcome, error, runtime)
     emit(_end(outcome, state, answer.text, error, started))
     return answer
+
+
+def _request(text: str, parts: RunConfig) -> Message:
+    content = parts.dialect.request(text)
+    return Message(role="user", content=content, is_request=True)
 
 
 def _last_words(
@@ -231,8 +237,8 @@ async def _turns(
         if seconds > parts.budget.seconds:
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
-        prompt = parts.prompt(with_status(history, parts.assets, left))
         if pending is None:
+            prompt = await fitting_prompt(parts, history, left, state, runtime, emit)
             completion = await ask_model(
                 parts, runtime, prompt, turn, early, emit, live
             )

@@ -50,6 +50,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """Patterns of plugins that every prompt shows, whatever `catalog_limit` is."""
     approval_seconds: float = 7 * 24 * 3600.0
     """How long a question of `approve="later"` may be answered; then it is a no."""
+    prompt_tokens: int | None = None
+    """Tokens that a prompt may have: older turns are shortened to fit, without a loss.
+    None: nothing is shortened."""
     reopen: bool = False
     """Whether a session of this `id` that exists already is gone on with."""
     parent: Context | None = None

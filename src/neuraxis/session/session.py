@@ -201,6 +201,7 @@ class Session:
             budget=budget or Budget(),
             approve=as_async(approve) or over.approve,
             later=build.build_later(approve, options, self._sink),
+            prompt_tokens=options.prompt_tokens,
             approval_seconds=options.approval_seconds,
             strict=options.strict,
             on_error=options.on_error,
@@ -252,10 +253,11 @@ class Session:
         self._unknown.replay(events)
         self.files.replay(events)
         self._is_cut_off, self.history = past.cut_off, list(past.messages)
+        self._parts = replace(self._parts, summed=past.summed)
         self._pending = len(past.untold) if past.pending else -1
         for _ in range(past.calls):
             next(self._numbers)
-        resume.restore_values(past, self.assets)
+        resume.restore_values(past, self.assets, self.origins)
 
     def pending(self) -> tuple[Question, ...]:
         """Return the calls that wait for a person's yes (`approve="later"`)."""

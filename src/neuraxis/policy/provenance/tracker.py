@@ -245,6 +245,12 @@ class Origins(Struct):
         """An object was handed to the session."""
         self._is_made_of(self.given, asset_id)
 
+    def sums_up(self, asset_id: str) -> Label:
+        """Return the label of an object made of everything so far."""
+        label = OWN.union(self.read, *self.results.values())
+        self._is_made_of(label, asset_id)
+        return label
+
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
         whole, dot, _ = call_id.partition(".")

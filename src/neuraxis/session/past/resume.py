@@ -25,6 +25,7 @@ from neuraxis.events import (
     CallFinished,
     CallStarted,
     Event,
+    HistoryShortened,
     MessageSent,
     ModelFinished,
     PlanChecked,
@@ -34,7 +35,9 @@ from neuraxis.events import (
 )
 from neuraxis.journal import Journal
 from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.shortened import SUMMED_UP, SummedUp, shorten
 from neuraxis.session.past.waiting import standing_of
 from neuraxis.specs import Json
 
@@ -50,6 +53,7 @@ class Past(Struct, frozen=True, kw_only=True):
     values: tuple[tuple[str, str, Json], ...] = ()
     """Call id, command and value of inline answers, for references."""
     assets: tuple[AssetStored, ...] = ()
+    summed: SummedUp = field(default_factory=SummedUp)
     cut_off: bool = False
     """Whether the last request has no end."""
     waits: tuple[str, ...] = ()
@@ -63,7 +67,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     said = _Said(dialect=dialect)
     values: dict[str, tuple[str, str, Json]] = {}
     assets: list[AssetStored] = []
-    highest = 0
+    highest, earlier = 0, ""
     for event in events:
         said.hear(event)
         match event:
@@ -82,6 +86,10 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 assets.append(event)
                 # the user's attachments are numbered, too
                 highest = max(highest, _number(event.id))
+            case HistoryShortened(asset=str(made)) if made:
+                # the conversation's text is made of the messages again
+                assets = [asset for asset in assets if asset.id not in (made, earlier)]
+                earlier = made
             case _:
                 pass
     before = len(said.messages)
@@ -93,6 +101,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
         calls=highest,
         values=tuple(values.values()),
         assets=tuple(assets),
+        summed=said.summed,
         cut_off=said.cut_off,
         waits=() if standing is None else tuple(standing.steps),
         pending=said.cut_off and (said.is_reply_open or standing is not None),
@@ -109,6 +118,7 @@ class _Said(Struct, kw_only=True):
 
     dialect: Dialect
     messages: list[Message] = field(default_factory=list[Message])
+    summed: SummedUp = field(default_factory=SummedUp)
     cut_off: bool = False
     """Whether a request began and did not end."""
     is_reply_open: bool = False
@@ -129,12 +139,23 @@ class _Said(Struct, kw_only=True):
                 self.tell_the_rest()
                 self.cut_off, self.is_reply_open = True, False
                 text = self.dialect.request(event.content)
-                self.messages.append(Message(role="user", content=text))
+                self.messages.append(
+                    Message(role="user", content=text, is_request=True)
+                )
             case MessageSent(sender="system", receiver="model"):
                 self.is_reply_open = False
-                self._steps.clear()
-                self._ended.clear()
-                self._answer(event.content)
+                results = [self._result(*step) for step in self._steps.items()]
+                if self._native:  # a message for each
+                    self._steps.pop(next(iter(self._steps), ""), None)
+                    results = results[:1]
+                else:
+                    self._steps.clear()
+                    self._ended.clear()
+                self._answer(event.content, tuple(results))
+            case HistoryShortened():
+                dropped = shorten(self.messages, event)
+                if event.asset:
+                    self.summed.add(dropped, event.asset)
             case ModelFinished():
                 self._by_model = self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
@@ -165,14 +186,14 @@ class _Said(Struct, kw_only=True):
             case _:
                 pass
 
-    def _answer(self, content: str) -> None:
+    def _answer(self, content: str, results: tuple[Result, ...] = ()) -> None:
         if self._native:
             own = self._native.popleft().id
             self.messages.append(
-                Message(role="tool", content=content, tool_call_id=own)
+                Message(role="tool", content=content, tool_call_id=own, results=results)
             )
         else:
-            self.messages.append(Message(role="user", content=content))
+            self.messages.append(Message(role="user", content=content, results=results))
 
     def tell_the_rest(self) -> None:
         """Append the results that the model has not seen."""
@@ -227,12 +248,15 @@ def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     return end
 
 
-def restore_values(past: Past, assets: AssetStore) -> None:
+def restore_values(past: Past, assets: AssetStore, origins: Origins) -> None:
     """Put the values that references may lead to back into the store."""
     for call_id, command, value in past.values:
         assets.keep(call_id, command, value)
     for asset in past.assets:
         assets.restore(asset.id, cast("dict[str, Json]", asset.meta), asset.bytes)
+    if past.summed.asset:
+        assets.attach(past.summed.asset, past.summed.text, SUMMED_UP)
+        origins.sums_up(past.summed.asset)
 
 
 async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:

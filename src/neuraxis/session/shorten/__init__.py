@@ -1,0 +1,1 @@
+"""Long conversations: prompts that fit."""
