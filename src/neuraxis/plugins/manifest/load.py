@@ -45,6 +45,7 @@ def load_manifest(
         path: the file or folder.
         allowed_dirs: folders from which a v2 `prompt_file_path` may be read, beside
             the manifest's own.
+        strict: refuse the manifest whole where one of its commands is wrong.
 
     Raises:
         ManifestError: the file cannot be read, or has errors; it carries all of them.
