@@ -77,16 +77,14 @@ def parse_manifest(
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
     """Return the spec of a manifest's text, and the warnings.
 
-    Without `folder` no prompt file is read. A command with a wrong enum member is left
-    out with a warning, unless `strict`.
+    Without `folder` no prompt file is read. `strict` as in `load_manifest`.
 
     Raises:
         ManifestError: the text has errors; it carries them and the warnings.
     """
     tree = read_yaml(text, file)
     notes = Notes(tree=tree, strict=strict, found=list(tree.problems))
-    value: Json = tree.value
-    if not isinstance(value, dict):
+    if not isinstance(value := tree.value, dict):
         notes.error((), f"expected a mapping, got {type_name(value)}")
         raise ManifestError(tuple(notes.found))
     root = cast("dict[str, Json]", value)
