@@ -54,13 +54,13 @@ class Inherited(Struct, frozen=True, kw_only=True):
         known = None if self.outer is None else self.outer.runtime.gate.files
         return known if known is not None and known.workspace == workspace else None
 
-    def origins(self, workspace: Path) -> Origins:
+    def origins(self, workspace: Path, settings: Settings) -> Origins:
         """Return the initial origins: of the workspace's files and of the request.
 
         A request with untrusted origins is not the user's own word.
         """
         if self.outer is None:
-            return Origins()
+            return prepared(Origins(), self.policy, settings)
         known, label = self.outer.runtime.gate.origins, self.outer.label
         by = workspace_paths(self.outer.runtime.workspace, workspace)
         files = (
@@ -77,7 +77,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
             given=label,
         )
         made.reads(label)
-        return made
+        return prepared(made, self.policy, settings)
 
 
 def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
@@ -129,7 +129,7 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
     )
 
 
-def prepare_origins(origins: Origins, policy: Policy, settings: Settings) -> None:
+def prepared(origins: Origins, policy: Policy, settings: Settings) -> Origins:
     """Take up what policy and settings say of origins."""
     origins.undeclared_outside = policy.undeclared == "outside"
     if settings.get("search.provider") == "documents":  # the user's own
@@ -137,6 +137,7 @@ def prepare_origins(origins: Origins, policy: Policy, settings: Settings) -> Non
     networked = settings.get("sandbox.network") in (True, "true", "1")
     bare = settings.get("sandbox.mode") == "none"
     origins.walls = not networked and not bare
+    return origins
 
 
 def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:

@@ -40,13 +40,7 @@ from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import begin_files, read_given, undo_last, versions_root
-from neuraxis.session.inherit import (
-    Inherited,
-    inherit,
-    limited,
-    prepare_origins,
-    started,
-)
+from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments
@@ -135,7 +129,6 @@ class Session:
         self._deps = deps
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
-        prepare_origins(self.origins, over.policy, self.settings)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
         self._parts = self._config(over, options, budget, approve)
         if id is not None:
@@ -173,7 +166,7 @@ class Session:
             folder=None if folder is None else Path(folder) / self.id,
             inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
         )
-        self.origins = over.origins(self.workspace)
+        self.origins = over.origins(self.workspace, self.settings)
         self.files = over.files(self.workspace) or build.build_files(
             self.workspace,
             versions_root(journal, folder, options.versions_folder),
