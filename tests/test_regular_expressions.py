@@ -122,7 +122,7 @@ ENDS_OF_FORMS = {
     "dialects.families.harmony:HARMONY": (1, {0}),
     "dialects.families.named_json:NAMED_JSON": (2, {0, 1}),
     "dialects.families.python_calls:PYTHON": (1, {0}),
-    "dialects.families.table:TAGGED": (4, {0, 1, 2}),
+    "dialects.families.cut:TAGGED": (4, {0, 1, 2}),
 }
 """Rows of so many patterns, of which these are matched at one place."""
 SHORTER = {

@@ -88,7 +88,7 @@ class PlanChecked(Struct, frozen=True, kw_only=True):
 
 
 class CallStarted(Struct, frozen=True, kw_only=True):
-    """A command is about to run. Stored before it runs (decision 8)."""
+    """A command is about to run. Stored before it runs (decision 5)."""
 
     id: str
     plugin: str

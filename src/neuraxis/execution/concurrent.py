@@ -1,7 +1,7 @@
 """Concurrent execution of a plan's steps, with the outcome of sequential execution.
 
 Steps without effects overlap where their references allow it; a step with an effect
-waits for all before it (decision 6). The result of a step that ran although one before
+waits for all before it (decision 4). The result of a step that ran although one before
 it failed is discarded: the step is reported as skipped, as in sequential order.
 """
 

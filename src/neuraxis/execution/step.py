@@ -88,7 +88,7 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
     label = await authorize(step, arguments, runtime.gate)
     report_started(step, arguments, label, runtime)
     if runtime.gate.settled is not None:
-        await runtime.gate.settled()  # it is on disk before it runs (decision 8)
+        await runtime.gate.settled()  # it is on disk before it runs (decision 5)
     if not step.command.spec.effects.readonly:
         # earlier calls may answer differently now, also if this one fails
         runtime.usage.seen.clear()
