@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from neuraxis.cli.options import CALLS, Choices, session_options
 from neuraxis.errors import ConfigError
@@ -142,7 +141,7 @@ def _place(raised: BaseException | None) -> str:
 
 
 def _choices(options: dict[str, Any]) -> Choices:
-    return replace(Choices(**options), journal=options["journal"] or "memory")
+    return Choices(**options)
 
 
 def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from neuraxis.cli.options import PLANS, Choices, session_options
 from neuraxis.errors import ConfigError, StorageError
@@ -188,9 +187,7 @@ def _session(options: Mapping[str, Any]) -> Session:
     from neuraxis.cli.options import make_session
     from neuraxis.models.scripted import ScriptedModel
 
-    choices = Choices(**options)
-    choices = replace(choices, journal=choices.journal or "memory")
-    return make_session(choices, model=ScriptedModel([]))
+    return make_session(Choices(**options), model=ScriptedModel([]))
 
 
 def _report_problems(built: Plan) -> bool:

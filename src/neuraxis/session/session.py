@@ -116,7 +116,8 @@ class Session:
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
-        self.registry = registry_of(plugins, self.workspace, over.policy.lock)
+        lock, strict = over.policy.lock, options.strict
+        self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
         self._shortlist = shortlist_of(
             self.registry, options.catalog_limit, options.always_shown
         )

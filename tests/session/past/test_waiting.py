@@ -381,3 +381,14 @@ def test_killed_as_the_approved_call_begins(tmp_path: Path) -> None:
         assert answer.calls[0].error.code == "outcome_unknown"
         assert [call.id for call in later.unknown_calls] == ["a1"]
     assert paid(tmp_path) == []
+
+
+def test_random_kills_do_nothing_twice() -> None:
+    """A few of the benchmark's kills: asked, approved with another argument, done."""
+    ended = subprocess.run(
+        [sys.executable, "benchmarks/waiting_kills.py", "--times", "8"],
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert not any(word in ended.stdout for word in ("twice", "wrong", "lost"))
+    assert "done" in ended.stdout
