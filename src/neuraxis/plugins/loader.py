@@ -46,7 +46,9 @@ GROUP = "neuraxis.plugins"
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
-def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
+def load_plugin(
+    source: Any, *, allowed_dirs: Iterable[Path] = (), strict: bool = False
+) -> Plugin:
     """Load the plugin that `source` is or names.
 
     Args:
@@ -56,13 +58,14 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
             that comes with the package; or the name of an entry point of the group
             `neuraxis.plugins`.
         allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
+        strict: refuse a manifest whole where one of its commands is wrong.
 
     Raises:
         ManifestError: the description or the code has mistakes; it carries all.
         ConfigError: there is nothing of that name.
     """
     if isinstance(source, Path):
-        return _from_path(source, allowed_dirs)
+        return _from_path(source, allowed_dirs, strict)
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
@@ -70,7 +73,7 @@ def load_plugin(source: Any, *, allowed_dirs: Iterable[Path] = ()) -> Plugin:
         return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
     path = _place(name)
     if path is not None:
-        return _from_path(path, allowed_dirs)
+        return _from_path(path, allowed_dirs, strict)
     known = {point.name: point for point in installed()}
     if name in known:
         return _entry_point(known[name], allowed_dirs)
@@ -174,17 +177,19 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
     return load_plugin(found, allowed_dirs=allowed_dirs)
 
 
-def _from_path(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
+def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin:
     if path.suffix == ".py" and path.is_file():
         return plugin_from(import_file(path), name=path.stem)
-    return _from_folder(path, allowed_dirs)
+    return _from_folder(path, allowed_dirs, strict)
 
 
-def _from_folder(path: Path, allowed_dirs: Iterable[Path]) -> Plugin:
+def _from_folder(
+    path: Path, allowed_dirs: Iterable[Path], strict: bool = False
+) -> Plugin:
     # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.load import load_manifest
 
-    spec, problems = load_manifest(path, allowed_dirs=allowed_dirs)
+    spec, problems = load_manifest(path, allowed_dirs=allowed_dirs, strict=strict)
     folder = path if path.is_dir() else path.parent
     # Beside a manifest of another name there may be others: the code is ambiguous.
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()

@@ -25,7 +25,11 @@ _PLACES = (*IMPORTED, "mcp")
 
 
 def registry_of(
-    plugins: Iterable[Any], workspace: Path, lock: str | Path | None
+    plugins: Iterable[Any],
+    workspace: Path,
+    lock: str | Path | None,
+    *,
+    strict: bool = False,
 ) -> Registry:
     """Return the registry; the lock must accept plugins loaded by name.
 
@@ -42,7 +46,7 @@ def registry_of(
         named = [
             each
             for source in plugins
-            for each in _loaded(outside(source, workspace), workspace, opened)
+            for each in _loaded(outside(source, workspace), workspace, opened, strict)
         ]
         file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
         check(
@@ -71,12 +75,12 @@ def registry_of(
 
 
 def _loaded(
-    source: Any, workspace: Path, opened: list[PluginSource]
+    source: Any, workspace: Path, opened: list[PluginSource], strict: bool
 ) -> list[tuple[bool, Plugin]]:
     """Return a source's plugins, and whether the lock applies."""
     outer = find_source(source)
     if outer is None:
-        return [(isinstance(source, str | Path), load_plugin(source))]
+        return [(isinstance(source, str | Path), load_plugin(source, strict=strict))]
     opened.append(outer)
     # a server that cannot be reached says nothing that could have changed
     return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
@@ -94,7 +98,8 @@ def untrusted(plugin: Plugin) -> Plugin:
     """
     specs = {
         item.name: replace(
-            item, effects=replace(item.effects, open_world=True, declared=True)
+            item,
+            effects=replace(item.effects, open_world=True, public=False, declared=True),
         )
         for item in plugin.spec.commands
     }

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.plugins import load_manifest, parse_manifest
+from neuraxis.plugins import load_manifest, load_plugin, parse_manifest
 from neuraxis.schema import Schema
 from neuraxis.specs import Effects, PluginSpec
 
@@ -956,3 +956,36 @@ def test_A4_B2_every_real_file_loads(shared_data: Path) -> None:
         assert spec.commands
         expected = REAL_WARNINGS.get(file.stem, [])
         assert expected == [item.message for item in problems], file.name
+
+
+BAD_ENUM = """
+info: {title: t, description: d}
+commands:
+- command_name: good
+  description: d
+- command_name: bad
+  description: d
+  parameter: {type: {n: {type: int, enum: [1, two]}}}
+"""
+
+
+def test_a_wrong_enum_member_leaves_out_its_command_only() -> None:
+    """The rest works, and the problem is told; strictly all of it is refused."""
+    spec, problems = parse_manifest(BAD_ENUM)
+    assert [command.name for command in spec.commands] == ["good"]
+    assert {problem.severity for problem in problems} == {"warning"}
+    assert any("the command is left out" in problem.message for problem in problems)
+    with pytest.raises(ManifestError, match="is not of the type"):
+        parse_manifest(BAD_ENUM, strict=True)
+    alone = BAD_ENUM.replace("- command_name: good\n  description: d\n", "")
+    with pytest.raises(ManifestError, match="is not of the type"):
+        parse_manifest(alone)
+
+
+def test_a_strict_session_refuses_such_a_manifest(tmp_path: Path) -> None:
+    """And any other works with what is left of it."""
+    (tmp_path / "odd.yaml").write_text(BAD_ENUM, encoding="utf-8")
+    source = tmp_path / "odd.yaml"
+    assert [command.name for command in load_plugin(source).spec.commands] == ["good"]
+    with pytest.raises(ManifestError, match="is not of the type"):
+        load_plugin(source, strict=True)

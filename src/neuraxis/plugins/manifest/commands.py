@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from msgspec.structs import replace
+
 from neuraxis.call_errors import problem_text
 from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path as Place
@@ -69,10 +71,14 @@ def read_commands(
         return ()
     found: list[NotationProblem] = []
     types = collect_types(root, problems=found)
-    _note(found, (), notes)
+    for problem in found:  # a type of the whole file: no command can be left out
+        severity = "warning" if problem.severity == "warning" else "error"
+        notes.error(problem.path, problem.message, severity)
     specs: dict[str, CommandSpec] = {}
+    left_out: set[str] = set()
     for index, item in enumerate(cast("list[Json]", commands)):
         place = ("commands", index)
+        before = len(notes.found)
         command = notes.mapping(item, place, "command")
         if not command:
             if not isinstance(item, dict | str | list):
@@ -84,7 +90,25 @@ def read_commands(
             notes.error(where, f"the command {spec.name!r} stands twice")
         elif spec.name:
             specs[spec.name] = spec
-    return tuple(specs.values())
+            if any(problem.severity == "command" for problem in notes.found[before:]):
+                left_out.add(spec.name)
+    return _without(specs, left_out, notes)
+
+
+def _without(
+    specs: Mapping[str, CommandSpec], left_out: set[str], notes: Notes
+) -> tuple[CommandSpec, ...]:
+    """Leave commands out; if none remains, their mistakes are errors."""
+    others = tuple(spec for name, spec in specs.items() if name not in left_out)
+    severity = "warning" if others and not notes.strict else "error"
+    hint = "; the command is left out" if severity == "warning" else ""
+    notes.found[:] = [
+        replace(problem, severity=severity, message=f"{problem.message}{hint}")
+        if problem.severity == "command"
+        else problem
+        for problem in notes.found
+    ]
+    return others
 
 
 def _command(

@@ -37,7 +37,7 @@ _INFO_KEYS = (
 
 
 def load_manifest(
-    path: Path, *, allowed_dirs: Iterable[Path] = ()
+    path: Path, *, allowed_dirs: Iterable[Path] = (), strict: bool = False
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
     """Return the spec of a manifest file or a folder's `config.yaml`.
 
@@ -45,6 +45,7 @@ def load_manifest(
         path: the file or folder.
         allowed_dirs: folders from which a v2 `prompt_file_path` may be read, beside
             the manifest's own.
+        strict: refuse the manifest whole where one of its commands is wrong.
 
     Raises:
         ManifestError: the file cannot be read, or has errors; it carries all of them.
@@ -58,7 +59,11 @@ def load_manifest(
         problem = ManifestProblem(file=str(file), line=0, message=message)
         raise ManifestError((problem,)) from error
     return parse_manifest(
-        text, file=str(file), folder=file.parent, allowed_dirs=allowed_dirs
+        text,
+        file=str(file),
+        folder=file.parent,
+        allowed_dirs=allowed_dirs,
+        strict=strict,
     )
 
 
@@ -68,18 +73,18 @@ def parse_manifest(
     file: str = FILE_NAME,
     folder: Path | None = None,
     allowed_dirs: Iterable[Path] = (),
+    strict: bool = False,
 ) -> tuple[PluginSpec, tuple[ManifestProblem, ...]]:
     """Return the spec of a manifest's text, and the warnings.
 
-    Without `folder` no prompt file is read.
+    Without `folder` no prompt file is read. `strict` as in `load_manifest`.
 
     Raises:
         ManifestError: the text has errors; it carries them and the warnings.
     """
     tree = read_yaml(text, file)
-    notes = Notes(tree=tree, found=list(tree.problems))
-    value: Json = tree.value
-    if not isinstance(value, dict):
+    notes = Notes(tree=tree, strict=strict, found=list(tree.problems))
+    if not isinstance(value := tree.value, dict):
         notes.error((), f"expected a mapping, got {type_name(value)}")
         raise ManifestError(tuple(notes.found))
     root = cast("dict[str, Json]", value)

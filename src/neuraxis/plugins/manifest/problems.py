@@ -18,6 +18,8 @@ class Notes(Struct, kw_only=True):
     """The problems of one file while it is read."""
 
     tree: Tree
+    strict: bool = False
+    """True: a mistake in one command refuses the whole file."""
     found: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
 
     def error(self, place: Place, message: str, severity: str = "error") -> None:

@@ -67,7 +67,7 @@ class NotationProblem(Struct, frozen=True, kw_only=True):
 
     path: Path = ()
     message: str
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "command"] = "error"
 
 
 class TypeTable(Struct, frozen=True):
@@ -90,6 +90,12 @@ class Reading(Struct, kw_only=True):
     def error(self, path: Path, message: str) -> None:
         """Add a mistake that must stop the load."""
         self.problems.append(NotationProblem(path=path, message=_bounded(message)))
+
+    def drop(self, path: Path, message: str) -> None:
+        """Add a mistake for which only this command is left out."""
+        self.problems.append(
+            NotationProblem(path=path, message=_bounded(message), severity="command")
+        )
 
     def warn(self, path: Path, message: str) -> None:
         """Add a mistake that need not stop the load."""

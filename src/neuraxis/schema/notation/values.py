@@ -110,7 +110,7 @@ def _with_enum(
             coerced, _ = checker.coerce(value)
             if not checker.valid(coerced):
                 expected = type_text(schema)
-                reading.error(at, f"enum: {member!r} is not of the type {expected}")
+                reading.drop(at, f"enum: {member!r} is not of the type {expected}")
                 continue
             reading.warn(at, f"enum: {member!r} is read as {coerced!r}")
             value = coerced
