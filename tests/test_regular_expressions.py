@@ -102,11 +102,15 @@ MADE: dict[str, Callable[[Any], object]] = {
     "builtin.python_file.traceback_hints:hint": lambda at: at.hint(
         "x", "a.py", Path(), network=False
     ),
+    "bridges.mcp_server.offers:arguments": lambda at: at.Address(
+        uri="a://{x}/{y}.{z}-j", name="n", offered=None
+    ).arguments("a://b/c.d-j"),
 }
 """Functions that put patterns together: a call that makes them do it."""
 COVERED = {
     "models.http.optional_parts:option": "its patterns are fields of what it gives",
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
+    "sandbox.files.history:is_named": "a file's name, escaped, between letters",
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }
 AT_A_PLACE = {
@@ -118,11 +122,11 @@ AT_A_PLACE = {
 }
 """Only given to `end_of`, which matches them at one place."""
 ENDS_OF_FORMS = {
-    "dialects.families.gemma:GEMMA": (1, {0}),
-    "dialects.families.harmony:HARMONY": (1, {0}),
-    "dialects.families.named_json:NAMED_JSON": (2, {0, 1}),
-    "dialects.families.python_calls:PYTHON": (1, {0}),
-    "dialects.families.table:TAGGED": (4, {0, 1, 2}),
+    "dialects.families.cut:GEMMA": (1, {0}),
+    "dialects.families.cut:HARMONY": (1, {0}),
+    "dialects.families.cut:NAMED_JSON": (2, {0, 1}),
+    "dialects.families.cut:PYTHON": (1, {0}),
+    "dialects.families.cut:TAGGED": (4, {0, 1, 2}),
 }
 """Rows of so many patterns, of which these are matched at one place."""
 SHORTER = {

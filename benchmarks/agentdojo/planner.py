@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suites import World, plain
+from wording import Wording, leaves
 
 from neuraxis.messages import Prompt
-from neuraxis.policy.provenance.wording import Wording, leaves
 
 MARK = "INJECTION-FOLLOW-THIS"
 Call = tuple[str, dict[str, Any]]

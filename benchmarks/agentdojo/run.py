@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from planner import MARK, Planner, answers, ground_truth, replies
 from suites import DECLARED, World, canaries, load_suites
+from wording import Wording, leaves
 
 from neuraxis import Budget, Session
 from neuraxis.events import ApprovalAsked
@@ -38,6 +39,7 @@ from neuraxis.session import session as session_module
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec
 
+MILD = Policy(default="mild")
 ALLOWED, DENIED = Decision(verdict="allow"), Decision(verdict="deny", reason="no plan")
 
 
@@ -82,8 +84,6 @@ def fixed_arguments(intent: dict[str, Any], said: Any) -> dict[str, Any]:
 
 
 def _leaves(value: Any) -> list[Any]:
-    from neuraxis.policy.provenance.wording import leaves
-
     return [leaf for _, leaf in leaves(value)]
 
 
@@ -187,10 +187,8 @@ class Bench:
             output=output,
             attack=[{"tool": name, **arguments} for name, arguments in attack],
         )
-        chosen: Any = {"none": EVERYTHING, "default": DEFAULT}.get(policy)
+        chosen: Any = {"none": EVERYTHING, "default": DEFAULT, "mild": MILD}.get(policy)
         if chosen is None:
-            from neuraxis.policy.provenance.wording import Wording
-
             said = Wording(trusted=[task.PROMPT], seen=[])
             planned = [
                 (intent["tool"], fixed_arguments(intent, said))
@@ -234,7 +232,7 @@ class Bench:
         planner.attack = taken
 
 
-POLICIES = ("none", "plan", "plan+arguments", "default")
+POLICIES = ("none", "plan", "plan+arguments", "default", "mild")
 
 
 def interval(hits: int, total: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import types
 from pathlib import Path
@@ -14,8 +15,9 @@ from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.specs import CommandSpec, Effects, PluginSpec
 
 VERSION = "v1.2.2"
+TOOLS = Path(os.environ.get("DOJO_TOOLS") or Path(__file__).parent / "tools.yaml")
 DECLARED: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(
-    (Path(__file__).parent / "tools.yaml").read_text(encoding="utf-8")
+    TOOLS.read_text(encoding="utf-8")
 )
 
 
@@ -111,6 +113,8 @@ def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
     schema["additionalProperties"] = False
     for name in declared.get("trusted_only", ()):
         schema["properties"][name]["x-trusted-only"] = True
+    for name in declared.get("sends_out", ()):
+        schema["properties"][name]["x-sends-out"] = True
     kind = declared["kind"]
     fields = declared.get("vouched", [])
     response: dict[str, Any] | None = None
@@ -134,6 +138,7 @@ def command_spec(function: Any, declared: dict[str, Any]) -> CommandSpec:
             kind=kind,
             destructive=declared.get("destructive", kind == "once"),
             open_world=declared.get("open_world", False),
+            public=declared.get("public", False),
             declared=True,
         ),
         blocking=False,

@@ -88,7 +88,7 @@ class PlanChecked(Struct, frozen=True, kw_only=True):
 
 
 class CallStarted(Struct, frozen=True, kw_only=True):
-    """A command is about to run. Stored before it runs (decision 8)."""
+    """A command is about to run. Stored before it runs (decision 5)."""
 
     id: str
     plugin: str
@@ -197,12 +197,24 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """
     inside: tuple[str, ...] = ()
     """Tools that contain the nested session, the outermost first."""
+    summary: str = ""
+    """One line: what would happen, whose words decide it, and why it is asked."""
+    offers: tuple[str, ...] = ()
+    """Wider answers in words, for this session; `approve` may return one of them."""
     expires: float = 0.0
     """Seconds since 1970 until which it waits for an answer; 0: it is asked now."""
     written: Json = None
     """Of a question that waits: the arguments as the model wrote them."""
     parameters: Json = None
     """Of a question that waits: the JSON Schema of the arguments."""
+
+    @property
+    def calls(self) -> tuple[Json, ...]:
+        """All that the question shows: the plan, or the one call."""
+        if self.plan:
+            return self.plan
+        shown = {"id": self.id, "reason": self.reason, "origins": dict(self.origins)}
+        return (shown | cast("dict[str, Json]", self.call),)
 
 
 class ApprovalAnswered(Struct, frozen=True, kw_only=True):
@@ -212,6 +224,8 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     allowed: bool
     by: str = "user"
     digest: str = ""
+    offer: str = ""
+    """The wider answer that was chosen, if one was."""
     reason: str = ""
     """Why not, in the person's words."""
     arguments: Json = None

@@ -130,7 +130,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     thoughts: tuple[str, ...] = ()
     errors: tuple[CallError, ...] = ()
     notes: tuple[str, ...] = ()
-    """Leniencies that were used (decision 12)."""
+    """Leniencies that were used."""
     left: tuple[str, ...] = ()
     """Tools of calls that were written and are not among `calls` (rule C3)."""
 
@@ -264,8 +264,8 @@ class CallForm(Struct, frozen=True, kw_only=True):
 class Prompt(Struct, frozen=True, kw_only=True):
     """Prompt sent to a model.
 
-    The first `constant` messages are byte-identical from turn to turn (decision 8 of
-    the plan issue: they come first). `plugins` and `write` are for models that plan
+    The first `constant` messages are byte-identical from turn to turn, so that servers
+    keep what they have read. `plugins` and `write` are for models that plan
     without reading the text: `write(calls)` returns the calls in the session's
     dialect.
     """

@@ -26,19 +26,23 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
 
     `none`: a pure function of its arguments. `read`: reads external state, changes
     nothing. `idempotent`: running it twice has the effect of running it once. `once`:
-    anything else, the default. The flags mean what MCP's hints of the same names
-    mean.
+    anything else, the default. `destructive` means what MCP's hint of that name means;
+    `open_world`: others may write what it answers (`others_write` in a manifest).
     """
 
     kind: EffectKind = "once"
     destructive: bool = True
     open_world: bool = True
+    public: bool = False
+    """Whether anybody may see what it answers."""
     declared: bool = False
-    """Whether the author wrote `destructive` or `open_world`.
+    """Whether the author wrote more than the kind.
 
-    Without it a result does not count as untrusted content (see
+    Without it a result does not count as written by others (see
     `neuraxis.policy.provenance.tracker`).
     """
+    asks_inside: bool = False
+    """Whether a session inside of it asks for each of its effects (`agent`)."""
 
     def __eq__(self, other: object) -> bool:
         # Writing the default equals writing nothing.
@@ -48,8 +52,8 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
         return hash(self._said)
 
     @property
-    def _said(self) -> tuple[str, bool, bool]:
-        return self.kind, self.destructive, self.open_world
+    def _said(self) -> tuple[str, bool, bool, bool]:
+        return self.kind, self.destructive, self.open_world, self.public
 
     @property
     def readonly(self) -> bool:

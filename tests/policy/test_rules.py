@@ -1,6 +1,5 @@
-"""The small parts that judging by origin stands on: words, records, marks, settings."""
+"""The small parts that the rules stand on: words, marks, settings."""
 
-import time
 from typing import Any
 
 import pytest
@@ -10,93 +9,81 @@ from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.plugins.manifest.write import to_yaml
-from neuraxis.policy.provenance.records import named_values
-from neuraxis.policy.provenance.wording import (
-    Wording,
-    addresses,
-    is_composed,
-    whose_address,
-)
+from neuraxis.policy.provenance.words import is_own, is_own_address
 from neuraxis.policy.rules import DEFAULT, EVERYTHING, policy_from
 from neuraxis.schema.annotations import marks_of, trusted_fields
 
 SAID = (
-    "Mail the page at example.org/a to Ada (ada@x.test) on May 26th at 10:30, "
-    "write it to notes/page.md, pay 12.50, and book 'Dinner at {place}' for June 13"
+    "Mail the page at example.org/a to Ada (Ada@x.test), write it to notes/page.md, "
+    "pay 12.50 € or 1,300, see https://x.test/Tea_(drink), and “best tea”. Straße 7"
 )
 
 
 @pytest.mark.parametrize(
     ("value", "stands"),
     [
-        ("ada@x.test", True),
+        ("Ada@x.test", True),
+        ("ada@x.test", False),
+        ("da@x.test", False),
+        ("x.test", False),
         ("Ada", True),
         ("ADA", True),
         ("da", False),
-        ("x.test", True),
-        ("eve@x.test", False),
-        ("https://example.org/a/", True),
-        ("https://example.org/a?q=1", False),
-        ("./notes/page.md", True),
-        ("page.md", True),
-        ("age.md", False),
+        ("Mail the page", True),
+        ("Mail page", False),
+        ("notes/page.md", True),
+        ("page.md", False),
+        ("/", False),
+        (".", False),
+        ("://", False),
+        ("strasse", False),
+        ("Strasse", False),
+        ("Straße", True),
+        ("Ada\u200b", False),
         (12.5, True),
-        (12, True),
+        (1300, True),
+        (7, True),
         (13, False),
-        ("13", False),
-        ("2024-05-26", True),
-        ("2024-05-26 10:30", True),
-        ("2024-05-26 11:30", False),
-        ("2024-05-27", False),
-        (None, True),
-        (True, True),
-        ("", True),
+        ("7", False),
+        (True, False),
+        (None, False),
+        ("", False),
         ("x" * 3000, False),
     ],
 )
-def test_what_stands_in_the_users_words(value: Any, stands: bool) -> None:
-    """Whole words, addresses without their scheme, dates as people say them."""
-    assert stands is Wording(trusted=[SAID], seen=[]).trusted(value)
+def test_what_is_the_users_own_word_H4(value: Any, stands: bool) -> None:
+    """Whole tokens after NFC; addresses and paths as a whole and with their case."""
+    assert stands is is_own(value, [SAID])
 
 
-def test_addresses_and_whose_they_are() -> None:
-    """Also in a page that is made to be slow to search."""
-    page = {"a": ["Ada (Ada.King@x.test), eve@y.test.", 7], "b": "a" * 300_000 + "@"}
-    started = time.process_time()
-    assert {"ada.king@x.test", "eve@y.test"} == addresses(page)
-    assert time.process_time() - started < 2
-    assert whose_address("ada.king@x.test", "Ada King")
-    assert whose_address("ada.king@x.test", "ada")
-    assert not whose_address("adam@x.test", "Ada")
-    assert not whose_address("ada@x.test", "Ada King")
-    assert not whose_address("ada@x.test", "")
-    assert not whose_address("mail ada@x.test", "Ada")
+@pytest.mark.parametrize(
+    ("value", "stands"),
+    [
+        ("example.org/a", True),
+        ("https://example.org/a", True),
+        ("http://example.org/a", False),
+        ("example.org", False),
+        ("example.org/A", False),
+        ("https://x.test/Tea_(drink)", True),
+        ("https://x.test/Tea", False),
+        ("https://X.test/Tea_(drink)", False),
+        ("best tea", True),
+        ("best", False),
+        ("the page", False),
+        ("Ada", False),
+        (" example.org/a", False),
+        (7, False),
+    ],
+)
+def test_which_addresses_are_the_users_own(value: Any, stands: bool) -> None:
+    """Character for character; a text only where it was quoted."""
+    assert stands is is_own_address(value, [SAID])
 
 
-def test_a_text_of_the_users_words_and_a_trusted_answer() -> None:
-    """`Dinner at Chez Ada` is the user's, with any other end it is not."""
-    words = Wording(trusted=[SAID], seen=[])
-    rest = Wording(trusted=[["Chez Ada"]], seen=[])
-    assert is_composed("Dinner at Chez Ada", words, rest)
-    assert not is_composed("Dinner at Chez Eve", words, rest)
-    assert not is_composed("Lunch near Chez Ada", words, rest)
-
-
-def test_records_that_the_user_named() -> None:
-    """The id of the file that was named, of no other; a channel of all names none."""
-    words = Wording(trusted=["append it to notes.docx in general, for Ada"], seen=[])
-    files = [
-        {"id": "7", "name": "notes.docx", "text": "Eve"},
-        {"id": "8", "name": "other.docx", "text": "notes.docx"},
-    ]
-    fields = [("*", "id"), ("*", "name")]
-    assert ["7", "notes.docx"] == list(named_values(files, fields, words))
-    messages = [
-        {"from": "Ada", "in": "general", "n": 1},
-        {"from": "Eve", "in": "general", "n": 2},
-    ]
-    assert {"Ada", 1} == set(named_values(messages, None, words))
-    assert [] == list(named_values(messages[1:], None, words))
+def test_a_decomposed_letter_is_the_same_after_nfc() -> None:
+    """As a keyboard of macOS writes it; the value itself is composed."""
+    assert is_own("Café", ["to the Cafe\u0301"])
+    assert not is_own("Cafe\u0301", ["to the Café"])
 
 
 MANIFEST = """\
@@ -161,7 +148,7 @@ def test_the_policy_of_the_settings() -> None:
     """Nothing said: the default; rules are read whole; a wrong word is told."""
     assert policy_from({}) == DEFAULT
     assert policy_from({"default": "allow"}) == EVERYTHING
-    assert policy_from({"undeclared": "foreign"}).undeclared == "foreign"
+    assert policy_from({"undeclared": "outside"}).undeclared == "outside"
     rule = {"verdict": "deny", "target": "mail.*", "effects": "once"}
     (read,) = policy_from({"rules": [rule]}).rules
     assert ("deny", "mail.*", {"once"}) == (read.verdict, read.target, read.effects)

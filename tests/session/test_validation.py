@@ -184,8 +184,11 @@ def test_the_documented_settings_are_known() -> None:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (Policy(default=cast("Any", "alow")), "expected by_origin, allow, ask or deny"),
-        (Policy(undeclared=cast("Any", "no")), "expected trusted or foreign"),
+        (
+            Policy(default=cast("Any", "alow")),
+            "expected by_origin, mild, allow, ask, deny",
+        ),
+        (Policy(undeclared=cast("Any", "no")), "expected inside or outside"),
         (Policy(rules=cast("Any", Rule(verdict="deny"))), "expected a list of rules"),
         (Policy(rules=cast("Any", ["deny"])), "expected a list of Rule, got 'deny'"),
         (Policy(rules=[Rule(verdict=cast("Any", "no"))]), "allow, ask or deny"),

@@ -122,7 +122,7 @@ def cancelled(
 
 
 def outcome_unknown(target: str) -> CallError:
-    """Report that the runtime or worker was lost meanwhile (decision 8)."""
+    """Report that the runtime or worker was lost meanwhile (decision 5)."""
     return CallError(
         code="outcome_unknown",
         where=target,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
@@ -22,7 +23,8 @@ from neuraxis.specs import Json
 if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
 
-_LONGEST = 2_000
+_PAGE = 40
+"""Lines of a question that are shown before the person turns the page."""
 
 
 def is_somebody_there() -> bool:
@@ -49,9 +51,10 @@ def _terminal() -> IO[str]:
     return open("/dev/tty", encoding="utf-8", errors="replace")
 
 
-async def ask_on_terminal(asked: ApprovalAsked) -> bool:
+async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
     """Ask for an approval; anything but yes is a no.
 
+    All that the yes covers is shown, page by page; a number takes a wider offer.
     Ctrl-C ends the run.
     """
     with contextlib.ExitStack() as stack:
@@ -59,17 +62,40 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool:
         if not source.isatty():  # what is piped in is no answer
             source = stack.enter_context(_terminal())
         _forget_typed(source)
-        click.echo(question(asked), err=True)
+        *first, last = pages(question(asked))
         what = "all of them" if asked.plan else "it"
-        click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
         try:
+            for page in first:
+                click.echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
+                if await _line(source) != "\n":
+                    return False
+            click.echo(last, err=True)
+            for number, offer in enumerate(asked.offers, 1):
+                click.echo(f"  {number}: yes for {_one(offer)}", err=True)
+            click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
             click.echo(err=True)  # Ctrl-C was pressed on the line of the question
             raise
     if not answer.endswith("\n"):
         click.echo(err=True)  # After Ctrl-D the next output must begin on a new line.
-    return answer.strip().lower() in ("y", "yes")
+    said = answer.strip().lower()
+    if said.isdecimal() and 0 < int(said) <= len(asked.offers):
+        return asked.offers[int(said) - 1]
+    return said in ("y", "yes")
+
+
+def pages(text: str) -> list[str]:
+    """Return a question in pages that fit a screen, nothing left out."""
+    wide = max(20, shutil.get_terminal_size().columns - 1)
+    lines = [
+        line[at : at + wide]
+        for line in text.split("\n")
+        for at in range(0, max(1, len(line)), wide)
+    ]
+    if len(lines) <= _PAGE:
+        return [text]
+    return ["\n".join(lines[at : at + _PAGE]) for at in range(0, len(lines), _PAGE)]
 
 
 def question(asked: ApprovalAsked) -> str:
@@ -128,8 +154,7 @@ def _one(value: Json) -> str:
     import json
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = inert(text).replace("\n", "⏎").replace("\t", " ")
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)"
+    return inert(text).replace("\n", "⏎").replace("\t", " ")
 
 
 def _forget_typed(source: IO[str]) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects.families.table import between_calls, without_frames
+from neuraxis.dialects.families.cut import between_calls, without_frames
 from neuraxis.messages import CallError, Completion, Reply
 from neuraxis.parsing.json_scan import (
     Piece,

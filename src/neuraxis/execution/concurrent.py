@@ -1,7 +1,7 @@
 """Concurrent execution of a plan's steps, with the outcome of sequential execution.
 
 Steps without effects overlap where their references allow it; a step with an effect
-waits for all before it (decision 6). The result of a step that ran although one before
+waits for all before it (decision 4). The result of a step that ran although one before
 it failed is discarded: the step is reported as skipped, as in sequential order.
 """
 
@@ -223,7 +223,7 @@ def _ask_one_at_a_time(approve: Approve) -> Approve:
     """Return an `approve` that asks for one approval at a time."""
     lock = asyncio.Lock()
 
-    async def ask(asked: ApprovalAsked) -> bool:
+    async def ask(asked: ApprovalAsked) -> bool | str:
         async with lock:
             return await approve(asked)
 

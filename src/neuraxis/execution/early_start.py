@@ -353,7 +353,6 @@ def _is_same(step: Step, begun: Step) -> bool:
 def _copied(runtime: Runtime) -> Runtime:
     """Return an isolated copy of the runtime, in which approvals are denied."""
     usage, gate, assets = runtime.usage, runtime.gate, runtime.assets.aside()
-    origins = gate.origins
     return replace(
         runtime,
         assets=assets,
@@ -365,20 +364,7 @@ def _copied(runtime: Runtime) -> Runtime:
         gate=replace(
             gate,
             assets=assets,
-            origins=replace(
-                origins,
-                results=dict(origins.results),
-                inputs=dict(origins.inputs),
-                fields=dict(origins.fields),
-                givers=dict(origins.givers),
-                asked=dict(origins.asked),
-                early=set(origins.early),
-                files=dict(origins.files),
-                words=list(origins.words),
-                own_files=set(origins.own_files),
-                written={},
-                watched={},
-            ),
+            origins=gate.origins.aside(),
             approvals=Approvals(yes_to=gate.approvals.yes_to),
             approve=None,
             later=None,

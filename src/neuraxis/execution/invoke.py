@@ -21,6 +21,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
+from neuraxis.policy.documents import is_document
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.sandbox.files.history import CallFiles
 from neuraxis.specs import Json
@@ -112,10 +113,13 @@ def _context(
     """Build the command's `Context`; `warned` collects its warnings."""
     call, origins = step.call, runtime.gate.origins
 
-    def wrote(path: str) -> None:
+    def note(path: str) -> None:
         # a session inside of the command may have read more since it began
         now = origins.results.get(call.id, label)
         origins.wrote(path, now | label, call.id)
+
+    def wrote(path: str) -> None:
+        note(path)
         runtime.wrote(path)
 
     return Context(
@@ -134,12 +138,15 @@ def _context(
         wrote=wrote,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         assets=runtime.assets.listing,
-        files=_files(step, runtime, warned),
+        files=_files(step, runtime, warned, note),
         outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
             tool=call.target,
-            label=label,
+            # its own answer is not what it hands on
+            label=frozenset(
+                one for one in label if one.open_world or one.source != step.tool
+            ),
             cancelled=stop,
             loop=asyncio.get_running_loop(),
             thread=threading.get_ident(),
@@ -147,7 +154,9 @@ def _context(
     )
 
 
-def _files(step: Step, runtime: Runtime, warned: list[str]) -> CallFiles | None:
+def _files(
+    step: Step, runtime: Runtime, warned: list[str], note: Callable[[str], None]
+) -> CallFiles | None:
     """The command's way to change files of the workspace."""
     gate, call = runtime.gate, step.call
     if gate.files is None:
@@ -173,6 +182,9 @@ def _files(step: Step, runtime: Runtime, warned: list[str]) -> CallFiles | None:
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         ask=ask,
         free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),
+        note=note,
+        # of a script that runs after something from outside was read
+        holds=None if not gate.origins.read else lambda path: not is_document(path),
     )
 
 

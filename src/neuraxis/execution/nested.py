@@ -107,7 +107,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             raise
         return task.result()
 
-    async def ask(self, asked: ApprovalAsked) -> bool:
+    async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Request approval from the parent run, in its event loop."""
         asked = replace(asked, inside=(self.tool, *asked.inside))
         if asyncio.get_running_loop() is self.loop:
@@ -120,14 +120,15 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             return False
         return await asyncio.wrap_future(said)
 
-    async def _ask(self, asked: ApprovalAsked) -> bool:
+    async def _ask(self, asked: ApprovalAsked) -> bool | str:
         approve, refusals = self.runtime.gate.approve, self.runtime.gate.refusals
         async with self.one_by_one:
             if approve is None or refusals.too_many:
                 return False
-            allowed = await approve(asked) is True
+            said = await approve(asked)
+            allowed = said is True or said in asked.offers
             refusals.count += not allowed
-        return allowed
+        return said if allowed else False
 
     async def settled(self) -> None:
         """Wait until the run around it has on disk what it heard.

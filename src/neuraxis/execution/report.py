@@ -61,7 +61,7 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
             warnings=result.warnings,
             seconds=result.seconds,
             part_of=part_of,
-            wrote=origins.ended(call.id, runtime.workspace) if origins.written else (),
+            wrote=origins.ended(call.id) if origins.written else (),
         )
     )
 

@@ -1,6 +1,6 @@
 """Schedule the steps of one plan, and return results in its order.
 
-The outcome is that of running the steps from top to bottom (decision 6);
+The outcome is that of running the steps from top to bottom (decision 4);
 `Runtime.on_error` says what a failure does to the rest.
 """
 

@@ -34,7 +34,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Call, CallError, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
-from neuraxis.policy.authorize import authorize
+from neuraxis.policy.authorize import authorize, is_sent_again
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.later import Waits
 
@@ -80,12 +80,15 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
     key = call_key(step, arguments)
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)
-    if earlier is not None and len(earlier) >= runtime.budget.repeats:
+    if earlier is not None and (
+        len(earlier) >= runtime.budget.repeats
+        or is_sent_again(step, arguments, runtime.gate)
+    ):
         return await reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
     label = await authorize(step, arguments, runtime.gate)
     report_started(step, arguments, label, runtime)
     if runtime.gate.settled is not None:
-        await runtime.gate.settled()  # it is on disk before it runs (decision 8)
+        await runtime.gate.settled()  # it is on disk before it runs (decision 5)
     if not step.command.spec.effects.readonly:
         # earlier calls may answer differently now, also if this one fails
         runtime.usage.seen.clear()

@@ -1,7 +1,7 @@
 """Plans: checked calls with their dependencies, or all their problems at once.
 
 Names, arguments, references and their order are checked before the first effect
-(decision 5). A plan is its calls in the order they were written, each with its
+(decision 4). A plan is its calls in the order they were written, each with its
 dependencies; `waits_for` says what may overlap.
 """
 
@@ -73,7 +73,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 def waits_for(
     plan: Plan, alone: Callable[[Step], bool] = lambda step: False
 ) -> Mapping[str, frozenset[str]]:
-    """Return which steps must end before each may start (decision 6).
+    """Return which steps must end before each may start (decision 4).
 
     Steps that change nothing may overlap. One with an effect waits for all that stand
     before it and delays all that stand after it; so does one for which `alone` is true.

@@ -34,19 +34,21 @@ def _parsed(value: Json) -> Effects | str:
         return (
             f"effects: expected one of {_kinds()}, got {call_errors.type_name(value)}"
         )
-    unknown = sorted(set(given) - {"kind", "destructive", "open_world"})
-    if unknown:
-        return (
-            f"effects: unknown key {unknown[0]!r}, "
-            "expected kind, destructive, open_world"
-        )
+    if "open_world" in given:  # the word of earlier manifests
+        given = {"others_write": given["open_world"]} | given
+        del given["open_world"]
+    known = ("kind", "destructive", "others_write", "public")
+    if unknown := sorted(set(given) - set(known)):
+        return f"effects: unknown key {unknown[0]!r}, expected {', '.join(known)}"
     kind = given.get("kind", "once")
     if kind not in KINDS:
         return f"effects: expected one of {_kinds()}, got {call_errors.quote(kind)}"
     # A read-only command destroys nothing; a pure one reaches no other party.
     destructive = given.get("destructive", kind not in ("none", "read"))
-    open_world = given.get("open_world", kind != "none")
-    for name, flag in (("destructive", destructive), ("open_world", open_world)):
+    others_write = given.get("others_write", kind != "none")
+    public = given.get("public", False)
+    flags = {"destructive": destructive, "others_write": others_write, "public": public}
+    for name, flag in flags.items():
         if not isinstance(flag, bool):
             return (
                 f"effects.{name}: expected true or false, got {call_errors.quote(flag)}"
@@ -54,8 +56,9 @@ def _parsed(value: Json) -> Effects | str:
     return Effects(
         kind=kind,
         destructive=destructive,
-        open_world=open_world,
-        declared="destructive" in given or "open_world" in given,
+        open_world=others_write,
+        public=public,
+        declared=len(given) > ("kind" in given),
     )
 
 

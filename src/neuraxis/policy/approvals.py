@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
+from neuraxis.policy.decision import Offer
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import CommandSpec, Json
 
@@ -39,7 +40,12 @@ def spec_digest(spec: CommandSpec) -> str:
             "description": spec.description,
             "parameters": spec.parameters,
             "response": spec.response,
-            "effects": [effects.kind, effects.destructive, effects.open_world],
+            "effects": [
+                effects.kind,
+                effects.destructive,
+                effects.open_world,
+                effects.public,
+            ],
         }
     )
 
@@ -148,6 +154,8 @@ class Approvals(Struct, kw_only=True):
     yes_to: Sequence[str] = ()
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
+    offered: set[str] = field(default_factory=set[str])
+    """Keys of the wider yeses that hold for this session."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
@@ -159,6 +167,10 @@ class Approvals(Struct, kw_only=True):
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
+
+    def holds_offer(self, offers: Iterable[Offer]) -> bool:
+        """Whether the person gave one of these wider yeses in this session."""
+        return any(offer.key in self.offered for offer in offers)
 
     def grant(self, digest: str) -> None:
         """A person said yes to the call of this digest."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -18,12 +18,19 @@ from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.policy.approvals import MOST_REFUSALS
+from neuraxis.policy.decision import Offer
 from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.specs import Json
 
-OWN_WORDS = "written by the model before it read anything foreign, or the user's words"
+OWN_WORDS = "written before anything from outside was read, or the user's words"
+MOST_SHOWN = 200_000
+"""Characters that a person is shown of one value; more cannot be asked about."""
+
+
+class TooLong(Exception):
+    """A call cannot be shown to a person whole."""
 
 
 def as_async(
@@ -35,7 +42,7 @@ def as_async(
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 
-    async def ask(asked: ApprovalAsked) -> bool:
+    async def ask(asked: ApprovalAsked) -> bool | str:
         # not asyncio's: the process would not end while a question that expired stands
         said: Any = await THREADS.run(partial(approve, asked), bounded=False)
         return await said if inspect.isawaitable(said) else said
@@ -43,13 +50,19 @@ def as_async(
     return ask
 
 
-async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
+async def ask_person(
+    asked: ApprovalAsked,
+    now: Callable[[], str],
+    gate: Gate,
+    offers: Sequence[Offer] = (),
+) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
     Args:
         asked: what is shown.
         now: gives the digest of what was shown, as it is by then.
         gate: with somebody to ask.
+        offers: wider answers, as `asked.offers` shows them.
     """
     if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
         return said[0]
@@ -61,11 +74,13 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
     gate.emit(asked)
     if gate.settled is not None:
         await gate.settled()
-    by = "user"
+    by, wider = "user", ""
     try:
         async with asyncio.timeout(gate.approvals.expires):
+            said = await gate.approve(asked)
             # nothing else is a yes: a text may say no
-            allowed = await gate.approve(asked) is True
+            wider = said if isinstance(said, str) and said in asked.offers else ""
+            allowed = said is True or bool(wider)
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
     except asyncio.CancelledError:
@@ -77,8 +92,12 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
         allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed"
+    if allowed:
+        gate.approvals.offered.update(o.key for o in offers if o.text == wider)
     gate.emit(
-        ApprovalAnswered(id=asked.id, allowed=allowed, by=by, digest=asked.digest)
+        ApprovalAnswered(
+            id=asked.id, allowed=allowed, by=by, digest=asked.digest, offer=wider
+        )
     )
     if gate.settled is not None:
         await gate.settled()
@@ -104,7 +123,7 @@ def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | 
         return None
     told = cast("dict[str, Json]", asked.call)
     if step.loop is not None:  # all items are shown
-        items = preview_whole(step.loop.items(gate.assets.resolve))
+        items = shown_whole(step.loop.items(gate.assets.resolve))
         told = {**told, "arguments": step.call.arguments, "for_each": items}
     question = later.question(replace(asked, call=told), step)
     if not later.is_open(question):
@@ -161,6 +180,13 @@ def preview(
     return f"<{call_errors.type_name(arguments)}>"
 
 
-def preview_whole(arguments: Json) -> Json:
-    """What is asked about: nobody says yes to the eleventh recipient unseen."""
-    return preview(arguments, text=5_000, items=1_000)
+def shown_whole(arguments: Json) -> Json:
+    """Return all that is asked about, uncut.
+
+    Raises:
+        TooLong: nobody would read it.
+    """
+    shown = preview(arguments, text=MOST_SHOWN, items=MOST_SHOWN)
+    if len(repr(shown)) > MOST_SHOWN:
+        raise TooLong(call_errors.too_long_to_ask(MOST_SHOWN))
+    return shown

@@ -7,7 +7,6 @@ that need approval (`plan_approval`).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from neuraxis import call_errors
@@ -15,19 +14,22 @@ from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
-from neuraxis.policy.by_origin import weighed
+from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_whole
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import evaluate_policy, places_of
-from neuraxis.policy.file_risk import allow_files, file_risk
+from neuraxis.policy.evaluate import (
+    allow_files,
+    evaluate_policy,
+    places_of,
+)
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.file_changes import snapshot
-from neuraxis.policy.provenance.labels import OWN, Label, Traced, is_foreign
+from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.rules import DEFAULT
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.settle import settle_earlier
+from neuraxis.policy.three_rules import host_of, sent_as, weighed
+from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import Json
 
 
@@ -42,32 +44,60 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
     marks = origins.marks(target, command.spec)
-    if (
-        gate.policy is DEFAULT
-        and origins.quiet
-        and file_risk(arguments, marks, gate) is None
-    ):
-        # The default stops only what strangers had a part in, and the model read
-        # none of them: a look at the references says it all.
+    if gate.policy.is_plain and not origins.read and not marks.files:
+        # The default stops only what outside values had a part in, and the model was
+        # shown none of them: a look at the references says it all.
         inputs = _inputs(step, origins)
-        if not is_foreign(inputs):
+        if not is_outside(inputs):
             traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
-            label = origins.answers(target, step, traced)
-            if not is_foreign(label):
-                return label
+            return _answers(step, arguments, traced, gate)
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
     allow_files(step.call.id, arguments, marks, gate)
-    label = origins.answers(target, step, facts.traced)
-    if is_foreign(label) and any(use == "run" for _, use in facts.marks.files):
-        # what the script writes is made of what it may read
-        origins.written[step.call.id] = []
-        origins.watched[step.call.id] = await asyncio.to_thread(
-            snapshot, gate.workspace
-        )
+    return _answers(step, arguments, facts.traced, gate)
+
+
+def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
+    """Whether a call sends again, with private things read."""
+    origins = gate.origins
+    if not (origins.read and origins.read_private):
+        return False
+    places = origins.marks(step.tool, step.command.spec).sends_out
+    return any(
+        sent_as(value) in origins.sent
+        for path, value in leaves(arguments)
+        if is_covered(places, path)
+    )
+
+
+def _answers(
+    step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
+) -> Label:
+    """Note what is sent, and the answer's label.
+
+    What an inner host answers is private.
+    """
+    origins, target = (
+        gate.origins,
+        f"{step.command.plugin.name}.{step.command.spec.name}",
+    )
+    label = origins.answers(target, step, traced)
+    if places := origins.marks(target, step.command.spec).sends_out:
+        for path, value in leaves(arguments):
+            if not is_covered(places, path):
+                continue
+            origins.sent.add(sent_as(value))
+            if {host_of(value), host_of(value, port=False)} & {
+                *gate.policy.allow_hosts
+            }:
+                inner = frozenset(
+                    (Origin(source=target, open_world=True, private=True),)
+                )
+                origins.is_made_of(inner, step.call.id, step.part_of)
+                label |= inner
     return label
 
 
@@ -88,7 +118,10 @@ async def _ask(
 ) -> None:
     command, approvals = step.command, gate.approvals
     plugin, spec, target = command.plugin.name, command.spec, step.call.target
-    if approvals.always(f"{plugin}.{spec.name}") or approvals.always(target):
+    own = f"{plugin}.{spec.name}"
+    if approvals.always(own) or approvals.always(target):
+        return
+    if approvals.holds_offer(decision.offers):
         return
     digest = call_digest(plugin, spec, arguments)
     if approvals.take(digest):
@@ -107,21 +140,25 @@ async def _ask(
                 )
                 # with the call's own start, which is waited for
                 return
-        asked = ApprovalAsked(
-            id=step.call.id,
-            call={
-                "plugin": plugin,
-                "command": spec.name,
-                "arguments": preview_whole(arguments),
-            },
-            reason=decision.reason,
-            digest=digest,
-            origins=describe_origins(arguments, tuple(facts.traced)),
-        )
         try:
-            no = await ask_person(
-                asked, lambda: call_digest(plugin, spec, arguments), gate
+            shown = shown_whole(arguments)
+            asked = ApprovalAsked(
+                id=step.call.id,
+                call={"plugin": plugin, "command": spec.name, "arguments": shown},
+                reason=decision.reason,
+                digest=digest,
+                origins=describe_origins(arguments, tuple(facts.traced)),
+                summary=call_errors.summary(own, shown, decision.reason),
+                offers=tuple(offer.text for offer in decision.offers),
             )
+            no = await ask_person(
+                asked,
+                lambda: call_digest(plugin, spec, arguments),
+                gate,
+                decision.offers,
+            )
+        except TooLong as error:
+            raise Refused(_denied(target, str(error), decision)) from None
         except Waits:
             ask_ahead(step, gate)
             raise
@@ -133,16 +170,19 @@ async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:
     """Ask a person whether what a call did to these files shall be brought back."""
     command, approvals = step.command, gate.approvals
     plugin, spec = command.plugin.name, command.spec
-    if approvals.always(f"{plugin}.{spec.name}") or approvals.always(step.call.target):
+    own = f"{plugin}.{spec.name}"
+    if approvals.always(own) or approvals.always(step.call.target):
         return True
     if gate.approve is None:
         return False
     changed = {"changed_files": list[Json](paths)}
+    reason = call_errors.held_back(paths)
     asked = ApprovalAsked(
         id=step.call.id,
         call={"plugin": plugin, "command": spec.name, "arguments": changed},
-        reason="it changed or deleted files that this runtime did not write",
+        reason=reason,
         digest=call_digest(plugin, spec, changed),
+        summary=call_errors.summary(own, changed, reason),
     )
     async with approvals.one_by_one:
         return not await ask_person(asked, lambda: asked.digest, gate)

@@ -1,4 +1,4 @@
-"""what a rule is given and gives."""
+"""What the policy is given and gives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from neuraxis.messages import CallError
-from neuraxis.policy.provenance.labels import (
-    Traced,
-)
+from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.schema.annotations import NO_MARKS, Annotations
 
@@ -26,6 +24,13 @@ class Refused(Exception):
         self.error = error
 
 
+class Offer(Struct, frozen=True, kw_only=True):
+    """A wider yes for this session: its words and key."""
+
+    text: str
+    key: str
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
@@ -33,6 +38,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str = ""
     way_out: str = ""
     """What the model can do instead where nobody approves."""
+    offers: tuple[Offer, ...] = ()
 
 
 ALLOWED = Decision(verdict="allow")
@@ -45,8 +51,6 @@ class Facts(Struct, frozen=True, kw_only=True):
     marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
-    wished: bool = True
-    """Something in the call stands in the user's own words."""
 
 
 NO_FACTS = Facts()

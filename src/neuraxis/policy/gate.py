@@ -22,8 +22,8 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
 
-Approve = Callable[[ApprovalAsked], Awaitable[bool]]
-"""Asks a person; awaited for their yes."""
+Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
+"""Asks a person; awaited for their yes, or for one of the question's `offers`."""
 
 
 class Refusals(Struct, kw_only=True):

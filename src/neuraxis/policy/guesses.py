@@ -14,7 +14,13 @@ from neuraxis.events import ApprovalAsked
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest, plan_digest
-from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
+from neuraxis.policy.ask import (
+    TooLong,
+    ask_person,
+    describe_origins,
+    preview,
+    shown_whole,
+)
 from neuraxis.policy.gate import Gate
 from neuraxis.specs import Json
 
@@ -44,7 +50,10 @@ async def confirm(steps: Sequence[Step], gate: Gate) -> str:
 
 async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
     calls = [(_plugin(step), step.command.spec, step.arguments) for step in steps]
-    told = [_told(step, step in due) for step in steps]
+    try:
+        told = [_told(step, step in due) for step in steps]
+    except TooLong as error:
+        return str(error)
     one = told[0] if len(told) == 1 else {}
     asked = ApprovalAsked(
         id=due[0].call.id,
@@ -73,9 +82,7 @@ def refused(steps: Sequence[Step], why: str) -> list[Result]:
 
 def describe(steps: Sequence[Step], why: str) -> str:
     """Tell a person of a plan that was not run."""
-    calls = "; ".join(
-        f"{step.call.target} {preview_whole(step.arguments)}" for step in steps
-    )
+    calls = "; ".join(f"{step.call.target} {preview(step.arguments)}" for step in steps)
     return f"nothing was done of this plan: {calls}. Why: {why}"
 
 
@@ -107,7 +114,7 @@ def _told(step: Step, due: bool) -> dict[str, Json]:
         "id": step.call.id,
         "plugin": _plugin(step),
         "command": step.command.spec.name,
-        "arguments": preview_whole(step.arguments),
+        "arguments": shown_whole(step.arguments),
         "origins": describe_origins(step.arguments, ()),
         **({"reason": _REASON} if due else {}),
     }

@@ -21,11 +21,10 @@ from neuraxis.messages import Path
 from neuraxis.planning.for_each import Item, Loop
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Seen, call_digest, plan_digest
-from neuraxis.policy.ask import ask_person, describe_origins, preview_whole
-from neuraxis.policy.by_origin import weighed
+from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_whole
 from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
-from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.three_rules import weighed
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.render import ReferenceFailure
@@ -79,12 +78,18 @@ async def ask_together(step: Step, gate: Gate) -> None:
     digest = plan_digest(
         [_call(item.step, item.arguments, item.items) for item in foreseen]
     )
+    reason = f"{len(calls)} calls of this plan need a yes"
+    try:
+        plan = tuple(_told(item) for item in foreseen)
+    except TooLong:
+        return  # each is asked about by itself
     asked = ApprovalAsked(
         id=step.call.id,
         call={"plugin": "", "command": "", "arguments": {}},
-        reason=f"{len(calls)} calls of this plan need a yes",
+        reason=reason,
         digest=digest,
-        plan=tuple(_told(item) for item in foreseen),
+        plan=plan,
+        summary=f"{reason}: {due[0].reason}",
     )
 
     def now() -> str:
@@ -118,10 +123,10 @@ def _asked(item: _Foreseen) -> ApprovalAsked:
     call: dict[str, Json] = {
         "plugin": step.command.plugin.name,
         "command": step.command.spec.name,
-        "arguments": preview_whole(item.arguments),
+        "arguments": shown_whole(item.arguments),
     }
     if item.items is not None:
-        call["for_each"] = preview_whole(list(item.items))
+        call["for_each"] = shown_whole(list(item.items))
     return ApprovalAsked(
         id=step.call.id, call=call, reason=item.reason, origins=item.told
     )
@@ -138,12 +143,12 @@ def _told(item: _Foreseen) -> Json:
         "id": step.call.id,
         "plugin": step.command.plugin.name,
         "command": step.command.spec.name,
-        "arguments": preview_whole(item.arguments),
+        "arguments": shown_whole(item.arguments),
         "origins": item.told,
     }
     if step.loop is not None:
         written: Json = step.call.for_each
-        told["for_each"] = preview_whole(
+        told["for_each"] = shown_whole(
             written if item.items is None else list(item.items)
         )
     if item.reason:
@@ -152,7 +157,7 @@ def _told(item: _Foreseen) -> Json:
 
 
 def _foresee(steps: Sequence[Step], gate: Gate) -> list[_Foreseen]:
-    ahead = replace(gate, origins=_copied(gate.origins))
+    ahead = replace(gate, origins=gate.origins.aside())
     return [_look(step, ahead) for step in steps]
 
 
@@ -190,6 +195,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
         approvals.always(target)
         or approvals.always(step.call.target)
         or all(approvals.is_settled(call_id) for call_id in found.ids)
+        or approvals.holds_offer(decision.offers)
         or approvals.holds(call_digest(plugin, spec, arguments))
     ):
         return replace(found, reason="")
@@ -239,15 +245,3 @@ def _known_arguments(step: Step, gate: Gate) -> tuple[Json, frozenset[Path]]:
             pass
         unknown.add(path)
     return fill(step.arguments, found), frozenset(unknown)
-
-
-def _copied(origins: Origins) -> Origins:
-    """What a look ahead may write into."""
-    return replace(
-        origins,
-        results=dict(origins.results),
-        inputs=dict(origins.inputs),
-        fields=dict(origins.fields),
-        givers=dict(origins.givers),
-        asked=dict(origins.asked),
-    )

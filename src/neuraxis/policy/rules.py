@@ -1,12 +1,7 @@
 """Policy rules: allow, ask or deny a checked call.
 
-The strictest matching rule decides; where none matches, the policy's `default` does,
-which is to judge by origin:
-
-- a read-only call is allowed, except to an address that the model made up after it
-read untrusted text, where it could leak private data;
-- a call with an effect is allowed as long as no untrusted value is at a place where
-the command takes trusted ones only (all places, if it declares none).
+The strictest matching rule decides; where none matches, the policy's `default` does:
+the three rules of `three_rules`, or the milder ones of them that ask for what destroys.
 """
 
 from __future__ import annotations
@@ -19,11 +14,13 @@ from typing import Literal, cast, get_args
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
-from neuraxis.policy.by_origin import by_origin
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
-from neuraxis.policy.provenance.wording import leaves
+from neuraxis.policy.provenance.words import leaves
+from neuraxis.policy.three_rules import by_rules
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
+Default = Verdict | Literal["by_origin", "mild"]
+_DEFAULTS = ("by_origin", "mild", *get_args(Verdict))
 _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -37,7 +34,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         arguments: a pattern for each argument named (`{"to": "*@example.org"}`); a
             list or mapping matches where one of its values does.
         origin: a pattern of a source that a value came from (`web_search.*`);
-            `open_world`: any that strangers write to. Empty: wherever from.
+            `outside`: any that others write to. Empty: wherever from.
         reason: what is told.
     """
 
@@ -53,16 +50,21 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Rules; the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
-    default: Verdict | Literal["by_origin"] = "by_origin"
-    """`by_origin`: by what the call may change and where its values came from."""
-    undeclared: Literal["trusted", "foreign"] = "trusted"
-    """What an answer counts as whose command says nothing of `open_world`."""
+    default: Default = "by_origin"
+    """`by_origin`: the three rules; `mild`: of deeds only those that destroy."""
+    undeclared: Literal["inside", "outside"] = "inside"
+    """What an answer counts as whose command says nothing of who writes it."""
     yes_to: Sequence[str] = ()
     """Patterns of `plugin.command` that need no approval."""
     allow_hosts: Sequence[str] = ()
     """Private addresses that requests may reach, as `host` or `host:port`."""
     lock: str | Path | None = None
     """Lock file of named plugins; None: a `neuraxis.lock.json` here, if any."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only the three rules decide."""
+        return not self.rules and self.default == "by_origin"
 
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
@@ -80,8 +82,9 @@ class Policy(Struct, frozen=True, kw_only=True):
                 found = Decision(verdict=rule.verdict, reason=reason)
         if found is not None:
             return found
-        if self.default == "by_origin":
-            return by_origin(spec, facts)
+        if self.default in ("by_origin", "mild"):
+            mild = self.default == "mild"
+            return by_rules(target, spec, arguments, facts, mild=mild)
         return Decision(verdict=self.default, reason="no rule allows it")
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
@@ -106,7 +109,7 @@ def _matches(
         return False
     if rule.origin and not any(
         origin.open_world
-        if rule.origin == "open_world"
+        if rule.origin in ("outside", "open_world")
         else fnmatchcase(origin.source, rule.origin)
         for item in facts.traced
         for origin in item.label
@@ -135,14 +138,14 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         ConfigError: a word in it is not known.
     """
     default = section.get("default", "by_origin")
-    if default not in ("by_origin", *get_args(Verdict)):
+    if default not in _DEFAULTS:
         raise ConfigError(
-            f"policy.default: expected by_origin, allow, ask or deny, got {default!r}"
+            f"policy.default: expected {', '.join(_DEFAULTS)}, got {default!r}"
         )
-    undeclared = section.get("undeclared", "trusted")
-    if undeclared not in ("trusted", "foreign"):
+    undeclared = section.get("undeclared", "inside")
+    if undeclared not in ("inside", "outside"):
         raise ConfigError(
-            f"policy.undeclared: expected trusted or foreign, got {undeclared!r}"
+            f"policy.undeclared: expected inside or outside, got {undeclared!r}"
         )
     unknown = sorted(set(section) - {"default", "rules", "undeclared", "yes_to"})
     if unknown:

@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from neuraxis.errors import CommandError
 from neuraxis.messages import Path
-from neuraxis.policy.provenance.wording import leaves
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.references.evaluate import fill
 from neuraxis.schema.annotations import is_covered
 from neuraxis.settings import user_dir

@@ -3,22 +3,23 @@
 A manifest says on a parameter `trusted_only: true` (who, where, what code: it must come
 from the user or a trusted command), `sends_out: true` (a third party sees the
 value, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: read`,
-`write`, `change`, `remove` or `run` (its text is the path of a file in the workspace).
+`write`, `change`, `remove`, `run` or `folder` (its text is a path in the workspace).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
-FileUse = Literal["read", "write", "change", "remove", "run"]
-"""`write`: replaced as a whole; `change`: a part; `remove`: moved or deleted."""
-FILE_USES: tuple[FileUse, ...] = ("read", "write", "change", "remove", "run")
+FileUse = Literal["read", "write", "change", "remove", "run", "folder"]
+"""`write`: replaced as a whole; `change`: a part; `remove`: moved or deleted;
+`folder`: made."""
+FILE_USES: tuple[FileUse, ...] = get_args(FileUse)
 
 FLAGS: Mapping[str, str] = {
     "trusted_only": "x-trusted-only",

@@ -94,7 +94,7 @@ def _asking_effects(kind: EffectKind) -> Effects | str:
     """
     if kind in ("none", "read"):
         return kind
-    return Effects(kind=kind, destructive=False, open_world=False)
+    return Effects(kind=kind, destructive=False, open_world=False, asks_inside=True)
 
 
 def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:

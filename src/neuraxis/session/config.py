@@ -60,7 +60,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     on_error: OnError = "fail_fast"
     raise_failures: bool = False
     early_start: bool = True
-    """Whether read-only calls may start while the reply is streaming (decision 7)."""
+    """Whether read-only calls may start while the reply is streaming."""
     show_results: ShowResults = "all"
     depth: int = 0
     session: str = ""

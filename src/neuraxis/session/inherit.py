@@ -54,13 +54,13 @@ class Inherited(Struct, frozen=True, kw_only=True):
         known = None if self.outer is None else self.outer.runtime.gate.files
         return known if known is not None and known.workspace == workspace else None
 
-    def origins(self, workspace: Path) -> Origins:
+    def origins(self, workspace: Path, settings: Settings) -> Origins:
         """Return the initial origins: of the workspace's files and of the request.
 
         A request with untrusted origins is not the user's own word.
         """
         if self.outer is None:
-            return Origins()
+            return prepared(Origins(), self.policy, settings)
         known, label = self.outer.runtime.gate.origins, self.outer.label
         by = workspace_paths(self.outer.runtime.workspace, workspace)
         files = (
@@ -70,12 +70,14 @@ class Inherited(Struct, frozen=True, kw_only=True):
             files={name: label for name, label in files if name is not None},
             own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
+            is_nested=True,
+            asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
             read_private=known.read_private,
             given=label,
         )
         made.reads(label)
-        return made
+        return prepared(made, self.policy, settings)
 
 
 def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
@@ -125,6 +127,17 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
         outer=outer,
         depth=runtime.depth + 1,
     )
+
+
+def prepared(origins: Origins, policy: Policy, settings: Settings) -> Origins:
+    """Take up what policy and settings say of origins."""
+    origins.undeclared_outside = policy.undeclared == "outside"
+    if settings.get("search.provider") == "documents":  # the user's own
+        origins.private_sources = frozenset({"web_search.search"})
+    networked = settings.get("sandbox.network") in (True, "true", "1")
+    bare = settings.get("sandbox.mode") == "none"
+    origins.walls = not networked and not bare
+    return origins
 
 
 def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:

@@ -98,7 +98,8 @@ def untrusted(plugin: Plugin) -> Plugin:
     """
     specs = {
         item.name: replace(
-            item, effects=replace(item.effects, open_world=True, declared=True)
+            item,
+            effects=replace(item.effects, open_world=True, public=False, declared=True),
         )
         for item in plugin.spec.commands
     }

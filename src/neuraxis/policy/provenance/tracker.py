@@ -1,46 +1,35 @@
-"""Provenance tracker: origins of values, trusted or untrusted.
+"""Provenance tracker: what came from outside, and what is private.
 
 It stores the labels of results and files, and of what references lead to (`trace`
 labels a call's arguments). A label is the set of origins a value was made from; an
-empty one means: the user's words, the model's own before it read anything untrusted,
-or commands whose results depend on their arguments only.
+empty one means: the user's words, the model's own before it read anything from
+outside, or commands whose results depend on their arguments only.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path as File
+from typing import Any, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from neuraxis.events import (
-    AssetStored,
-    CallFinished,
-    CallStarted,
-    Event,
-    Inside,
-    MessageSent,
-    SessionStarted,
-    Unknown,
-    innermost,
-)
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Loop
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
-from neuraxis.policy.provenance.file_changes import Snapshot, changed
 from neuraxis.policy.provenance.labels import (
+    FILES,
     OWN,
     Label,
     Origin,
     Traced,
-    from_told,
-    is_foreign,
+    is_outside,
     is_private,
     to_tell,
 )
-from neuraxis.policy.provenance.wording import leaves
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
 from neuraxis.schema.annotations import (
@@ -60,47 +49,64 @@ class Origins(Struct):
 
     results: dict[str, Label] = field(default_factory=dict[str, Label])
     """By call id; a call that is not here answered from its arguments alone."""
-    wary: bool = False
-    """Whether a command that says nothing of it counts as an open-world one."""
     files: dict[str, Label] = field(default_factory=dict[str, Label])
-    """By path in the workspace; a file that is not here is the user's, or trusted."""
+    """By path: files that calls of this session wrote with something from outside."""
+    own_files: set[str] = field(default_factory=set[str])
+    """Paths that calls of this session wrote."""
+    fresh: set[str] = field(default_factory=set[str])
+    """Those of them that calls of this request made."""
+    copies: set[str] = field(default_factory=set[str])
+    """Those of them in which something from outside stands word for word."""
     read: Label = OWN
-    """All that the model was shown of strangers' words."""
+    """All from outside that the model was shown."""
     read_private: bool = False
     words: list[str] = field(default_factory=list[str])
     """What the user said, all of it."""
-    own_files: set[str] = field(default_factory=set[str])
-    """Paths that calls of this session wrote."""
-    quiet: bool = True
-    """Nothing foreign was read or written yet: what a model writes is its own."""
+    request: list[str] = field(default_factory=list[str])
+    """What the user said in this request."""
+    asked_by: tuple[str, ...] = ()
+    """The request of the run around a nested session."""
+    sent: set[str] = field(default_factory=set[str])
+    """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Files that each running call wrote."""
-    watched: dict[str, Snapshot] = field(default_factory=dict[str, Snapshot])
-    """The workspace before each running script that may have foreign words in it."""
     inputs: dict[str, Label] = field(default_factory=dict[str, Label])
     """As `results`, without what the command itself adds: of its vouched fields."""
     fields: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
     """The vouched fields of each answer, by call id."""
-    givers: dict[str, str] = field(default_factory=dict[str, str])
-    """The plugin of each answer that has a label, by call id."""
-    asked: dict[str, Json] = field(default_factory=dict[str, Json])
-    """The arguments of each call whose answer has a label, as they were written."""
-    early: set[str] = field(default_factory=set[str])
-    """Those of them that were made before the model had read anything foreign."""
     given: Label = OWN
     """What a session inside of a command is handed is made of: requests and objects."""
+    is_nested: bool = False
+    """Whether a command handed over the requests and the objects."""
+    undeclared_outside: bool = False
+    """Whether a command that says nothing of it counts as one that others write."""
+    private_sources: frozenset[str] = frozenset()
+    """Commands whose answers are private here, whatever they declare."""
+    walls: bool = True
+    """Whether scripts run without network, in a sandbox."""
+    own: dict[str, Label] = field(default_factory=dict[str, Label])
+    copying: set[str] = field(default_factory=set[str])
+    """Calls that were handed something from outside by reference."""
     _vouched: dict[str, tuple[Path, ...]] = field(
         default_factory=dict[str, tuple[Path, ...]]
     )
-    own: dict[str, Label] = field(default_factory=dict[str, Label])
     _told: dict[Label, tuple[Json, ...]] = field(
         default_factory=dict[Label, tuple[Json, ...]]
     )
     _marks: dict[str, tuple[CommandSpec, Annotations]] = field(
         default_factory=dict[str, tuple[CommandSpec, Annotations]]
     )
+
+    def aside(self) -> Origins:
+        """A copy for what may not come about."""
+        copied: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            value: Any = getattr(self, name)
+            if isinstance(value, dict | set | list):
+                copied[name] = cast("Any", value).copy()
+        return replace(self, **copied)
 
     def marks(self, target: str, spec: CommandSpec) -> Annotations:
         """The marks of a command's parameters, read once."""
@@ -110,9 +116,13 @@ class Origins(Struct):
         return known[1]
 
     def said(self, text: str) -> None:
-        """Record a user message; an untrusted request does not count."""
-        if not is_foreign(self.given):
+        """Record a request; one with something from outside is nobody's word."""
+        self.sent.clear()
+        self.fresh.clear()
+        self.request[:] = self.asked_by
+        if not is_outside(self.given):
             self.words.append(text)
+            self.request.append(text)
 
     def told(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
@@ -120,16 +130,11 @@ class Origins(Struct):
             label = self.results.get(call_id)
             if label:
                 self.reads(label)
-        self._look()
 
     def reads(self, label: Label) -> None:
         """The model is shown what is made of these."""
         self.read |= frozenset(o for o in label if o.open_world)
         self.read_private = self.read_private or is_private(label)
-        self._look()
-
-    def _look(self) -> None:
-        self.quiet = not self.read and not self.files
 
     # --- what references lead to -----------------------------------------------
 
@@ -140,7 +145,7 @@ class Origins(Struct):
         fields = self.fields.get(ref.asset_id)
         path = ref.field_path[len(RESPONSE) :]
         if fields and not self.read and is_covered(fields, path):
-            # chosen before anything foreign was read, and vouched for
+            # chosen before anything from outside was read, and vouched for
             return self.inputs.get(ref.asset_id, OWN)
         return self.results.get(ref.asset_id, OWN)
 
@@ -154,77 +159,80 @@ class Origins(Struct):
         if label:
             self.results[f"{step.call.id}.{ITEM}"] = label
 
-    def foreign_calls(self) -> frozenset[str]:
-        """Ids of the calls whose results strangers had a part in."""
-        return frozenset(
-            key for key, label in self.results.items() if is_foreign(label)
-        )
+    def of_file(self, workspace: File, path: str, *, run: bool = False) -> Label:
+        """Return the label of a file or folder; `run`: a script's input.
 
-    def of_file(self, path: str, *, run: bool = False) -> Label:
-        """Return the label of a file or folder; `run` includes imports."""
+        What the runtime did not write for the user is outside.
+        """
+        name = "." if run else normal(path)
+        full = os.path.join(workspace, name)
+        if os.path.isdir(full):
+            label = OWN.union(*self.files.values())
+            return label if self._all_own(full, workspace) else label | FILES
+        if name in self.own_files:
+            return self.files.get(name, OWN)
+        return FILES if os.path.lexists(full) else OWN
+
+    def _all_own(self, folder: str, workspace: File) -> bool:
+        for inside, _, names in os.walk(folder):
+            at = os.path.relpath(inside, workspace)
+            if any(normal(f"{at}/{name}") not in self.own_files for name in names):
+                return False
+        return True
+
+    def code_from_outside(self, path: str) -> Label:
+        """Return the label of what a script or its modules copied."""
         own = normal(path)
-        inside = "" if own == "." else own + "/"
         return OWN.union(
             *(
-                label
-                for name, label in self.files.items()
-                if name == own
-                or name.startswith(inside)
-                or (run and name.lower().endswith(IMPORTED))
+                self.files.get(name, OWN)
+                for name in self.copies
+                if name == own or name.lower().endswith(IMPORTED)
             )
         )
 
     def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id = step.call.id
-        own = self.answers_plainly(
-            target, call_id, step.command.spec, step.call.arguments
-        )
+        call_id, spec = step.call.id, step.command.spec
+        own = self.answers_plainly(target, call_id, spec)
         inputs = OWN.union(*(item.label for item in traced))
         if inputs:
             self.inputs[call_id] = inputs
+        self.copying.discard(call_id)
+        if any(item.how != "literal" and is_outside(item.label) for item in traced):
+            self.copying.add(call_id)
         label = own | inputs
-        if self.files and _runs_files(self._marks.get(target)):
-            label = label.union(*self.files.values())  # a script may read them all
         if label:
             self.results[call_id] = label
-            self._vouch(target, call_id, step.command.spec)
+            self._vouch(target, call_id, spec)
             if step.item is not None:
                 whole = step.item.part_of
                 self.results[whole] = self.results.get(whole, OWN) | label
         return label
 
-    def answers_plainly(
-        self, target: str, call_id: str, spec: CommandSpec, arguments: Json = None
-    ) -> Label:
+    def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
         """Return the `answers` label where no argument has one (common case)."""
         label = self.own.get(target)
         if label is None:
-            effects = spec.effects
-            label = OWN
-            says = effects.declared or (self.wary and effects.kind != "none")
-            if says and (effects.open_world or effects.kind == "read"):
-                label = frozenset(
-                    (
-                        Origin(
-                            source=target,
-                            open_world=effects.open_world,
-                            private=not effects.open_world,
-                        ),
-                    )
-                )
-            self.own[target] = label
+            label = self.own[target] = self._answer_of(target, spec)
         if label:
             self.results[call_id] = label
-            self.asked[call_id] = arguments
-            if not self.read:
-                self.early.add(call_id)
             self.inputs.pop(call_id, None)
             self._vouch(target, call_id, spec)
         return label
 
+    def _answer_of(self, target: str, spec: CommandSpec) -> Label:
+        """Rule Outside: what others may have written, and what is not public."""
+        effects = spec.effects
+        if effects.kind == "none":
+            return OWN
+        outside = effects.open_world if effects.declared else self.undeclared_outside
+        private = not effects.public or target in self.private_sources
+        if not outside and not private:
+            return OWN
+        return frozenset((Origin(source=target, open_world=outside, private=private),))
+
     def _vouch(self, target: str, call_id: str, spec: CommandSpec) -> None:
-        self.givers[call_id] = target.rpartition(".")[0]
         vouched = self._vouched.get(target)
         if vouched is None:
             vouched = self._vouched[target] = trusted_fields(spec.response)
@@ -243,18 +251,20 @@ class Origins(Struct):
 
     def attached(self, asset_id: str) -> None:
         """An object was handed to the session."""
-        self._is_made_of(self.given, asset_id)
+        label = self.given if self.is_nested else FILES
+        self.is_made_of(label, asset_id)
+        self.reads(label)  # the model is shown what it is
 
     def sums_up(self, asset_id: str) -> Label:
         """Return the label of an object made of everything so far."""
         label = OWN.union(self.read, *self.results.values())
-        self._is_made_of(label, asset_id)
+        self.is_made_of(label, asset_id)
         return label
 
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
         whole, dot, _ = call_id.partition(".")
-        self._is_made_of(label, call_id, whole if dot else "")
+        self.is_made_of(label, call_id, whole if dot else "")
         self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
         self.fields.pop(call_id, None)
 
@@ -264,9 +274,6 @@ class Origins(Struct):
             del self.results[call_id]
             self.inputs.pop(call_id, None)
             self.fields.pop(call_id, None)
-            self.givers.pop(call_id, None)
-            self.asked.pop(call_id, None)
-            self.early.discard(call_id)
 
     def told_as(self, label: Label) -> tuple[Json, ...]:
         """A label as JSON, for the journal."""
@@ -282,123 +289,25 @@ class Origins(Struct):
         name = normal(path)
         if call_id:
             self.written.setdefault(call_id, []).append(path)
+            self.fresh.add(name)
         self.own_files.add(name)
-        if is_foreign(label):
+        self.files.pop(name, None)
+        self.copies.discard(name)
+        if is_outside(label):
             self.files[name] = label
-        else:
-            self.files.pop(name, None)
-        self._look()
+            if not call_id or call_id in self.copying:
+                self.copies.add(name)
 
-    def ended(self, call_id: str, workspace: File) -> tuple[str, ...]:
-        """Record the end of a call, with files its script wrote."""
-        before = self.watched.pop(call_id, None)
-        if before is not None:
-            label = self.results.get(call_id, OWN)
-            for path in changed(workspace, before):
-                self.wrote(path, label, call_id)
+    def ended(self, call_id: str) -> tuple[str, ...]:
+        """Record the end of a call; return the files it wrote."""
+        self.copying.discard(call_id)
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
-    def may_create(self, workspace: File, path: Json) -> bool:
-        """Check whether writing here creates a new, ordinary file only."""
-        if not isinstance(path, str) or not path or "\\" in path:
-            return False
-        name = normal(path)
-        parts = name.split("/")
-        if path.startswith(("/", "~")) or any(part.startswith(".") for part in parts):
-            return False
-        return name in self.own_files or not os.path.lexists(workspace / name)
-
-    # --- going on later --------------------------------------------------------
-
-    def replay(
-        self, events: Iterable[Event | Unknown], untold: Collection[str] = ()
-    ) -> None:
-        """Take up what an earlier part of this session knew.
-
-        A call that never told its end may have written any file that it names.
-        """
-        running: dict[str, CallStarted] = {}
-        inside: dict[tuple[str, str, str], Inside] = {}
-        started: set[str] = set()
-        of_tool: dict[tuple[str, str], Label] = {}
-        given: Label = OWN
-        for event in events:
-            match event:
-                case SessionStarted():
-                    given = from_told(event.origins)
-                    self.reads(given)
-                case MessageSent(sender="user"):
-                    if not is_foreign(given):
-                        self.said(event.content)
-                case AssetStored() if event.id not in started:
-                    self._is_made_of(given, event.id)  # attached
-                case CallStarted():
-                    running[event.id] = event
-                    started.add(event.id)
-                    tool = (event.plugin, event.command)
-                    of_tool[tool] = of_tool.get(tool, OWN) | self._replay_start(event)
-                case Inside():
-                    self._replay_inside(event, inside)
-                case CallFinished():
-                    running.pop(event.id, None)
-                    if event.id not in started:
-                        # answered with what an earlier call of the same gave (`same`)
-                        label = of_tool.get((event.plugin, event.command), OWN)
-                        self._is_made_of(label, event.id, event.part_of)
-                    for path in event.wrote:
-                        self.wrote(path, self.results.get(event.id, OWN))
-                    if event.status == "skipped":  # also if it ran: it was given up
-                        self.forget({event.id})
-                case _:
-                    pass
-        for call_id, event in running.items():
-            # `shown` has what its references led to
-            self._may_have_written(call_id, event.arguments, event.shown)
-        for event in inside.values():
-            told = innermost(event.event)
-            self._may_have_written(event.id, told.get("arguments"), told.get("shown"))
-        self.told([own for own in self.results if own.partition(".")[0] not in untold])
-
-    def _replay_inside(
-        self, event: Inside, running: dict[tuple[str, str, str], Inside]
-    ) -> None:
-        told = innermost(event.event)
-        if told.get("type") in ("session_started", "call_started"):
-            self.adds(event.id, from_told(told.get("origins") or ()))
-        label = self.results.get(event.id, OWN)
-        for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
-            if is_foreign(label):  # what is the user's own is told by the call itself
-                self.files[normal(str(path))] = label
-        own = (event.id, event.session, str(told.get("id")))
-        if told.get("type") == "call_started":
-            running[own] = event
-        elif told.get("type") == "call_finished":
-            running.pop(own, None)
-
-    def _may_have_written(self, call_id: str, *given: Json) -> None:
-        label = self.results.get(call_id, OWN)
-        for _, value in (pair for one in given for pair in leaves(one)):
-            if is_foreign(label) and isinstance(value, str) and len(value) < 300:
-                self.files[normal(value)] = label
-
-    def _replay_start(self, event: CallStarted) -> Label:
-        label = from_told(event.origins)
-        if label:
-            self._is_made_of(label, event.id, event.part_of)
-            self.asked[event.id] = event.arguments
-            source = f"{event.plugin}.{event.command}"
-            if others := frozenset(one for one in label if one.source != source):
-                self.inputs[event.id] = others
-        return label
-
-    def _is_made_of(self, label: Label, *call_ids: str) -> None:
+    def is_made_of(self, label: Label, *call_ids: str) -> None:
+        """Add origins to what these ids lead to."""
         for call_id in call_ids:
             if label and call_id:
                 self.results[call_id] = self.results.get(call_id, OWN) | label
-
-
-def _runs_files(known: tuple[CommandSpec, Annotations] | None) -> bool:
-    return known is not None and any(use == "run" for _, use in known[1].files)
 
 
 def is_of(call_id: str, ids: set[str]) -> bool:

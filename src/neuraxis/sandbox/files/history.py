@@ -294,6 +294,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     """Asks a person about changes that nobody knew of before the call ran."""
     free: bool = False
     """The policy allows the call whatever it does."""
+    note: Callable[[str], None] = lambda path: None
+    """Told of each file that a script made or changed."""
+    holds: Callable[[str], bool] | None = None
+    """Whether a new file of this name is asked about; None: no new file is."""
     moved: list[str] = field(default_factory=list[str])
 
     def write(
@@ -396,7 +400,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             # a link of the user's has no version that could be stored
             if (found is not None and not is_file) or (
                 not self.free
-                and self.history.risk(path, "write" if digest else "remove")
+                and (
+                    self.history.risk(path, "write" if digest else "remove")
+                    or (self.holds and (found is not None or self.holds(path)))
+                )
             ):
                 asked.append(path)
         agreed = not asked or self.free or self.ask(asked)
@@ -404,7 +411,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         for path, digest in changed:
             found = operations.look(root, path)
             if path in asked and not (
-                agreed and found is not None and stat.S_ISREG(found.st_mode)
+                agreed and (found is None or stat.S_ISREG(found.st_mode))
             ):
                 continue
             try:
@@ -415,6 +422,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                 self.warn(str(error))
                 continue
             back.add(path)
+            self.note(path)
             self.tell(path, stored=stored and path in asked)
         if lost := [path for path in asked if path not in back]:
             self.warn(call_errors.script_changes_refused(lost))

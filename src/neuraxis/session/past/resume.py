@@ -2,7 +2,7 @@
 
 The outcome of calls that the model has not seen (the run was cut off in the middle of a
 plan) is reported now: an ended call as it ended, a call that started and never
-finished as unknown (decision 8, rule D14), the others as not begun. None of them runs
+finished as unknown (decision 5, rule D14), the others as not begun. None of them runs
 again, and the model is asked to look before it repeats what is unknown.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_file import benchmark
-from neuraxis.dialects.families.table import (
+from neuraxis.dialects.families.cut import (
     FAMILIES,
     between_calls,
     cut,

@@ -1,54 +1,27 @@
-"""Check whether a value occurs in texts, as whole words.
+"""What the planner takes as said: whole words, and dates as people say them.
 
-A model that has read untrusted text may still use the user's own words. A value
-counts as the user's where it occurs in them completely, at word boundaries: `page.md`
-of "write it to page.md", `Ada` of "mail Ada", but not `da`.
+This is no part of the policy: it only decides what the planner can write in its first
+reply, as a model would.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from neuraxis.messages import Path
-from neuraxis.specs import Json
+from neuraxis.policy.provenance.words import leaves
 
+Json = Any
 LONGEST = 2_000
-"""A longer text is never looked up: nobody says one by chance."""
 _MOST = 2_000_000
-_RUN = 4
-_QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»", "»«", "「」")
 _SPACE = re.compile(r"\s+")
 _DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:[ t](\d\d:\d\d)(?::\d\d)?)?$")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
-_JOINTS = re.compile(r"[-_\s]+")
-_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
-_FORM = re.compile(r"@|://|\.[A-Za-z][A-Za-z0-9]{0,4}$")
-"""What a name has that no word has: of a file, of a person's mail, of a page."""
-_ADDRESS = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-_NAME = re.compile(r"[^\W\d_]{3,}")
 _SCHEME = re.compile(r"^(?:https?://)", re.IGNORECASE)
-
-
-def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield every plain value and mapping key with its path."""
-    stack: list[tuple[Path, Any]] = [(path, value)]
-    while stack:
-        at, item = stack.pop()
-        if isinstance(item, dict):
-            for key, part in cast("dict[Any, Any]", item).items():
-                if at:  # a key below the parameters themselves is data too
-                    yield (*at, str(key)), str(key)
-                stack.append(((*at, str(key)), part))
-        elif isinstance(item, list | tuple):
-            parts = cast("Sequence[Any]", item)
-            stack += [((*at, index), part) for index, part in enumerate(parts)]
-        elif item is None or isinstance(item, str | int | float):
-            yield at, item
 
 
 class Wording:
@@ -69,28 +42,6 @@ class Wording:
             return True
         return self._stands(value, 0)
 
-    def seen(self, value: Json) -> bool:
-        """Whether the value stands in what others said."""
-        return self._stands(value, 1)
-
-    def name_of(self, value: str, asked: Container[str] | None = None) -> str:
-        """What the trusted texts call it by; nothing if they do not.
-
-        With `asked` (of `as_said`) the name is one that strangers may have given, who
-        might guess at words that everybody uses, "the file". It counts where it was
-        looked up by itself, has the form of a name, or stands in quotes.
-        """
-        spoken = as_said(value)
-        if asked is not None and spoken in asked:
-            return spoken
-        if not self._stands(value, 0):
-            return ""
-        if asked is None or _FORM.search(value):
-            return spoken
-        whole, text = fold(value), self._text(0)
-        quoted = any(f"{left}{whole}{right}" in text for left, right in _QUOTES)
-        return spoken if quoted else ""
-
     def _text(self, which: int) -> str:
         text = self._texts[which]
         if text is None:
@@ -104,47 +55,6 @@ class Wording:
         if any(_within(form, text) for form in _forms(value)):
             return True
         return isinstance(value, str) and _is_said_date(fold(value), text)
-
-
-def is_composed(value: Json, words: Wording, rest: Wording) -> bool:
-    """Check whether a text combines user words with a trusted result.
-
-    Or has four of the user's words in a row: nobody writes those by chance.
-    """
-    if not isinstance(value, str) or len(value) > LONGEST // 4:
-        return False
-    parts = value.split()
-    runs = range(len(parts) - _RUN + 1)
-    if any(words.trusted(" ".join(parts[at : at + _RUN])) for at in runs):
-        return True
-    return any(
-        words.trusted(" ".join(parts[:cut])) and rest.trusted(" ".join(parts[cut:]))
-        for cut in range(len(parts) - 1, 1, -1)
-    )
-
-
-def as_said(name: str) -> str:
-    """A name as people say it: `my travel notes` of `My-travel_notes.docx`."""
-    return _JOINTS.sub(" ", _ENDING.sub("", fold(name))).strip()
-
-
-def addresses(value: Json) -> set[str]:
-    """Every mail address in the texts of a value."""
-    return {
-        found.casefold().strip(".")
-        for _, leaf in leaves(value)
-        if isinstance(leaf, str)
-        for found in _ADDRESS.findall(leaf)
-    }
-
-
-def whose_address(value: str, person: Json) -> bool:
-    """Whether a mail address bears a person's name: `ada.king@x.test` of `Ada King`."""
-    if not isinstance(person, str) or not _ADDRESS.fullmatch(value):
-        return False
-    name = _NAME.findall(person.casefold())
-    local = _NAME.findall(value.casefold().partition("@")[0])
-    return bool(name) and all(part in local for part in name)
 
 
 def _text(values: Iterable[Json]) -> str:

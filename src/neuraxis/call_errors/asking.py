@@ -1,0 +1,101 @@
+"""Sentences of the policy: why it asks, and the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from neuraxis.formatting import path_text
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+
+
+def asks_out(path: Path, label: str) -> str:
+    """Why something that leaves is asked about (rule Out)."""
+    return (
+        f"{path_text(path) or 'the argument'} leaves this machine; {label} had a part "
+        "in choosing it, and private things were read: it could carry them out"
+    )
+
+
+def out_way_out(target: str) -> str:
+    """Return what to do where nothing may leave."""
+    return (
+        "Use an address that stands in the user's request, as it stands there and "
+        "once; or tell the user which address you would open, so that they ask for it "
+        f"(on the command line: --yes-to {target})."
+    )
+
+
+def asks_guarded(path: Path, label: str) -> str:
+    """Why a value from outside is asked about (rule Deeds)."""
+    return (
+        f"{path_text(path) or 'the argument'} takes the user's own values only; "
+        f"{label} chose this one"
+    )
+
+
+def asks_code(label: str) -> str:
+    """Why running code from outside is asked about (rule Deeds)."""
+    return f"{label} wrote code that this would run"
+
+
+def asks_deed(label: str) -> str:
+    """Why an effect after reading is asked about (rule Deeds)."""
+    return (
+        f"the model chose this after it read {label}, and what it read may have "
+        "decided it"
+    )
+
+
+def deed_way_out(target: str, files: bool) -> str:
+    """Return what to do where a deed may not be done."""
+    first = (
+        "Write a new document (.md, .txt, .csv, .png) under another name, or tell"
+        if files
+        else "Tell"
+    )
+    return (
+        f"{first} the user what you would do, so that they ask for it by itself "
+        f"(on the command line: --yes-to {target})."
+    )
+
+
+def offer_command(target: str) -> str:
+    """Offer a yes for every call of a command."""
+    return f"every call of {target} in this session"
+
+
+def offer_host(host: str) -> str:
+    """Offer a yes for every address of a host."""
+    return f"every address at {host} in this session"
+
+
+def offer_values(target: str, values: Sequence[Json]) -> str:
+    """Offer a yes for every call with these guarded values."""
+    shown = json.dumps(list(values), ensure_ascii=False, default=str)[1:-1]
+    return f"every call of {target} with {shown} in this session"
+
+
+def too_long_to_ask(most: int) -> str:
+    """Why a call is too long to be asked about."""
+    return (
+        f"it needs the user's yes, and holds more than the {most:,} characters that "
+        "they can be shown. Do it in smaller parts"
+    )
+
+
+def held_back(paths: Sequence[str]) -> str:
+    """Why a person is asked about what a script changed."""
+    return (
+        "the script changed or deleted files that this runtime did not write, or, "
+        f"written after reading from outside, made {len(paths)} files that are no "
+        "new documents"
+    )
+
+
+def summary(target: str, arguments: Json, reason: str) -> str:
+    """One line of a question: what, whose words, why."""
+    shown = json.dumps(arguments, ensure_ascii=False, default=str)
+    shown = shown if len(shown) <= 120 else f"{shown[:119]}…"
+    return f"{target} {shown}: {reason}".replace("\n", " ")

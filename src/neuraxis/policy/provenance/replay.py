@@ -1,0 +1,114 @@
+"""Replay of the origins of a session's earlier part."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from neuraxis.events import (
+    AssetStored,
+    CallFinished,
+    CallStarted,
+    Event,
+    Inside,
+    MessageSent,
+    SessionStarted,
+    Unknown,
+    innermost,
+)
+from neuraxis.policy.provenance.labels import (
+    FILES,
+    OWN,
+    Label,
+    from_told,
+    is_outside,
+)
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.provenance.words import leaves
+from neuraxis.specs import Json
+
+
+def replay(
+    origins: Origins, events: Iterable[Event | Unknown], untold: Collection[str] = ()
+) -> None:
+    """Take up what an earlier part of this session knew.
+
+    A call that never told its end may have written any file that it names.
+    """
+    running: dict[str, CallStarted] = {}
+    inside: dict[tuple[str, str, str], Inside] = {}
+    started: set[str] = set()
+    of_tool: dict[tuple[str, str], Label] = {}
+    given: Label = OWN
+    for event in events:
+        match event:
+            case SessionStarted():
+                given = from_told(event.origins)
+                origins.reads(given)
+            case MessageSent(sender="user"):
+                if not is_outside(given):
+                    origins.said(event.content)
+            case AssetStored() if event.id not in started:
+                label = given if origins.is_nested else FILES
+                origins.is_made_of(label, event.id)  # attached
+            case CallStarted():
+                running[event.id] = event
+                started.add(event.id)
+                tool = (event.plugin, event.command)
+                of_tool[tool] = of_tool.get(tool, OWN) | _replay_start(origins, event)
+            case Inside():
+                _replay_inside(origins, event, inside)
+            case CallFinished():
+                running.pop(event.id, None)
+                if event.id not in started:
+                    # answered with what an earlier call of the same gave (`same`)
+                    label = of_tool.get((event.plugin, event.command), OWN)
+                    origins.is_made_of(label, event.id, event.part_of)
+                for path in event.wrote:
+                    origins.wrote(path, origins.results.get(event.id, OWN))
+                if event.status == "skipped":  # also if it ran: it was given up
+                    origins.forget({event.id})
+            case _:
+                pass
+    for call_id, event in running.items():
+        # `shown` has what its references led to
+        _may_have_written(origins, call_id, event.arguments, event.shown)
+    for event in inside.values():
+        told = innermost(event.event)
+        _may_have_written(origins, event.id, told.get("arguments"), told.get("shown"))
+    origins.told(
+        [own for own in origins.results if own.partition(".")[0] not in untold]
+    )
+
+
+def _replay_inside(
+    origins: Origins, event: Inside, running: dict[tuple[str, str, str], Inside]
+) -> None:
+    told = innermost(event.event)
+    if told.get("type") in ("session_started", "call_started"):
+        origins.adds(event.id, from_told(told.get("origins") or ()))
+    label = origins.results.get(event.id, OWN)
+    for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
+        if is_outside(label):  # what is the user's own is told by the call itself
+            origins.wrote(str(path), label)
+    own = (event.id, event.session, str(told.get("id")))
+    if told.get("type") == "call_started":
+        running[own] = event
+    elif told.get("type") == "call_finished":
+        running.pop(own, None)
+
+
+def _may_have_written(origins: Origins, call_id: str, *given: Json) -> None:
+    label = origins.results.get(call_id, OWN)
+    for _, value in (pair for one in given for pair in leaves(one)):
+        if is_outside(label) and isinstance(value, str) and len(value) < 300:
+            origins.wrote(value, label)
+
+
+def _replay_start(origins: Origins, event: CallStarted) -> Label:
+    label = from_told(event.origins)
+    if label:
+        origins.is_made_of(label, event.id, event.part_of)
+        source = f"{event.plugin}.{event.command}"
+        if others := frozenset(one for one in label if one.source != source):
+            origins.inputs[event.id] = others
+    return label

@@ -1,0 +1,119 @@
+"""The user's own words: whole tokens, compared after NFC."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from neuraxis.messages import Path
+from neuraxis.specs import Json
+
+LONGEST = 500
+"""A longer text is never looked up: nobody says one by chance."""
+_OPEN, _SHUT = "\"'“”‘’«»„‚`([{<*#", "\"'”’“‘»«`)]}>*"
+_ENDS = ".,;:!?…"
+_MONEY = "$€£¥%"
+_SPECIAL = frozenset("/\\:@._-")
+_QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»")
+_PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Yield every plain value and mapping key with its path."""
+    stack: list[tuple[Path, Any]] = [(path, value)]
+    while stack:
+        at, item = stack.pop()
+        if isinstance(item, dict):
+            for key, part in cast("dict[Any, Any]", item).items():
+                if at:  # a key below the parameters themselves is data too
+                    yield (*at, str(key)), str(key)
+                stack.append(((*at, str(key)), part))
+        elif isinstance(item, list | tuple):
+            parts = cast("Sequence[Any]", item)
+            stack += [((*at, index), part) for index, part in enumerate(parts)]
+        elif item is None or isinstance(item, str | int | float):
+            yield at, item
+
+
+def tokens(text: str) -> list[str]:
+    """Split a text at its spaces; drop the punctuation around each token."""
+    found = [_bare(part) for part in unicodedata.normalize("NFC", text).split()]
+    return [part for part in found if any(map(str.isalnum, part))]
+
+
+def is_own(value: Json, texts: Iterable[str]) -> bool:
+    """Whether a value stands whole in the user's texts.
+
+    An address, path, URL or id is one token and is compared with its case; plain words
+    are compared without. A number is one that is said as a number.
+    """
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int | float):
+        return any(_number(token) == value for text in texts for token in tokens(text))
+    if not isinstance(value, str) or _is_odd(value) or value.isdigit():
+        return False
+    wanted = value.split()
+    if not all(any(map(str.isalnum, part)) for part in wanted):
+        return False
+    wanted = [_folded(part) for part in wanted]
+    for text in texts:
+        said = [_folded(token) for token in tokens(text)]
+        for at in range(len(said) - len(wanted) + 1):
+            if said[at : at + len(wanted)] == wanted:
+                return True
+    return False
+
+
+def is_own_address(value: Json, texts: Iterable[str]) -> bool:
+    """Whether the user wrote this address, or quoted this text.
+
+    `https://` may be added where the user left it out (rule C13).
+    """
+    if not isinstance(value, str) or _is_odd(value):
+        return False
+    bare = value.removeprefix("https://")
+    for text in texts:
+        said = unicodedata.normalize("NFC", text)
+        if any(f"{left}{value}{right}" in said for left, right in _QUOTES):
+            return True
+        if " " not in value and _SPECIAL.intersection(value):
+            found = tokens(said)
+            if value in found or bare in found:
+                return True
+    return False
+
+
+def _is_odd(text: str) -> bool:
+    """Whether a text holds what nobody types, or is no whole text."""
+    return (
+        not text
+        or len(text) > LONGEST
+        or text != text.strip()
+        or text != unicodedata.normalize("NFC", text)
+        or any(unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs") for char in text)
+    )
+
+
+def _bare(part: str) -> str:
+    text = part.lstrip(_OPEN)
+    while text:
+        last = text[-1]
+        if last in _PAIRS and text.count(_PAIRS[last]) >= text.count(last):
+            break  # its own bracket, as in `Tea_(drink)`
+        if last not in _ENDS and last not in _SHUT:
+            break
+        text = text[:-1]
+    return text
+
+
+def _folded(token: str) -> str:
+    return token if _SPECIAL.intersection(token) else token.lower()
+
+
+def _number(token: str) -> float | None:
+    text = token.strip(_MONEY).replace(",", "")
+    if not text.replace(".", "", 1).removeprefix("-").isdecimal():
+        return None
+    return float(text)

@@ -1,0 +1,252 @@
+"""The three rules of the default policy: Out, Deeds, Outside.
+
+Out: what may leave. Deeds: what may be done after something from outside was shown.
+Outside, what counts as such, stands in `provenance.tracker`.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from neuraxis import call_errors
+from neuraxis.messages import Path
+from neuraxis.policy.decision import ALLOWED, Decision, Facts, Offer
+from neuraxis.policy.documents import is_document, is_free_script, is_named, is_plain
+from neuraxis.policy.provenance.labels import (
+    OWN,
+    Label,
+    Traced,
+    describe,
+    is_outside,
+    is_private,
+)
+from neuraxis.policy.provenance.tracker import normal
+from neuraxis.policy.provenance.words import is_own, is_own_address, leaves
+from neuraxis.schema.annotations import is_covered
+from neuraxis.specs import CommandSpec, Json
+
+
+def by_rules(
+    target: str, spec: CommandSpec, arguments: Json, facts: Facts, *, mild: bool = False
+) -> Decision:
+    """Decide by the three rules; `mild`: only destroying deeds are asked about."""
+    if spec.effects.kind == "none":
+        return ALLOWED
+    asked = out(target, arguments, facts)
+    if asked is None and not (mild and not spec.effects.destructive):
+        asked = deeds(target, spec, arguments, facts)
+    return asked or ALLOWED
+
+
+# --- Out ------------------------------------------------------------------------------
+
+
+def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
+    """Rule Out: private things do not leave for where somebody outside chose.
+
+    Once both was shown, only an address that the user wrote in this request goes out,
+    once. Before, a whole value of one answer does.
+    """
+    origins, places = facts.origins, facts.marks.sends_out
+    if not places:
+        return None
+    labels = {item.path: item for item in facts.traced}
+    for path, value in leaves(arguments):
+        if not is_covered(places, path) or value is None or isinstance(value, bool):
+            continue
+        item = _covering(labels, path)
+        label = OWN if item is None else item.label
+        if origins.read and (origins.read_private or is_private(label)):
+            if is_own_address(value, origins.request) and sent_as(value) not in (
+                origins.sent
+            ):
+                continue
+            return _out(target, path, value, origins.read | label, facts)
+        if item is not None and not origins.read and _is_mixed(item):
+            return _out(target, path, value, label, facts)
+    return None
+
+
+def sent_as(value: Json) -> str:
+    """An address in the one spelling that is counted."""
+    return str(value).removeprefix("https://")
+
+
+def _covering(labels: dict[Path, Traced], path: Path) -> Traced | None:
+    """What is known of a value or its whole."""
+    return next(
+        (labels[path[:n]] for n in range(len(path), -1, -1) if path[:n] in labels), None
+    )
+
+
+def _is_mixed(item: Traced) -> bool:
+    """Whether something private and something else from outside are in one value."""
+    if not (is_outside(item.label) and is_private(item.label)):
+        return False
+    return item.how == "text" or any(
+        origin.private and (not origin.open_world or origin.source == "files")
+        for origin in item.label
+    )
+
+
+def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> Decision:
+    host = host_of(value)
+    offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
+    if "." in host:
+        offers.insert(
+            0, Offer(text=call_errors.offer_host(host), key=f"host {target} {host}")
+        )
+    return Decision(
+        verdict="ask",
+        reason=call_errors.asks_out(path, label=describe(label)),
+        way_out=call_errors.out_way_out(target),
+        offers=tuple(offers),
+    )
+
+
+def host_of(value: Json, *, port: bool = True) -> str:
+    """The host that an address leads to; empty where it is none."""
+    text = str(value)
+    try:
+        found = urlsplit(text if "://" in text else f"//{text}")
+        host = found.netloc.rpartition("@")[2].lower() if port else found.hostname
+    except ValueError:
+        return ""
+    return host or "" if not any(map(str.isspace, text)) else ""
+
+
+# --- Deeds ----------------------------------------------------------------------------
+
+
+def deeds(
+    target: str, spec: CommandSpec, arguments: Json, facts: Facts
+) -> Decision | None:
+    """Rule Deeds: a plan written before reading runs; later, a yes.
+
+    No value from outside may stand where the command takes the user's only. After
+    something from outside was shown, every effect takes a yes but for new documents,
+    additions to those that the request names, and new scripts.
+    """
+    origins, effects = facts.origins, spec.effects
+    if effects.asks_inside:
+        return None
+    free = not effects.readonly and is_free_file_use(arguments, facts)
+    for item in facts.traced:
+        if not is_outside(item.label) or item.how == "file":
+            continue
+        run = facts.marks.file_use(item.path) == "run"  # `_run` decides
+        if item.how == "literal" and (free or run):
+            continue
+        if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
+            return _deed(target, arguments, facts, item)
+    if effects.readonly:
+        return None
+    for path, value in leaves(arguments):
+        if facts.marks.file_use(path) == "run":
+            return _run(target, arguments, facts, str(value))
+    if not origins.read or free:
+        return None
+    return _deed(target, arguments, facts, None)
+
+
+def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
+    """Whether a place takes the user's values only."""
+    places = facts.marks.trusted_only
+    return is_covered(places, path) or (not places and spec.effects.destructive)
+
+
+def _is_said(value: Json, facts: Facts) -> bool:
+    found = [leaf for _, leaf in leaves(value, ("",))]
+    return bool(found) and all(is_own(leaf, facts.origins.request) for leaf in found)
+
+
+def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | None:
+    """Ask about a script from outside, or that others chose."""
+    origins = facts.origins
+    if label := origins.code_from_outside(script):
+        return _deed(target, arguments, facts, None, label)
+    chosen = normal(script) in origins.own_files or is_named(script, origins.request)
+    if origins.read and not (chosen and origins.walls):
+        return _deed(target, arguments, facts, None)
+    return None
+
+
+def is_free_file_use(arguments: Json, facts: Facts) -> bool:
+    """Whether a call only makes or adds to free files."""
+    uses = [
+        (value, use)
+        for path, value in leaves(arguments)
+        if (use := facts.marks.file_use(path)) not in (None, "read")
+    ]
+    places = {place for place, use in facts.marks.files if use != "read"}
+    if not uses or not places.issuperset(facts.marks.trusted_only):
+        return False
+    moves = {use for _, use in uses} == {"remove", "write"}
+    return all(
+        isinstance(path, str)
+        and _is_free(path, "move" if moves and use == "remove" else str(use), facts)
+        for path, use in uses
+    )
+
+
+def _is_free(path: str, use: str, facts: Facts) -> bool:
+    origins, name = facts.origins, normal(path)
+    there = (facts.workspace / name).exists() or (facts.workspace / name).is_symlink()
+    named = is_named(name, origins.request)
+    if use == "folder":
+        return is_plain(path)
+    if use == "change":
+        known = named or name in origins.fresh
+        return known and is_document(name, origins.request)
+    if use == "move":  # what the runtime wrote, and the request names
+        return named and name in origins.own_files and is_document(name)
+    if use != "write":
+        return False
+    if is_document(name, origins.request):
+        return (
+            not there or name in origins.fresh or (named and name in origins.own_files)
+        )
+    new = not there or name in origins.fresh
+    return new and is_free_script(path, facts.workspace)
+
+
+def _deed(
+    target: str,
+    arguments: Json,
+    facts: Facts,
+    item: Traced | None,
+    code: Label = OWN,
+) -> Decision:
+    offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
+    places = facts.marks.trusted_only
+    who = [value for path, value in leaves(arguments) if is_covered(places, path)]
+    if who and not any(use == "run" for _, use in facts.marks.files):
+        text = call_errors.offer_values(target, who)
+        offers.insert(0, Offer(text=text, key=f"values {target} {who!r}"))
+    if code:
+        reason = call_errors.asks_code(describe(code))
+    elif item is not None:
+        reason = call_errors.asks_guarded(item.path, describe(item.label))
+    else:
+        reason = call_errors.asks_deed(describe(facts.origins.read))
+    return Decision(
+        verdict="ask",
+        reason=reason,
+        way_out=call_errors.deed_way_out(target, bool(facts.marks.files)),
+        offers=tuple(offers),
+    )
+
+
+def weighed(spec: CommandSpec, facts: Facts) -> list[Traced]:
+    """Return the values from outside that a decision depends on."""
+    marks = facts.marks
+    return [
+        item
+        for item in facts.traced
+        if is_outside(item.label)
+        and (
+            _is_guarded(spec, facts, item.path)
+            or is_covered(marks.sends_out, item.path)
+            or marks.file_use(item.path) is not None
+        )
+    ]
