@@ -1,0 +1,133 @@
+"""Write docs/api.md: what `neuraxis` exports, from its docstrings.
+
+python docs/make_api.py
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+import neuraxis
+
+HERE = Path(__file__).resolve().parent
+_HEAD = """# The API
+
+All that `from neuraxis import …` gives, made from the docstrings by
+`python docs/make_api.py`. What belongs together and why is told in
+[sessions.md](sessions.md), [plugins.md](plugins.md), [long-runs.md](long-runs.md).
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    logging.getLogger("griffe").setLevel(logging.ERROR)
+    source = Path(neuraxis.__file__).resolve().parents[1]
+    package = griffe.load("neuraxis", search_paths=[source], docstring_parser="google")
+    lines = [_HEAD]
+    for name in neuraxis.__all__:
+        found: Any = package[name]
+        if found.is_alias:
+            found = found.final_target
+        if found.is_class:
+            lines += _class(found, name)
+        elif found.is_function:
+            lines += _function(found, "##")
+        else:
+            lines += [f"\n## {name}\n\n`{found.value}`\n", *_text(found)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _class(found: Any, name: str) -> Iterator[str]:
+    bases = ", ".join(str(base).partition("[")[0] for base in found.bases)
+    is_data = "Struct" in bases
+    yield f"\n## {name}\n"
+    if bases and not is_data:
+        yield f"Derived from `{bases}`.\n"
+    if "__init__" in found.members:
+        yield _fenced(_signature(found.members["__init__"], name))
+    yield from _text(found)
+    members = [one for one in found.members.values() if one.name[0] != "_"]
+    for one in members:
+        is_field = one.is_attribute and "property" not in one.labels
+        if is_field and (is_data or one.docstring):
+            yield _field(one, is_data)
+    for one in members:
+        if one.is_attribute and "property" in one.labels:
+            yield f"\n### {name}.{one.name}\n\n`{one.annotation}`\n"
+            yield from _text(one)
+        elif one.is_function:
+            yield from _function(one, "###", f"{name}.")
+
+
+def _field(found: Any, is_data: bool) -> str:
+    default = str(found.value or "") if is_data else ""
+    default = "…" if default.startswith("field(") else default
+    shown = f"{found.name}: {found.annotation}" + (f" = {default}" if default else "")
+    said = f": {_one_line(found.docstring.value)}" if found.docstring else ""
+    return f"- `{shown}`{said}"
+
+
+def _function(found: Any, level: str, owner: str = "") -> Iterator[str]:
+    yield f"\n{level} {owner}{found.name}\n"
+    yield _fenced(_signature(found, found.name))
+    yield from _text(found)
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text}\n```\n"
+
+
+def _signature(found: Any, name: str) -> str:
+    """Return the signature on one line, or a parameter a line."""
+    given: list[str] = []
+    named_only, before = False, ""
+    for one in found.parameters:
+        if one.name in ("self", "cls"):
+            continue
+        kind = one.kind.value
+        if kind == "keyword-only" and not named_only:
+            named_only = True
+            given.append("*")
+        if kind != "positional-only" and before == "positional-only":
+            given.append("/")
+        before = kind
+        named_only |= kind == "variadic positional"
+        stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
+        typed = f": {one.annotation}" if one.annotation else ""
+        has_default = one.default is not None and not stars
+        default = f" = {one.default}" if has_default else ""
+        given.append(f"{stars}{one.name}{typed}{default}")
+    back = f" -> {found.returns}" if found.returns and name == found.name else ""
+    asynchronous = "async " if "async" in found.labels else ""
+    short = f"{asynchronous}{name}({', '.join(given)}){back}"
+    if len(short) <= 80:
+        return short
+    inside = "".join(f"    {one},\n" for one in given)
+    return f"{asynchronous}{name}(\n{inside}){back}"
+
+
+def _text(found: Any) -> Iterator[str]:
+    if found.docstring is None:
+        return
+    for section in found.docstring.parse("google"):
+        if section.kind.value == "text":
+            yield f"{section.value}\n"
+        elif section.kind.value in ("parameters", "attributes", "raises"):
+            title = section.kind.value.capitalize()
+            yield f"{title}:\n"
+            for item in section.value:
+                name = getattr(item, "name", None) or item.annotation
+                yield f"- `{name}`: {_one_line(item.description)}"
+            yield ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+if __name__ == "__main__":
+    (HERE / "api.md").write_text(page(), encoding="utf-8")
