@@ -188,7 +188,8 @@ def _is_shallow(text: str) -> bool:
 
 def markers_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the `markers` of `pieces`; each alternative is a named group."""
-    return re.compile(f"{pattern}|{_TOKEN}", re.IGNORECASE)
+    # no marker begins so: a text full of `<` is passed over quickly
+    return re.compile(rf"(?!<[|｜]?[<\s])(?:{pattern}|{_TOKEN})", re.IGNORECASE)
 
 
 def _member_alone(text: str, cursor: int, start: int) -> Piece:
