@@ -53,6 +53,13 @@ class ModelChunk(Struct, frozen=True, kw_only=True):
     reasoning: str = ""
 
 
+class OutputChunk(Struct, frozen=True, kw_only=True):
+    """Fields that a streaming answer holds so far. Never stored."""
+
+    value: Json = None
+    """The fields so far; the last one may be cut."""
+
+
 class ModelFinished(Struct, frozen=True, kw_only=True):
     """The model's complete output."""
 
@@ -288,6 +295,7 @@ Event = (
     | MessageSent
     | ModelStarted
     | ModelChunk
+    | OutputChunk
     | ModelFinished
     | PlanChecked
     | CallStarted
@@ -309,6 +317,7 @@ NAMES: Mapping[str, type[Any]] = {
     "message": MessageSent,
     "model_started": ModelStarted,
     "model_chunk": ModelChunk,
+    "output_chunk": OutputChunk,
     "model_finished": ModelFinished,
     "plan_checked": PlanChecked,
     "call_started": CallStarted,
@@ -328,7 +337,7 @@ NAMES: Mapping[str, type[Any]] = {
 
 TYPES: Mapping[type[Any], str] = {cls: name for name, cls in NAMES.items()}
 
-NOT_STORED = (ModelChunk, CallProgress)
+NOT_STORED = (ModelChunk, OutputChunk, CallProgress)
 """Events that subscribers see live and the journal omits."""
 
 

@@ -19,6 +19,7 @@ Path = tuple[str | int, ...]
 ErrorCode = Literal[
     "malformed_reply",  # The reply does not have the dialect's form.
     "truncated_reply",  # The model was cut off; nothing of the reply runs.
+    "invalid_output",  # The answer has not the form that the program asked for.
     "duplicate_key",  # A JSON object of the reply has a key twice.
     "receiver_id_not_allowed",
     "unknown_plugin",
@@ -58,11 +59,17 @@ class CallError(Struct, frozen=True, kw_only=True):
     """Error of a call, shown to the model. Made in `call_errors.py`."""
 
     code: ErrorCode
+    """Its kind, of a closed list."""
     message: str
+    """Where, what was expected, what was given, what to do."""
     where: str = ""
+    """The argument or part of the reply; empty: all of it."""
     problems: tuple[Problem, ...] = ()
+    """Each wrong argument."""
     candidates: tuple[str, ...] = ()
+    """Names that may have been meant."""
     fixable_by: Literal["model", "user", "author"] = "model"
+    """Who can do something about it."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -75,7 +82,9 @@ class Call(Struct, frozen=True, kw_only=True):
     id: str
     plugin: str | None
     command: str
+    """The command's name, or a tool name."""
     arguments: Json = field(default_factory=dict[str, Json])
+    """As the model wrote them, references unresolved."""
     name: str | None = None
     """Name of the step, from the intent's optional `"as"` key."""
     literal: bool = False
@@ -95,16 +104,20 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     """Result of one call; `value` is native, `stored` marks an asset."""
 
     call: Call
+    """What was called."""
     status: Literal["done", "failed", "skipped"]
+    """How it ended; `skipped`: it was not run."""
     plugin: str | None = None
     """Resolved names, where the command was found."""
     command: str | None = None
+    """The command's own name, where it was found."""
     value: Any = None
     stored: bool = False
     """True: the value is an asset under `call.id`, not inline."""
     error: CallError | None = None
     """Error; None exactly if the call is done."""
     warnings: tuple[str, ...] = ()
+    """What was odd, as the model is told."""
     seconds: float = 0.0
     """Seconds from the command's start to its end; 0 if not run."""
     exception: BaseException | None = None
@@ -281,3 +294,5 @@ class Prompt(Struct, frozen=True, kw_only=True):
     """For models that can be held to a grammar; None: the dialect has no such form."""
     native_tools: tuple[Mapping[str, Json], ...] = ()
     """OpenAI-style tool definitions, for the native dialect only."""
+    output_schema: Mapping[str, Json] | None = None
+    """JSON Schema of the answer, where a server may hold the model to it."""

@@ -31,8 +31,11 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
     """
 
     kind: EffectKind = "once"
+    """What it changes: nothing, or the same if done twice, or once."""
     destructive: bool = True
+    """Whether it may destroy what is there."""
     open_world: bool = True
+    """Whether others write what it returns."""
     public: bool = False
     """Whether anybody may see what it answers."""
     declared: bool = False
@@ -87,7 +90,9 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    """As calls name it."""
     description: str = ""
+    """What it does, for the model."""
     parameters: Mapping[str, Json] = field(
         default_factory=lambda: {
             "type": "object",
@@ -97,8 +102,11 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     )
     response: Mapping[str, Json] | None = None
     effects: Effects = Effects()
+    """What running it may change."""
     examples: tuple[Example, ...] = ()
+    """Calls that the model is shown."""
     example_output: Json = None
+    """What it returns, for example."""
     tool_name: str | None = None
     """Tool name in the intent dialect; None: the unique command name."""
     time_limit: float | None = None
@@ -129,20 +137,29 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
 
     name: str
     commands: tuple[CommandSpec, ...] = ()
+    """Its commands, in order."""
     id: str | None = None
+    """Of protocol v1; empty: none."""
     title: str | None = None
+    """Its name for people."""
     description: str = ""
+    """What it is for."""
     description_for_human: str | None = None
+    """The same for people, of protocol v1."""
     description_for_model: str | None = None
+    """The same for the model, of protocol v1."""
     summary: str | None = None
+    """One line of it."""
     prompt: str | None = None
     """Instruction of the author, already read from its file (A9, B16)."""
     generation: Literal["v1", "v2", "python"] = "v2"
+    """The protocol of its manifest."""
     listed: bool = True
     """False where the manifest says `as_plugin: false` (B14)."""
     examples: tuple[Example, ...] = ()
     """Examples that span several commands (chains)."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Its own section of the configuration."""
     source: str = ""
     """Source for messages: a file path or `module:function`."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])

@@ -382,7 +382,7 @@ def test_B51_B52_B53_what_json_cannot_hold_becomes_an_asset(strict: bool) -> Non
     root = said.session.assets.root("a1")
     assert root["content"]["command"] == "make"
     assert root["content"]["response"]["bulb"].watts == 60
-    assert said.answer.assets == ("a1",)
+    assert [asset.id for asset in said.answer.assets] == ["a1"]
 
 
 def test_B54_a_forgotten_content_is_told_with_the_right_path() -> None:

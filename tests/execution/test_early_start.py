@@ -221,7 +221,7 @@ def test_a_chain_of_reads_starts_early_with_the_object_itself() -> None:
     answer, _ = _run(world, model)
     assert world.log == ["make", "use", "end", "end"]
     assert answer.calls[1].value is True
-    assert answer.assets == ("a1",)
+    assert [asset.id for asset in answer.assets] == ["a1"]
 
 
 def test_an_effect_and_what_stands_behind_it_wait() -> None:

@@ -269,7 +269,7 @@ def test_N3_objects_pass_through_a_loop() -> None:
     )
     assert [result.status for result in answer.calls] == ["done"] * 3
     assert answer.calls[0].stored
-    assert answer.assets == ("a1",)
+    assert [asset.id for asset in answer.assets] == ["a1"]
     assert answer.calls[1].value == ["a", "b"]
     assert answer.calls[2].value == "b"
     ends = {e.id: e.value for e in events if isinstance(e, CallFinished)}

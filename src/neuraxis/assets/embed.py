@@ -72,7 +72,7 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
         table = _rows_of(value)
         if table is not None:
             return _table(*table)
-        if _is_picture(value):
+        if is_picture(value):
             return _picture(value, ref, save)
     except CannotBeShown:
         pass
@@ -106,7 +106,8 @@ def _text(value: str, ref: AssetRef, save: Save) -> str:
     return f"{value[:TEXT]}…\n\n[{len(value)} characters, the whole text]({path})"
 
 
-def _is_picture(value: Any) -> bool:
+def is_picture(value: Any) -> bool:
+    """Check whether a value is a picture, as Pillow has them."""
     size = getattr(value, "size", None)
     return (
         isinstance(getattr(value, "mode", None), str)
@@ -125,6 +126,11 @@ def _picture(value: Any, ref: AssetRef, save: Save) -> str:
     path = save(_name(ref, "png"), sink.getvalue())
     width, height = value.size
     return f"![{ref.asset_id}, {width}x{height}]({path})"
+
+
+def is_table(value: Any) -> bool:
+    """Check whether a value is a table of a library, or rows."""
+    return _rows_of(value) is not None
 
 
 def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:

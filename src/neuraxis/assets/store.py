@@ -339,6 +339,11 @@ class AssetStore:
         """Return `root`, with the objects before their conversion to JSON."""
         return self._natives.get(asset_id) or self.root(asset_id)
 
+    def returned(self, asset_id: str, said: Any) -> Any:
+        """Return the object that a result was before its JSON."""
+        found = self._natives.get(asset_id)
+        return said if found is None else found["content"]["response"]
+
     def resolve(self, ref: AssetRef) -> Any:
         """Return the object of a reference.
 

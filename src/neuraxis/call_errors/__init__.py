@@ -48,6 +48,7 @@ from neuraxis.call_errors.reading import (
     receiver_id_not_allowed as receiver_id_not_allowed,
 )
 from neuraxis.call_errors.reading import truncated_reply as truncated_reply
+from neuraxis.call_errors.reading import wrong_output as wrong_output
 from neuraxis.call_errors.running import budget_exhausted as budget_exhausted
 from neuraxis.call_errors.running import budget_left as budget_left
 from neuraxis.call_errors.running import cancelled as cancelled

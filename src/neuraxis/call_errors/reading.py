@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from neuraxis.formatting import listed
-from neuraxis.messages import CallError
+from neuraxis.messages import CallError, Problem
 
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -56,4 +56,15 @@ def receiver_id_not_allowed() -> CallError:
         where="receiver.id",
         message='receiver.id: expected no "id" field, since a receiver is found by its '
         'name. Remove "id" from "receiver".',
+    )
+
+
+def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
+    """Report an answer that has not the form that was asked for."""
+    return CallError(
+        code="invalid_output",
+        where="answer",
+        problems=tuple(problems),
+        message=f"The answer has not the form that was asked for: {told}. Write the "
+        "whole answer again, corrected, as one JSON object and nothing else.",
     )

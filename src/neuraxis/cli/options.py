@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     dialect: str | None = None
     instructions: str | None = None
+    output: str | None = None
     workspace: str | None = None
     plugin: tuple[str, ...] = ()
     no_builtin: bool = False
@@ -64,6 +66,11 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "instructions": click.option(
         "--instructions",
         help="What the model is told beside its own text; @FILE: what the file says.",
+    ),
+    "output": click.option(
+        "--output",
+        type=click.Path(),
+        help="A file with the JSON Schema that the answer must fit.",
     ),
     "workspace": click.option(
         "-w",
@@ -225,6 +232,16 @@ def instructions_of(settings: Settings) -> str | None:
         raise ConfigError(f"instructions: {text[1:]}: {error}") from None
 
 
+def _schema_in(file: str | None) -> Json:
+    """Return the JSON Schema in a file."""
+    if file is None:
+        return None
+    try:
+        return json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--output {file}: {error}") from None
+
+
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     """Return the built-in plugins and the named ones."""
     named = list(choices.plugin)
@@ -260,14 +277,14 @@ def make_session(
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    if approve is None and is_somebody_there():
-        approve = ask_on_terminal
+    approve = approve or (ask_on_terminal if is_somebody_there() else None)
     if choices.template and not Path(choices.template).is_file():
         raise ConfigError(f"--template {choices.template}: there is no such file")
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
         instructions=instructions_of(settings),
+        output=_schema_in(choices.output),
         dialect=str(settings.get("dialect") or "intents"),
         workspace=None if choices.workspace is None else Path(choices.workspace),
         journal=journal or journal_path(settings),

@@ -277,8 +277,7 @@ def show_answer(
         return
     if sys.stdout.isatty():
         for asset in answer.assets:
-            content: Any = session.assets.native(asset).get("content") or {}
-            print_object(content.get("response"))
+            print_object(asset.value)
     for path in answer.files:
         place = session.workspace / path
         click.echo(f"file: {link(str(place), place.as_uri())}", err=True)

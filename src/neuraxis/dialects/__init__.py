@@ -47,6 +47,10 @@ class Dialect(Protocol):
         """Return tool definitions for the server; empty unless native."""
         ...
 
+    def notation(self, schema: Mapping[str, Json]) -> str:
+        """Return an object's schema in the notation that commands have."""
+        ...
+
     def request(self, text: str) -> str:
         """Return the user's request, as the model reads it."""
         ...

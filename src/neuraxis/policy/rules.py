@@ -50,6 +50,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Rules; the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
+    """The strictest that matches a call decides."""
     default: Default = "by_origin"
     """`by_origin`: the three rules; `mild`: of deeds only those that destroy."""
     undeclared: Literal["inside", "outside"] = "inside"

@@ -30,6 +30,7 @@ class AssetRef(Struct, frozen=True, kw_only=True):
     """
 
     asset_id: str
+    """Id of the object, or of the call whose result it is."""
     field_path: Path = ()
 
 

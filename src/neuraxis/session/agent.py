@@ -19,6 +19,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
+from neuraxis.session.typed.output import Output
 from neuraxis.session.validation import check_arguments
 from neuraxis.specs import EffectKind, Effects
 
@@ -32,7 +33,7 @@ def agent(
     *,
     effects: EffectKind = "once",
     **given: Unpack[SessionArguments],
-) -> Callable[..., Awaitable[str]]:
+) -> Callable[..., Awaitable[Any]]:
     """Return a command that asks an agent, for a session's plugins.
 
     Args:
@@ -49,19 +50,12 @@ def agent(
     _check_given(name, effects, cast("dict[str, Any]", given))
     given["plugins"] = tuple(given.get("plugins", ()))  # each call has all of them
     budget = given.get("budget") or Budget()
+    form = given.get("output")
     options = given.get("options") or Options()
 
-    @command(
-        name=name,
-        description=description,
-        effects=_asking_effects(effects),
-        asset_refs=["objects"],
-        # one more second, so that the agent's own limit is reported first
-        time_limit=min(budget.seconds, _LONGEST) + 1,
-    )
     async def ask(
         request: str, context: Context, objects: list[Any] | None = None
-    ) -> str:
+    ) -> Any:
         """Ask the agent.
 
         Args:
@@ -81,12 +75,20 @@ def agent(
                     await inside.model.close()
         if answer.outcome != "answered":
             raise CommandError(f"{name} gave no answer: {answer.error}")
-        return answer.text
+        return answer.text if form is None else answer.output
 
-    return ask
+    ask.__annotations__["return"] = str if form is None else Output(form).hint
+    return command(
+        name=name,
+        description=description,
+        effects=_asking_effects(effects),
+        asset_refs=["objects"],
+        # one more second, so that the agent's own limit is reported first
+        time_limit=min(budget.seconds, _LONGEST) + 1,
+    )(ask)
 
 
-def _asking_effects(kind: EffectKind) -> Effects | str:
+def _asking_effects(kind: EffectKind) -> Effects | EffectKind:
     """Return the effects of asking an agent, which is harmless in itself.
 
     That holds also with untrusted words: the nested session's policy decides on the

@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.messages import NOTHING_USED, Result, Usage
+from neuraxis.assets.embed import is_picture, is_table
+from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.store import AssetStore
+from neuraxis.errors import NeuraxisError
+from neuraxis.execution.runtime import Runtime
+from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
+from neuraxis.session.config import RunConfig, RunState
 from neuraxis.specs import Json
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
 
-class Answer(Struct, frozen=True, kw_only=True):
+    Out = _TypeVar("Out", default=Any, covariant=True)
+else:
+    Out = TypeVar("Out")
+
+Outcome = Literal["answered", "failed", "budget", "waiting", "declined"]
+"""How a run ended; `waiting`: a person is to say yes, see `Session.pending`."""
+
+
+class StoredAsset(Struct, frozen=True, kw_only=True):
+    """Object that a run stored: a table, a picture, a long text."""
+
+    id: str
+    """What references name it by: `asset://a4/…`."""
+    read: Callable[[], Any]
+    """Return the object."""
+
+    @property
+    def value(self) -> Any:
+        """Return the object itself."""
+        return self.read()
+
+    @property
+    def image(self) -> Any:
+        """Return the picture, a `PIL.Image.Image`.
+
+        Raises:
+            NeuraxisError: it is something else.
+        """
+        return self._of_kind(is_picture, "picture")
+
+    @property
+    def table(self) -> Any:
+        """Return the table, as the library that made it has it.
+
+        Raises:
+            NeuraxisError: it is something else.
+        """
+        return self._of_kind(is_table, "table")
+
+    def _of_kind(self, fits: Callable[[Any], bool], kind: str) -> Any:
+        value = self.value
+        if not fits(value):
+            found = type(value).__name__
+            raise NeuraxisError(f"asset {self.id}: expected a {kind}, it is a {found}")
+        return value
+
+
+class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
     """Outcome of one run of a session."""
 
     text: str
     """The model's final text, with its references filled in."""
-    outcome: str
-    """`answered`, `failed` or `budget`; a cancelled run raises `CancelledError`."""
+    outcome: Outcome
+    """How it ended; a cancelled run raises `CancelledError` and has no answer."""
     calls: tuple[Result, ...] = ()
     """Results of all calls of the model, in their plans' order."""
-    assets: tuple[str, ...] = ()
-    """Ids of the assets stored during this run."""
+    problems: tuple[CallError, ...] = ()
+    """Why replies could not be run or were no answer, in order; the model was told."""
+    assets: tuple[StoredAsset, ...] = ()
+    """Objects stored during this run."""
     files: tuple[str, ...] = ()
     """Paths that commands wrote, relative to the workspace."""
     usage: Usage = NOTHING_USED
@@ -28,6 +90,63 @@ class Answer(Struct, frozen=True, kw_only=True):
     """Cost in US dollars of all replies whose price is known."""
     error: str = ""
     """Reason of a failure, or why an answered run's end is unstored."""
+    checked: object = None
+    """What `output` returns."""
+
+    @property
+    def output(self) -> Out:
+        """Return the answer as the session's `output`, or None.
+
+        Raises:
+            NeuraxisError: the run did not end with an answer.
+        """
+        if self.outcome != "answered":
+            raise NeuraxisError(f"there is no output ({self.outcome}): {self.error}")
+        return cast("Out", self.checked)
+
+    def asset(self, id: str) -> StoredAsset:
+        """Return an object that the run stored.
+
+        Raises:
+            NeuraxisError: it stored none of that id.
+        """
+        for one in self.assets:
+            if one.id == id:
+                return one
+        known = ", ".join(one.id for one in self.assets) or "none"
+        raise NeuraxisError(f"asset {id}: this run did not store it; it stored {known}")
+
+
+def answer_of(
+    state: RunState, outcome: Outcome, error: str, runtime: Runtime, parts: RunConfig
+) -> Answer:
+    """Return the answer of a run that ended."""
+    return Answer(
+        text="\n\n".join(state.texts),
+        outcome=outcome,
+        calls=tuple(
+            replace(item, value=parts.assets.returned(item.call.id, item.value))
+            if item.status == "done" and not item.stored
+            else item
+            for item in state.results
+        ),
+        assets=tuple(
+            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
+            for result in state.results
+            if result.stored
+        ),
+        files=tuple(dict.fromkeys(state.files)),
+        usage=state.usage + runtime.usage.tokens,
+        usd=runtime.usage.usd,
+        error=error,
+        problems=tuple(state.problems),
+        checked=state.output,
+    )
+
+
+def _stored(result: Result, assets: AssetStore) -> Any:
+    """Return a stored object, which may have left the memory."""
+    return assets.root(result.call.id)["content"]["response"]
 
 
 def as_json(answer: Answer) -> Json:
@@ -35,8 +154,10 @@ def as_json(answer: Answer) -> Json:
     return {
         "text": answer.text,
         "outcome": answer.outcome,
+        "output": to_json_value(answer.checked)[1],
         "calls": [result_json(result) for result in answer.calls],
-        "assets": list(answer.assets),
+        "problems": [call_errors.to_json(problem) for problem in answer.problems],
+        "assets": [asset.id for asset in answer.assets],
         "files": list(answer.files),
         "usage": {
             "input_tokens": answer.usage.input_tokens,
@@ -54,7 +175,7 @@ def result_json(result: Result) -> dict[str, Json]:
         "id": result.call.id,
         "tool": result.call.target,
         "status": result.status,
-        "value": None if result.stored else result.value,
+        "value": None if result.stored else to_json_value(result.value)[1],
         "asset": result.call.id if result.stored else None,
         "error": error,
         "warnings": list(result.warnings),

@@ -10,7 +10,6 @@ from neuraxis.errors import ModelError, StorageError
 from neuraxis.events import (
     BudgetReached,
     Event,
-    ModelChunk,
     ModelFinished,
     ModelStarted,
 )
@@ -25,7 +24,9 @@ from neuraxis.messages import (
     Prompt,
 )
 from neuraxis.models import Model, complete
+from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
+from neuraxis.session.typed.output import reported
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2
@@ -35,9 +36,9 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: str, error: str, said: str = "") -> None:
+    def __init__(self, outcome: Outcome, error: str, said: str = "") -> None:
         super().__init__(error)
-        self.outcome = outcome
+        self.outcome: Outcome = outcome
         self.error = error
         self.said = said
 
@@ -61,11 +62,11 @@ async def ask_model(
     _check_cost(parts.budget, runtime.usage.usd, emit)
     emit(ModelStarted(turn=turn, model=model.name))
     started = time.perf_counter()
-    notes: list[str] = []
+    notes, report = list[str](), reported(parts.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):
-            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+            report(chunk)
         if chunk.note:
             notes.append(chunk.note)
         early.see(chunk)

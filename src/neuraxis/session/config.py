@@ -20,7 +20,7 @@ from neuraxis.engines import Engine
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.runtime import Runtime
-from neuraxis.messages import NOTHING_USED, Message, Prompt, Result, Usage
+from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
 from neuraxis.plugins.registry import Registry
@@ -34,6 +34,7 @@ from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.past.shortened import SummedUp
 from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.typed.output import Output
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
@@ -66,6 +67,8 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     session: str = ""
     """Its id."""
     deps: object = None
+    output: Output | None = None
+    """The form of its answers; None: they are texts."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
@@ -104,6 +107,10 @@ class RunState(Struct):
     texts: list[str] = field(default_factory=list[str])
     files: list[str] = field(default_factory=list[str])
     usage: Usage = NOTHING_USED
+    output: object = None
+    """What the last word was read as."""
+    problems: list[CallError] = field(default_factory=list[CallError])
+    """Why replies could not be run, in order."""
     declined: str = ""
     """Why nobody said yes to a guessed plan."""
     misread: int = 0

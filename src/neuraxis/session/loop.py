@@ -41,12 +41,13 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.guesses import confirm, describe, refused
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer
+from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
+from neuraxis.session.typed.output import MENDS, decoded
 from neuraxis.session.visible_results import visible_results
 from neuraxis.specs import Json
 
@@ -75,10 +76,10 @@ async def converse(
         StorageError: the journal could not be written.
         asyncio.CancelledError: the run was cancelled, and its commands were stopped.
     """
-    started = time.perf_counter()
+    started, error = time.perf_counter(), ""
     state = RunState()
     cancelled = threading.Event()
-    outcome, error = "answered", ""
+    outcome: Outcome = "answered"
     if text is not None:
         emit(MessageSent(sender="user", receiver="model", content=text))
         parts.origins.said(text)
@@ -95,7 +96,7 @@ async def converse(
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
-        state.texts = _last_words(stop.said, history, emit)
+        _add_last_word(stop.said, history, state, emit)
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
@@ -111,7 +112,7 @@ async def converse(
         if parts.settled is not None:
             await parts.settled()
         raise
-    answer = _answer(state, outcome, error, runtime)
+    answer = answer_of(state, outcome, error, runtime, parts)
     emit(_end(outcome, state, answer.text, error, started))
     return answer
 
@@ -121,14 +122,13 @@ def _request(text: str, parts: RunConfig) -> Message:
     return Message(role="user", content=content, is_request=True)
 
 
-def _last_words(
-    said: str, history: list[Message], emit: Callable[[Event], None]
-) -> list[str]:
-    if not said:
-        return []
-    history.append(Message(role="assistant", content=said))
-    emit(MessageSent(sender="model", receiver="user", content=said))
-    return [said]
+def _add_last_word(
+    said: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
+) -> None:
+    if said:
+        history.append(Message(role="assistant", content=said))
+        emit(MessageSent(sender="model", receiver="user", content=said))
+        state.texts = [said]
 
 
 def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
@@ -138,19 +138,6 @@ def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
         next_id=parts.next_id,
-    )
-
-
-def _answer(state: RunState, outcome: str, error: str, runtime: Runtime) -> Answer:
-    return Answer(
-        text="\n\n".join(state.texts),
-        outcome=outcome,
-        calls=tuple(state.results),
-        assets=tuple(result.call.id for result in state.results if result.stored),
-        files=tuple(dict.fromkeys(state.files)),
-        usage=state.usage + runtime.usage.tokens,
-        usd=runtime.usage.usd,
-        error=error,
     )
 
 
@@ -246,14 +233,15 @@ async def _turns(
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = parts.dialect.decode(completion, next_id=early.next_id)
+        reply = decoded(parts.output, parts.dialect, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
         texts = [await _readable(said, parts, state) for said in reply.texts]
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
-            state.texts = texts
-            return
+            if _is_answered(parts, history, state, texts, emit):
+                return
+            continue
         if reply.errors:
             emit(_unread(reply))
             _report_errors(parts, history, state, reply.errors, emit)
@@ -270,6 +258,30 @@ async def _turns(
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
     raise Stop("budget", f"the model was asked {limit} times without an answer")
+
+
+def _is_answered(
+    parts: RunConfig,
+    history: list[Message],
+    state: RunState,
+    texts: list[str],
+    emit: Callable[[Event], None],
+) -> bool:
+    """Check the last word; the model is told what is wrong."""
+    state.texts = texts
+    if parts.output is None:
+        return True
+    read = parts.output.read("\n\n".join(texts))
+    if not isinstance(read, CallError):
+        state.output, text = read
+        state.texts = [text]
+        return True
+    if sum(item.code == read.code for item in state.problems) == MENDS:
+        state.problems.append(read)
+        raise Stop("failed", read.message)
+    emit(_unread(Reply(errors=(read,))))
+    _tell_errors(parts, history, state, (read,), emit)
+    return False
 
 
 async def _go_on(
@@ -429,10 +441,7 @@ def _report_errors(
 ) -> None:
     """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
-    message = parts.dialect.correction(errors, history[-1])
-    for part in message:
-        history.append(part)
-        emit(MessageSent(sender="system", receiver="model", content=part.content))
+    _tell_errors(parts, history, state, errors, emit)
     if state.misread >= MISREAD:
         last = errors[0].message
         raise Stop(
@@ -440,6 +449,19 @@ def _report_errors(
             f"the model wrote {state.misread} replies in a row that could not be "
             f"run; the last one: {last}",
         )
+
+
+def _tell_errors(
+    parts: RunConfig,
+    history: list[Message],
+    state: RunState,
+    errors: Sequence[CallError],
+    emit: Callable[[Event], None],
+) -> None:
+    state.problems += errors
+    for part in parts.dialect.correction(errors, history[-1]):
+        history.append(part)
+        emit(MessageSent(sender="system", receiver="model", content=part.content))
 
 
 def _raise_first(results: Sequence[Result]) -> None:

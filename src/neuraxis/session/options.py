@@ -67,6 +67,7 @@ class SessionArguments(TypedDict, total=False):
     model: str | Model | Sequence[str | Model]
     plugins: Iterable[Any]
     instructions: Instructions
+    output: Any
     deps: type[Any] | None
     dialect: str | Dialect
     journal: str | Path | Journal | None

@@ -20,6 +20,8 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.dialects.native.tool_schema import for_server
+from neuraxis.dialects.template import own_text
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
 from neuraxis.formatting import describe_given
@@ -27,6 +29,7 @@ from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
+from neuraxis.session.typed.output import Output
 
 Instructions = str | Callable[[Context], str | Awaitable[str]] | None
 """A text, or a function that gives one for a run."""
@@ -78,6 +81,7 @@ class Prompts:
         instructions: the program's own text, behind the dialect's; a function is asked
             for it at the start of each run.
         template: the user's own, in place of the dialect's text.
+        output: the form of the answers.
     """
 
     def __init__(
@@ -86,9 +90,11 @@ class Prompts:
         dialect: Dialect,
         instructions: Instructions = None,
         template: str | Path | None = None,
+        output: Any = None,
     ) -> None:
         self._registry, self._dialect = registry, dialect
         self._written = instructions
+        self.output = None if output is None else Output(output)
         self._text = instructions if isinstance(instructions, str) else ""
         self._constant: Prompt | None = None
         if template is not None:
@@ -132,8 +138,15 @@ class Prompts:
         form = getattr(self._dialect, "form", None)  # not every dialect has one
         if self._text:
             text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
+        schema = None
+        if self.output is not None:
+            schema = for_server(self.output.schema)
+            told = self._dialect.notation(self.output.schema)
+            text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', told)}"
+        is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
             messages=(Message(role="system", content=text),),
+            output_schema=schema if is_free else None,
             constant=1,
             stop=self._dialect.stop,
             plugins=specs,

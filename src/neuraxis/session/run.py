@@ -10,14 +10,14 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
-from neuraxis.session.answer import Answer
+from neuraxis.session.answer import Answer, Out
 from neuraxis.session.watch import Watch, guard_watch
 
-Drive = Callable[[str, Watch | None], Awaitable[Answer]]
+Drive = Callable[[str, Watch | None], Awaitable[Answer[Out]]]
 """Function that answers a request, and may be watched."""
 Left = set[asyncio.Task[Any]]
 """Tasks of a session's runs that were abandoned and are ending."""
@@ -67,7 +67,7 @@ class RunLock:
         return self.busy
 
 
-class Run:
+class Run(Generic[Out]):
     """One run: `await` it for the answer, or `async for` its events.
 
     Both may be done: awaiting a run whose events were watched returns the answer of the
@@ -79,15 +79,15 @@ class Run:
         left: the session's abandoned tasks.
     """
 
-    def __init__(self, drive: Drive, text: str, left: Left) -> None:
+    def __init__(self, drive: Drive[Out], text: str, left: Left) -> None:
         self._drive_with = drive
         self._text = text
         self._left = left
         self._begun = False
         self._is_known = False
         """Whether the caller was warned that the run must be awaited."""
-        self._task: asyncio.Task[Answer] | None = None
-        self.answer: Answer | None = None
+        self._task: asyncio.Task[Answer[Out]] | None = None
+        self.answer: Answer[Out] | None = None
         """The answer, once the run has ended."""
 
     def __repr__(self) -> str:
@@ -114,10 +114,10 @@ class Run:
         def __iter__(self) -> Any:
             raise TypeError(f"this is {self!r}")
 
-    def __await__(self) -> Generator[Any, None, Answer]:
+    def __await__(self) -> Generator[Any, None, Answer[Out]]:
         return self._ended().__await__()
 
-    async def _ended(self) -> Answer:
+    async def _ended(self) -> Answer[Out]:
         if self.answer is not None:
             return self.answer
         if self._task is not None:
@@ -127,7 +127,7 @@ class Run:
                 return self._task.result()
         return await self.drive(None)
 
-    async def drive(self, watch: Watch | None) -> Answer:
+    async def drive(self, watch: Watch | None) -> Answer[Out]:
         """Return the answer; `watch` sees every event as it happens."""
         self._begin()
         return await self._answered(watch)
@@ -140,7 +140,7 @@ class Run:
             )
         self._begun = True
 
-    async def _answered(self, watch: Watch | None) -> Answer:
+    async def _answered(self, watch: Watch | None) -> Answer[Out]:
         here = asyncio.get_running_loop()
         # a run that was left a moment ago still ends, and one runs at a time
         ending = [task for task in self._left if task.get_loop() is here]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Generic, Literal, Self, Unpack
 
 from msgspec.structs import replace
 
@@ -35,7 +35,7 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build
-from neuraxis.session.answer import Answer
+from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
@@ -60,7 +60,7 @@ from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
 
 
-class Session:
+class Session(Generic[Out]):
     """Conversation whose history grows from run to run.
 
     Args:
@@ -69,6 +69,7 @@ class Session:
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
         instructions: what the model is told beside the dialect's own text; a function
             of the run's `Context` gives it anew for each run.
+        output: the form of answers: a class, a union of them, or a JSON Schema.
         deps: the class of what `run(..., deps=...)` hands to commands.
         dialect: a name, or a `Dialect`.
         id: a text of one's own; default: a secret one. See also `Session.open`.
@@ -97,6 +98,7 @@ class Session:
         *,
         plugins: Iterable[Any] = (),
         instructions: Instructions = None,
+        output: type[Out] | Any = None,
         deps: type[Any] | None = None,
         dialect: str | Dialect = "intents",
         id: str | None = None,
@@ -124,7 +126,7 @@ class Session:
         )
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
-        own = (instructions, options.template)
+        own = (instructions, options.template, output)
         self._prompts = Prompts(self.registry, self.dialect, *own)
         self._deps = deps
         self._open_journal(journal, id)
@@ -212,6 +214,7 @@ class Session:
             workspace=self.workspace,
             next_id=self._next_id,
             prompt=self._prompts.make,
+            output=self._prompts.output,
             origins=self.origins,
             approvals=self.approvals,
             secrets=over.secrets,
@@ -223,7 +226,7 @@ class Session:
         )
 
     @classmethod
-    def open(cls, id: str, **given: Unpack[SessionArguments]) -> Session:
+    def open(cls, id: str, **given: Unpack[SessionArguments]) -> Self:
         """Go on with an earlier session.
 
         Args:
@@ -298,39 +301,37 @@ class Session:
         self._sink.settle(call_id, happened)
         flush(self.journal)
 
-    def run(self, text: str, *, deps: Any = None) -> Run:
+    def run(self, text: str, *, deps: Any = None) -> Run[Out]:
         """Answer one request: `await` it, or `async for` its events.
 
         Args:
             text: the request.
             deps: what commands find as `context.deps`: the user, a connection, ...
-
-        Raises:
-            StorageError: the journal could not be written.
-            ConfigError: the request is no text, or the session is answering another.
         """
         return Run(partial(self.drive, deps=deps), text, self._turn.left)
 
-    def resume(self, *, deps: Any = None) -> Run:
+    def resume(self, *, deps: Any = None) -> Run[Out]:
         """End the request that waited or was cut off, repeating no call."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
         return Run(drive, "what was cut off", self._turn.left)
 
-    def resume_sync(self, watch: Watch | None = None, *, deps: Any = None) -> Answer:
+    def resume_sync(
+        self, watch: Watch | None = None, *, deps: Any = None
+    ) -> Answer[Out]:
         """As `resume`, from code that is not async."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
         return self._loop.run(self._run_and_close(drive, "", watch))
 
     def run_sync(
         self, text: str, watch: Watch | None = None, *, deps: Any = None
-    ) -> Answer:
+    ) -> Answer[Out]:
         """Answer one request from synchronous code; `watch` gets the events."""
         drive = partial(self.drive, deps=deps)
         return self._loop.run(self._run_and_close(drive, text, watch))
 
     async def _run_and_close(
-        self, drive: Drive, text: str, watch: Watch | None
-    ) -> Answer:
+        self, drive: Drive[Out], text: str, watch: Watch | None
+    ) -> Answer[Out]:
         busy = self._turn.busy  # in another thread, whose connections are in use
         try:
             return await drive(text, watch)
@@ -346,11 +347,8 @@ class Session:
         *,
         deps: Any = None,
         is_resumed: bool = False,
-    ) -> Answer:
-        """Answer one request, as `run` does; `watch` gets the events.
-
-        Each is on disk by then, where that is promised.
-        """
+    ) -> Answer[Out]:
+        """Answer one request, as `run` does; `watch` gets the stored events."""
         check_request(text, watch)
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
@@ -492,7 +490,7 @@ class Session:
         self.registry.close()
         self._claim()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

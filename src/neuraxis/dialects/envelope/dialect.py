@@ -12,7 +12,7 @@ from typing import Literal
 
 from neuraxis.call_errors import to_json
 from neuraxis.dialects.envelope.decode import Generation, read_reply, read_strictly
-from neuraxis.dialects.envelope.prompt import plugins_text, prompt_frame
+from neuraxis.dialects.envelope.prompt import node_text, plugins_text, prompt_frame
 from neuraxis.dialects.results import json_text, sayable
 from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import TextReader
@@ -70,6 +70,10 @@ class Envelope:
     ) -> tuple[Mapping[str, Json], ...]:
         """Return nothing: the plugins are in the prompt."""
         return ()
+
+    def notation(self, schema: Mapping[str, Json]) -> str:
+        """Return an object's schema as the node of a manifest."""
+        return node_text(schema)
 
     def request(self, text: str) -> str:
         """Return the user's request as a message to the model."""

@@ -105,6 +105,11 @@ def _command(command: CommandSpec) -> dict[str, Json]:
     return tree
 
 
+def node_text(schema: Mapping[str, Json]) -> str:
+    """Return a schema as a node of the notation, in YAML."""
+    return fenced(_yaml(node_from_schema(dict(schema))))
+
+
 def fenced(text: str) -> str:
     """Return the text in a fence that nothing inside it can close."""
     fence = "```"

@@ -15,6 +15,7 @@ from neuraxis.dialects.intents.calls import ParameterNames, escape_key
 from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
 from neuraxis.dialects.intents.form import call_form
 from neuraxis.dialects.intents.prompt import prompt_text
+from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.segments import WHOLE, cut_reply
 from neuraxis.dialects.streaming import TextReader
@@ -88,6 +89,10 @@ class Intents:
     ) -> tuple[Mapping[str, Json], ...]:
         """Return nothing: the tools are in the prompt."""
         return ()
+
+    def notation(self, schema: Mapping[str, Json]) -> str:
+        """Return an object's schema as the lines of parameters are."""
+        return form_text(schema)
 
     def form(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]

@@ -64,7 +64,7 @@ def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
         lines.append(one_line(command.description))
     lines += parameter_lines(command)
     lines += return_lines(command)
-    lines += type_lines(command, told)
+    lines += type_lines(told, command.parameters, command.response)
     for example in command.examples:
         lines += ["", _example(example)]
     if command.example_output is not None:

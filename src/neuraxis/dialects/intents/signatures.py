@@ -66,13 +66,19 @@ def return_lines(command: CommandSpec) -> list[str]:
     return [f"Returns: {type_text(dict(schema), FULL)}{f', {text}' if text else ''}"]
 
 
-def type_lines(command: CommandSpec, told: set[str]) -> list[str]:
-    """Return the named types of the parameters and the response.
+def form_text(schema: Node) -> str:
+    """Return the fields of an object, and the types that they name."""
+    lines = [*_fields(schema), *type_lines(set(), schema)]
+    return "\n".join(lines) or "- any fields"
+
+
+def type_lines(told: set[str], *schemas: Node | None) -> list[str]:
+    """Return the types that schemas name.
 
     Those in `told` were written before, for another command; new ones are added to it.
     """
     named: dict[str, Json] = {}
-    for schema in (command.parameters, command.response or {}):
+    for schema in filter(None, schemas):
         for name, node in cast("Node", schema.get("$defs") or {}).items():
             named.setdefault(name, node)
     lines: list[str] = []

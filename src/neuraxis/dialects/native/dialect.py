@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, to_json
 from neuraxis.dialects.intents import decode
+from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.dialects.segments import cut_reply, was_cut
@@ -111,6 +112,10 @@ class Native:
         if command.description:
             function["description"] = " ".join(command.description.split())
         return {"type": "function", "function": {**function, "parameters": parameters}}
+
+    def notation(self, schema: Mapping[str, Json]) -> str:
+        """Return an object's schema as the lines of parameters are."""
+        return form_text(schema)
 
     def request(self, text: str) -> str:
         """Return the user's request unchanged."""

@@ -63,8 +63,9 @@ def request_body(
         for key in ("temperature", "top_p"):
             if (value := getattr(options, key)) is not None:
                 body[key] = value
-    if options.output_schema is not None:
-        given = {"type": "json_schema", "schema": dict(options.output_schema)}
+    form = prompt.output_schema or options.output_schema
+    if form is not None:
+        given = {"type": "json_schema", "schema": dict(form)}
         body.setdefault("output_config", {})["format"] = given
     body.update(options.extra)
     return body

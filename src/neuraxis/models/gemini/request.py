@@ -69,9 +69,10 @@ def _config(prompt: Prompt, options: Options) -> Block:
             config[theirs] = value
     if prompt.stop:
         config["stopSequences"] = list(prompt.stop)[:MOST_STOPS]
-    if options.output_schema is not None:
+    form = prompt.output_schema or options.output_schema
+    if form is not None:
         config["responseMimeType"] = "application/json"
-        config["responseJsonSchema"] = dict(options.output_schema)
+        config["responseJsonSchema"] = dict(form)
     thinking = options.thinking
     if isinstance(thinking, str):
         config[_THINKING] = {"thinkingLevel": thinking, "includeThoughts": True}

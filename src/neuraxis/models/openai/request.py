@@ -70,10 +70,11 @@ def request_body(
             body[key] = value
     if options.thinking is not None:
         body["reasoning_effort"] = effort_of(options.thinking)
-    if options.output_schema is not None:
+    form = prompt.output_schema or options.output_schema
+    if form is not None:
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "reply", "schema": dict(options.output_schema)},
+            "json_schema": {"name": "reply", "schema": dict(form)},
         }
     elif options.grammar is not None and not native:
         body.update(constraint(prompt, options.tool_choice, options.grammar))

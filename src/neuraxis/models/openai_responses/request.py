@@ -61,9 +61,9 @@ def request_body(
         body["reasoning"] = {"effort": effort}
         if effort != "none":
             body["reasoning"]["summary"] = "auto"
-    if options.output_schema is not None:
-        schema = dict(options.output_schema)
-        given = {"type": "json_schema", "name": "reply", "schema": schema}
+    form = prompt.output_schema or options.output_schema
+    if form is not None:
+        given = {"type": "json_schema", "name": "reply", "schema": dict(form)}
         body["text"] = {"format": given}
     body.update(options.extra)
     return body

@@ -35,7 +35,7 @@ from neuraxis.plugins.functions.validate import (
 )
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
-from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
+from neuraxis.specs import CommandSpec, EffectKind, Effects, Json, PluginSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__neuraxis_command__"
@@ -76,7 +76,7 @@ def command(
     *,
     name: str | None = None,
     description: str | None = None,
-    effects: str | Mapping[str, Json] | Effects = "once",
+    effects: EffectKind | Mapping[str, Json] | Effects = "once",
     tool_name: str | None = None,
     time_limit: float | None = None,
     blocking: bool = True,
@@ -94,7 +94,7 @@ def command(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    effects: str | Mapping[str, Json] | Effects = "once",
+    effects: EffectKind | Mapping[str, Json] | Effects = "once",
     asset_refs: Iterable[str] = (),
     **options: Any,
 ) -> Any:

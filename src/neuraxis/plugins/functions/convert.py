@@ -30,6 +30,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     enum_values,
     field_hints,
     is_named_tuple,
+    is_struct,
     is_union,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
@@ -315,7 +316,7 @@ def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
         return lambda value: (
             value if isinstance(value, hint) else members.get(value, value)
         )
-    if dataclasses.is_dataclass(hint) or is_named_tuple(hint):
+    if dataclasses.is_dataclass(hint) or is_named_tuple(hint) or is_struct(hint):
         return _fields(hint, hint, around)
     if typing.is_typeddict(hint):
         return _fields(hint, dict, around)

@@ -15,6 +15,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from neuraxis.schema.builders import uses_names
 from neuraxis.specs import Json
 
@@ -74,6 +76,11 @@ class NoType(TypeError):
 def is_union(hint: Hint) -> bool:
     """Return whether the hint is `A | B`, `Union` or `Optional`."""
     return typing.get_origin(hint) in UNIONS
+
+
+def is_struct(hint: Hint) -> bool:
+    """Return whether the hint is a msgspec Struct."""
+    return isinstance(hint, type) and issubclass(hint, Struct)
 
 
 def is_named_tuple(hint: Hint) -> bool:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+import msgspec.structs
 from msgspec import Struct, field
 
 from neuraxis.plugins.functions.docstring import read_docstring
@@ -253,6 +254,10 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         keys = required_keys(hint)
         names = list(hint.__annotations__)
         return _object(hint, names, [name for name in names if name in keys], defs)
+    if issubclass(hint, Struct):
+        found = msgspec.structs.fields(hint)
+        needed = [item.name for item in found if item.required]
+        return _object(hint, [item.name for item in found], needed, defs)
     if is_named_tuple(hint):
         defaults: Any = getattr(hint, "_field_defaults", {})
         names: list[str] = list(getattr(hint, "_fields", ()))
