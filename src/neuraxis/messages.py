@@ -270,6 +270,8 @@ class CallForm(Struct, frozen=True, kw_only=True):
     """The schema of one call, by the tool's name."""
     definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The `$defs` of these schemas."""
+    single: bool = False
+    """Whether a reply holds one call, which has no other step to refer to."""
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -290,8 +292,8 @@ class Prompt(Struct, frozen=True, kw_only=True):
     )
     """Tool name of the intent dialect -> (plugin, command)."""
     write: Callable[[Sequence[Call]], str] | None = None
-    form: Callable[[], CallForm] | None = None
-    """For models that can be held to a grammar; None: the dialect has no such form."""
+    form: Callable[[bool], CallForm] | None = None
+    """For models held to a grammar: `form(single)`; None: the dialect has none."""
     native_tools: tuple[Mapping[str, Json], ...] = ()
     """OpenAI-style tool definitions, for the native dialect only."""
     output_schema: Mapping[str, Json] | None = None

@@ -63,7 +63,7 @@ def here(tmp_path: Path) -> Path:
         (
             ("run", "-m", "local:nope", "--journal", "memory", "hi"),
             2,
-            "expected local: alone",
+            "expected the path of a model file",
         ),
         (
             ("call", "-p", "right", "--journal", ".", "greet", "--person", "Ada"),

@@ -46,8 +46,8 @@ PLUGINS = (
 NAMES = {"tell": ("w", "tell"), "w.list": ("w", "list")}
 
 
-def form() -> CallForm:
-    return call_form(PLUGINS, NAMES, "<S>", "</S>")
+def form(single: bool = False) -> CallForm:
+    return call_form(PLUGINS, NAMES, "<S>", "</S>", single=single)
 
 
 def prompt() -> Prompt:
@@ -95,6 +95,27 @@ def test_llama_cpp_is_free_until_a_block_begins() -> None:
     assert held["grammar_lazy"] is True
     assert held["grammar_triggers"] == [{"type": 1, "value": "<S>"}]
     assert "grammar_lazy" not in constraint(prompt(), "required", "llama.cpp")
+
+
+def test_a_step_is_named_by_an_identifier() -> None:
+    """Anything else would be refused when the plan is made."""
+    text = gbnf(form())
+    assert r'"\"as\"" ws ":" ws name' in text
+    assert r'name ::= "\"" [a-zA-Z_] [a-zA-Z0-9_]{0,40} "\""' in text
+
+
+@pytest.mark.parametrize(("choice", "parallel"), [("tell", None), ("required", False)])
+def test_a_single_call_has_no_other_step(choice: str, parallel: bool | None) -> None:
+    """No name, no loop, no expression, and no second call."""
+    held: Any = constraint(prompt(), choice, "llama.cpp", parallel=parallel)
+    text = held["grammar"].partition("\nws ::=")[0]
+    for word in ("for_each", "max_items", r'"\"as\"', "expression", "{0,15}"):
+        assert word not in text
+    assert "address" in text
+    told: Any = constraint(prompt(), choice, "vllm", parallel=parallel)
+    schema = told["structured_outputs"]["json"]
+    assert schema["maxItems"] == 1
+    assert "{{" not in str(schema).replace("\\", "")
 
 
 def test_vllm_gets_a_structural_tag_or_a_schema() -> None:

@@ -166,7 +166,7 @@ def _weights() -> Finding:
     except NeuraxisError as error:
         return Finding(what="model file", state="broken", detail=str(error))
     if found is None:
-        detail = "not fetched; `neuraxis models fetch` does it (93 MB)"
+        detail = "not fetched; `neuraxis models fetch smollm2` does it (93 MB)"
         return Finding(what="model file", state="missing", detail=detail)
     return Finding(what="model file", state="ok", detail=str(found))
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
+from msgspec.structs import replace
+
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.messages import CallForm, Prompt
@@ -37,32 +39,37 @@ member ::= string ws ":" ws value
 value ::= object | array | string | number | boolean | null
 expression ::= "\"{{" [^"\\\x00-\x1F]* "}}\""
 address ::= "\"asset://" [^"\\\x00-\x1F]* "\""
+name ::= "\"" [a-zA-Z_] [a-zA-Z0-9_]{0,40} "\""
 """
+_PATTERNS = {"^\\{": "expression", "^as": "address", "^[a": "name"}
+"""The rule of a pattern, by its first letters."""
 _NAMED = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
-def constraint(prompt: Prompt, choice: str | None, kind: Kind) -> dict[str, Json]:
+def constraint(
+    prompt: Prompt, choice: str | None, kind: Kind, *, parallel: bool | None = None
+) -> dict[str, Json]:
     """Return what holds the reply of a request to the form.
 
     Args:
         prompt: with the form of its calls; without one nothing is held.
         choice: `tool_choice` of the options.
         kind: which server reads them.
+        parallel: False: a reply holds one call, as when a tool is named.
 
     Raises:
         ConfigError: the choice names no tool.
     """
     if prompt.form is None or choice == "none":
         return {}
-    form = prompt.form()
-    if choice not in (None, "auto", "required"):
+    named = choice not in (None, "auto", "required")
+    form = prompt.form(named or parallel is False)
+    if named:
         if choice not in form.calls:
             hint = did_you_mean(nearest(choice, form.calls))
             raise ConfigError(f"tool_choice: there is no tool {choice!r}.{hint}")
         only = {choice: form.calls[choice]}
-        form = CallForm(
-            start=form.start, end=form.end, calls=only, definitions=form.definitions
-        )
+        form = replace(form, calls=only)
     if not form.calls:
         return {}
     must = choice not in (None, "auto")
@@ -84,7 +91,7 @@ def list_schema(form: CallForm) -> dict[str, Json]:
     """Return the JSON Schema of a list of calls."""
     item = {"anyOf": list(form.calls.values())}
     schema: dict[str, Json] = {"type": "array", "items": item, "minItems": 1}
-    schema["maxItems"] = MOST_CALLS
+    schema["maxItems"] = 1 if form.single else MOST_CALLS
     return {**schema, "$defs": form.definitions} if form.definitions else schema
 
 
@@ -95,8 +102,8 @@ def gbnf(form: CallForm) -> str:
         rules.lines.append(f"{_rule_name(name)} ::= {rules.of(node)}")
     calls = rules.add(" | ".join(rules.of(call) for call in form.calls.values()))
     start, end = _text(form.start), _text(form.end)
-    more = f'(ws "," ws {calls}){{0,{MOST_CALLS - 1}}}'
-    root = f'root ::= {start} ws "[" ws {calls} {more} ws "]" ws {end}'
+    more = "" if form.single else f'(ws "," ws {calls}){{0,{MOST_CALLS - 1}}} '
+    root = f'root ::= {start} ws "[" ws {calls} {more}ws "]" ws {end}'
     return "\n".join([root, *rules.lines]) + _JSON
 
 
@@ -124,8 +131,7 @@ class _Rules:
         if "anyOf" in schema:
             return self.add(" | ".join(self.of(arm) for arm in schema["anyOf"]))
         if "pattern" in schema:
-            address = str(schema["pattern"]).startswith("^asset")
-            return "address" if address else "expression"
+            return _PATTERNS[str(schema["pattern"])[:3]]
         if schema.get("properties"):
             return self.add(self._object(schema))
         if "items" in schema:

@@ -122,8 +122,7 @@ class Prompts:
                 )
             if text != self._text:
                 self._text, self._constant = text, None
-        if self._text and self._text not in run.origins.words:
-            run.origins.said(self._text)
+        run.origins.instructed(self._text)
 
     def make(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the constant part, then `messages`."""

@@ -11,15 +11,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from neuraxis import Session, command
+from neuraxis.dialects import find_dialect
 from neuraxis.errors import ModelRefused
 from neuraxis.messages import Chunk, Message, Prompt
 from neuraxis.models import complete
 from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.session.prompt import Prompts
 
 pytestmark = pytest.mark.local_model
 
 KEY = "sk-neuraxis-test"
+
+
+@command(effects="read")
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
 PROMPT = Prompt(messages=(Message(role="user", content="Say hello."),))
 
 
@@ -90,6 +102,29 @@ async def test_leaving_early_frees_the_server(model: OpenAIModel) -> None:
     await anext(stream)
     await stream.aclose()
     assert (await complete(model, PROMPT)).text
+
+
+async def test_a_grammar_by_url(
+    llama: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The server itself holds the reply to one call of the session's commands."""
+    monkeypatch.setenv("LLAMA_KEY", KEY)
+    options = Options(
+        grammar="llama.cpp", tool_choice="double", max_tokens=60, temperature=0
+    )
+    held = OpenAIModel(
+        "tiny", server=llama.listening_address, key_env="LLAMA_KEY", options=options
+    )
+    dialect = find_dialect("intents")
+    with Session(
+        model=ScriptedModel([]), plugins=[double], workspace=tmp_path
+    ) as session:
+        prompt = Prompts(session.registry, dialect).make()
+    done = await complete(held, replace(PROMPT, form=prompt.form))
+    await held.close()
+    (call,) = dialect.decode(done, next_id=lambda: "c").calls
+    assert call.command == "double"
+    assert isinstance(call.arguments["number"], int)
 
 
 async def test_no_key(llama: Any) -> None:

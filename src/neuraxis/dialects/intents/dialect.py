@@ -95,10 +95,13 @@ class Intents:
         return form_text(schema)
 
     def form(
-        self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
+        self,
+        plugins: Sequence[PluginSpec],
+        tool_names: Mapping[str, tuple[str, str]],
+        single: bool,
     ) -> CallForm:
         """Return the form of a block, for grammars."""
-        return call_form(plugins, tool_names, START, END)
+        return call_form(plugins, tool_names, START, END, single=single)
 
     def request(self, text: str) -> str:
         """Return the request as a question; it cannot forge the frame (C2)."""

@@ -18,6 +18,8 @@ EXPRESSION: dict[str, Json] = {"type": "string", "pattern": r"^\{\{[^\x22\\]*\}\
 """An expression in place of a value."""
 ADDRESS: dict[str, Json] = {"type": "string", "pattern": r"^asset://[^\x22\\]*$"}
 """The address of an asset, where a parameter takes one."""
+_NAME: dict[str, Json] = {"type": "string", "pattern": r"^[a-zA-Z_]\w*$"}
+"""The name of a step."""
 _POSITIVE: dict[str, Json] = {"type": "integer", "minimum": 1}
 
 
@@ -26,8 +28,18 @@ def call_form(
     tool_names: Mapping[str, tuple[str, str]],
     start: str,
     end: str,
+    *,
+    single: bool = False,
 ) -> CallForm:
-    """Return the form of a block with the tools' schemas."""
+    """Return the form of a block with the tools' schemas.
+
+    Args:
+        plugins: those with the commands.
+        tool_names: of which tools.
+        start: begins a block.
+        end: ends it.
+        single: it holds one call, so nothing names, repeats or refers to a step.
+    """
     commands = {
         (plugin.name, command.name): command
         for plugin in plugins
@@ -37,31 +49,34 @@ def call_form(
     calls: dict[str, Mapping[str, Json]] = {}
     for tool, where in tool_names.items():
         if where in commands:
-            calls[tool] = _call(tool, commands[where], definitions)
-    return CallForm(start=start, end=end, calls=calls, definitions=definitions)
+            calls[tool] = _call(tool, commands[where], definitions, single)
+    return CallForm(
+        start=start, end=end, calls=calls, definitions=definitions, single=single
+    )
 
 
 def _call(
-    tool: str, command: CommandSpec, definitions: dict[str, Json]
+    tool: str, command: CommandSpec, definitions: dict[str, Json], single: bool
 ) -> dict[str, Json]:
     given = command.parameters
     for name, node in given.get("$defs", {}).items():
-        definitions[f"{tool}.{name}"] = _kept(node, tool)
+        definitions[f"{tool}.{name}"] = _kept(node, tool, single)
     properties: dict[str, Json] = {"tool": {"enum": [tool]}}
     required = ["tool"]
     own = given.get("properties")
     if given.get("type") == "object" and own is not None:
         for name, node in own.items():
             key = name if name == "as" else escape_key(name)
-            properties[key] = _value(node, tool)
+            properties[key] = _value(node, tool, single)
             if name in given.get("required", ()):
                 required.append(key)
     else:
-        properties["$value"] = _value(given, tool)
+        properties["$value"] = _value(given, tool, single)
         required.append("$value")
-    properties["$as" if "as" in properties else "as"] = {"type": "string"}
-    each: list[Json] = [EXPRESSION, {"type": "array", "items": {}}]
-    properties |= {"$for_each": {"anyOf": each}, "$max_items": _POSITIVE}
+    if not single:
+        properties["$as" if "as" in properties else "as"] = _NAME
+        each: list[Json] = [EXPRESSION, {"type": "array", "items": {}}]
+        properties |= {"$for_each": {"anyOf": each}, "$max_items": _POSITIVE}
     return {
         "type": "object",
         "properties": properties,
@@ -70,18 +85,20 @@ def _call(
     }
 
 
-def _value(node: Json, tool: str) -> Json:
+def _value(node: Json, tool: str, single: bool) -> Json:
     """Return the schema of a value, or of an expression instead."""
-    kept = _kept(node, tool)
+    kept = _kept(node, tool, single)
     if not kept or kept.get("type") == "string":  # takes an expression already
         return kept
-    arms: list[Json] = [*kept.get("anyOf", (kept,)), EXPRESSION]
+    arms: list[Json] = [*kept.get("anyOf", (kept,))]
+    if not single:
+        arms.append(EXPRESSION)
     if isinstance(node, Mapping) and cast("dict[str, Json]", node).get("x-asset-ref"):
         arms += [ADDRESS, REFERENCE]
-    return {"anyOf": arms}
+    return {"anyOf": arms} if len(arms) > 1 else kept
 
 
-def _kept(node: Json, tool: str) -> dict[str, Json]:
+def _kept(node: Json, tool: str, single: bool) -> dict[str, Json]:
     """Return what a grammar can hold of a schema; empty: any value."""
     if not isinstance(node, Mapping):
         return {}
@@ -93,22 +110,24 @@ def _kept(node: Json, tool: str) -> dict[str, Json]:
     if "enum" in schema or "const" in schema:
         return {"enum": list(schema.get("enum") or [schema["const"]])}
     if arms := schema.get("anyOf") or schema.get("oneOf"):
-        return {"anyOf": [_kept(arm, tool) for arm in arms]}
+        return {"anyOf": [_kept(arm, tool, single) for arm in arms]}
     kind = schema.get("type")
     if isinstance(kind, list):
         arms = [{**schema, "type": one} for one in cast("list[Json]", kind)]
-        return {"anyOf": [_kept(arm, tool) for arm in arms]}
+        return {"anyOf": [_kept(arm, tool, single) for arm in arms]}
     if kind == "array":
-        return {"type": kind, "items": _value(schema.get("items"), tool)}
+        return {"type": kind, "items": _value(schema.get("items"), tool, single)}
     if kind == "object":
         more = schema.get("additionalProperties", True)
         members = cast("Mapping[str, Json]", schema.get("properties") or {})
         return {
             "type": kind,
-            "properties": {name: _value(node, tool) for name, node in members.items()},
+            "properties": {
+                name: _value(node, tool, single) for name, node in members.items()
+            },
             "required": list(schema.get("required", ())),
             "additionalProperties": more
             if isinstance(more, bool)
-            else _value(more, tool),
+            else _value(more, tool, single),
         }
     return {"type": kind} if kind else {}

@@ -14,7 +14,7 @@ from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.models.gguf import weights
 
 AS_OF = "2026-11"
-"""When the list was looked through."""
+"""When the list was made."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
@@ -25,8 +25,9 @@ class Known(Struct, frozen=True, kw_only=True):
     repo: str
     file: str
     download_gb: float
+    """From parameters and quantization, about: not looked up."""
     memory_gb: float
-    """With 8192 tokens of context, about."""
+    """With 8192 tokens of context, about: not measured."""
 
 
 KNOWN: dict[str, Known] = {
@@ -111,7 +112,7 @@ def file_of(
 def listed() -> str:
     """Return the known models as a table, with what they need."""
     lines = [
-        f"Open models, as of {AS_OF}; sizes are those of their pages.",
+        f"Open models, as of {AS_OF}. All sizes are estimates.",
         f"{'NAME':<14}{'TITLE':<24}{'LICENCE':<12}{'DOWNLOAD':>9}{'MEMORY':>9}",
         f"{SMOLLM2:<14}{'SmolLM2 135M (Q4_1)':<24}{'Apache-2.0':<12}"
         f"{'0.1 GB':>9}{'0.3 GB':>9}",

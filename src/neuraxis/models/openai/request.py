@@ -77,7 +77,9 @@ def request_body(
             "json_schema": {"name": "reply", "schema": dict(form)},
         }
     elif options.grammar is not None and not native:
-        body.update(constraint(prompt, options.tool_choice, options.grammar))
+        parallel = options.parallel_tool_calls
+        kind, choice = options.grammar, options.tool_choice
+        body.update(constraint(prompt, choice, kind, parallel=parallel))
     if native and options.tool_choice is not None:
         body["tool_choice"] = tool_choice(options.tool_choice)
     if native and options.parallel_tool_calls is not None:

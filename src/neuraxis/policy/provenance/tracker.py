@@ -66,6 +66,8 @@ class Origins(Struct):
     """What the user said in this request."""
     asked_by: tuple[str, ...] = ()
     """The request of the run around a nested session."""
+    instructions: str = ""
+    """What the program told the model; counts as said in each request."""
     sent: set[str] = field(default_factory=set[str])
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -119,10 +121,14 @@ class Origins(Struct):
         """Record a request; one with something from outside is nobody's word."""
         self.sent.clear()
         self.fresh.clear()
-        self.request[:] = self.asked_by
+        self.request[:] = [*self.asked_by, *filter(None, [self.instructions])]
         if not is_outside(self.given):
             self.words.append(text)
             self.request.append(text)
+
+    def instructed(self, text: str) -> None:
+        """Record the program's instructions, which count in each request."""
+        self.instructions = text
 
     def told(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
