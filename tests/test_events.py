@@ -12,6 +12,7 @@ EVERY = [
     events.MessageSent(sender="user", receiver="model", content="hi"),
     events.ModelStarted(turn=1, model="m"),
     events.ModelChunk(text="x"),
+    events.OutputChunk(value={"a": 1}),
     events.ModelFinished(text="x", finish_reason="stop", notes=("n",)),
     PlanChecked(steps=({"id": "a1"},), notes=("n",)),
     events.CallStarted(id="a1", plugin="p", command="c", tool="T", arguments={}),

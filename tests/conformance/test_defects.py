@@ -271,7 +271,7 @@ def test_defect_11_nothing_between_braces_runs(dialect: str) -> None:
         else json.dumps([message("take", "take", {"what": PAYLOAD})])
     )
     talk([text, "ok"], [take], dialect)
-    assert GIVEN[-1] == PAYLOAD
+    assert PAYLOAD in GIVEN  # two calls that only read may overlap
 
 
 def test_defect_12_a_reference_in_the_first_step_is_told() -> None:

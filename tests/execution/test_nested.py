@@ -199,10 +199,12 @@ def test_D12_what_happens_inside_is_told_outside(
     (tmp_path / "w").mkdir()
     answer, session = _run([ask], seen=seen, journal=journal, workspace=tmp_path / "w")
     assert answer.files == ("made.txt",)
-    stored = [entry.event for entry in Session.open(
+    opened = Session.open(
         session.id, model=ScriptedModel([]), journal=journal,
         plugins=[ask], settings=Settings(),
-    ).journal.read(session.id)]  # fmt: skip
+    )  # fmt: skip
+    stored = [entry.event for entry in opened.journal.read(session.id)]
+    opened.close()
     for events in (seen, stored):
         inside = [event for event in events if isinstance(event, Inside)]
         kinds = [innermost(event.event)["type"] for event in inside]

@@ -10,7 +10,7 @@ import pytest
 from neuraxis import Call, Session, command
 from neuraxis.bridges import mcp
 from neuraxis.bridges.mcp_client.guarded_http import GuardedTransport, RefusedAddress
-from neuraxis.bridges.mcp_server.server import serve_http
+from neuraxis.bridges.mcp_server.transports import serve_http
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
 

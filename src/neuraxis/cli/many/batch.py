@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -106,6 +105,8 @@ def _row(told: Any, number: str) -> _Row:
 def _run(
     make: Callable[[_Row], Session], rows: list[_Row], at_once: int, quiet: bool
 ) -> int:
+    import asyncio  # slow to import
+
     from neuraxis.session.batch import run_many
     from neuraxis.session.event_loop import SyncLoop
 
