@@ -40,19 +40,13 @@ class Slot(Struct, frozen=True, kw_only=True):
     schema: Node
     kind: str
     required: bool
-    words: frozenset[str]
-    """Stems of its name."""
-    cues: frozenset[str] = frozenset()
-    """Words right before its values in the examples."""
+    words: frozenset[str]  # stems of its name
+    cues: frozenset[str] = frozenset()  # words right before its values in the examples
     choices: tuple[Json, ...] = ()
-    quoted: bool = False
-    """In every example its value stands in quotes."""
-    tail: bool = False
-    """In some example its value reaches to the end."""
-    longest: int = 0
-    """Words of its longest value in the examples."""
-    plain: bool = True
-    """No value of the examples has words like "of" in it."""
+    quoted: bool = False  # in every example its value stands in quotes
+    tail: bool = False  # in some example its value reaches to the end
+    longest: int = 0  # words of its longest value in the examples
+    plain: bool = True  # no value of the examples has words like "of" in it
     shape: str = ""
 
     @property
@@ -68,10 +62,8 @@ class Tool(Struct, kw_only=True):
     plugin: str
     spec: CommandSpec
     slots: tuple[Slot, ...]
-    heads: dict[str, float]
-    """Stems of words that ask for it."""
-    lexicon: dict[str, float]
-    """Stems that are known of it; those of its names weigh most."""
+    heads: dict[str, float]  # stems of words that ask for it
+    lexicon: dict[str, float]  # stems that are known of it
     samples: tuple[Sample, ...] = ()
 
 
@@ -88,11 +80,9 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...]
     plugins: tuple[PluginSpec, ...]
     chains: tuple[Sample, ...]
-    weights: Mapping[str, float]
-    """How much a stem tells the commands apart."""
+    weights: Mapping[str, float]  # how much a stem tells the commands apart
     heads: frozenset[str]
-    names: Mapping[str, tuple[Tool, ...]]
-    """Stems in the names of commands, and which these are."""
+    names: Mapping[str, tuple[Tool, ...]]  # which commands have a stem in their name
 
 
 def build(
@@ -126,21 +116,16 @@ def build(
         elif calls:
             chains.append(sample)
     known = tuple(tools.values())
-    words = [word for tool in known for word in tool.lexicon]
-    last = {tool.name: stems(tool.spec.name)[1:] for tool in known}
+    counts = Counter([word for tool in known for word in tool.lexicon])
     most = math.log(1 + len(known))
+    called: dict[str, tuple[Tool, ...]] = {}
+    for tool in known:
+        for word in stems(tool.spec.name)[1:]:
+            called[word] = (*called.get(word, ()), tool)
     return Catalogue(
         tools=known, plugins=tuple(plugins), chains=tuple(chains),
-        weights={
-            word: math.log(1 + len(known) / count) / most
-            for word, count in Counter(words).items()
-        },
-        heads=frozenset([word for tool in known for word in tool.heads]),
-        names={
-            word: tuple([tool for tool in known if word in last[tool.name]])
-            for words in last.values()
-            for word in words
-        },
+        weights={w: math.log(1 + len(known) / n) / most for w, n in counts.items()},
+        heads=frozenset([word for tool in known for word in tool.heads]), names=called,
     )  # fmt: skip
 
 
@@ -154,7 +139,7 @@ def _tool(
     known = [
         (f"{spec.name} {name}", 1.0),
         (titles, 0.7),
-        (told, 0.5 if taught else 0.7),
+        (told, 0.7 - 0.2 * bool(taught)),
     ]
     known += [(f"{plugin.description_model} {about}", 0.2)]
     known += [(slot.name, 0.5) for slot in slots]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis import call_errors
@@ -28,8 +28,7 @@ class OfflinePlanner:
     """Plans calls for the last message, or says why it does not."""
 
     name = "local:"
-    guesses = True
-    """A person is asked about its plans, where they do more than write a new file."""
+    guesses = True  # a person is asked about plans that do more than write a new file
 
     def __init__(self) -> None:
         self._known: tuple[tuple[PluginSpec, ...], Catalogue] | None = None
@@ -75,27 +74,23 @@ def _spoken(text: str) -> str:
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
     """Return the calls of earlier turns with their results."""
     results = {r.call.id: r for message in messages for r in message.results}
-    replies = [message for message in messages if message.role == "assistant"]
-    turns = [
-        list(_past(reply.calls or tuple(_calls(reply.content)), results, known))
-        for reply in replies
-    ]
+    replies = [m.calls or _calls(m.content) for m in messages if m.role == "assistant"]
+    turns = [list(_past(calls, results, known)) for calls in replies]
     return [steps for steps in turns if steps]
 
 
 def _past(
-    calls: Sequence[Call], results: Mapping[str, Result], known: Catalogue
+    calls: Iterable[Call], results: Mapping[str, Result], known: Catalogue
 ) -> Iterator[Step]:
     for call in calls:
-        names = {(tool.name, tool.plugin): tool for tool in known.tools}
-        names |= {(tool.spec.name, tool.plugin): tool for tool in known.tools}
-        fits = [t for (name, _), t in names.items() if name == call.command]
-        tool = next((t for t in fits if call.plugin in (None, t.plugin)), None)
-        given, result = _fields(call.arguments), results.get(call.id)
-        if tool is None or (result is not None and result.status != "done"):
-            continue
+        result, given = results.get(call.id), _fields(call.arguments)
         value, asset = (result.value, call.id) if result else (None, "")
-        yield Step(tool=tool, arguments=given, past=True, value=value, asset=asset)
+        named = [t for t in known.tools if call.command in (t.name, t.spec.name)]
+        for tool in [t for t in named if call.plugin in (None, t.plugin)][:1]:
+            if result is None or result.status == "done":
+                yield Step(
+                    tool=tool, arguments=given, past=True, value=value, asset=asset
+                )
 
 
 def _calls(text: str) -> Iterator[Call]:
@@ -117,17 +112,13 @@ def _written(steps: Sequence[Step], prompt: Prompt) -> str:
     assert write is not None
     # The envelope says plugin and command; the other dialects one name.
     both = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
-    return write(
-        [
-            Call(
-                id=f"call_{number}",
-                plugin=step.tool.plugin if both else None,
-                command=step.tool.spec.name if both else step.tool.name,
-                arguments=dict(step.arguments),
-            )
-            for number, step in enumerate(steps, 1)
-        ]
-    )
+    calls: list[Call] = []
+    for number, step in enumerate(steps, 1):
+        tool, given = step.tool, dict(step.arguments)
+        plugin, name = (tool.plugin, tool.spec.name) if both else (None, tool.name)
+        call = Call(id=f"call_{number}", plugin=plugin, command=name, arguments=given)
+        calls.append(call)
+    return write(calls)
 
 
 def _fields(value: Json) -> dict[str, Any]:

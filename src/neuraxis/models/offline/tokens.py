@@ -44,13 +44,11 @@ class Token(Struct, frozen=True, kw_only=True):
     text: str
     low: str
     stem: str
-    kind: str
-    """`word`, `mark`, or what a value is."""
+    kind: str  # `word`, `mark`, or what a value is
     value: Json
     start: int
     end: int
-    inner: str = ""
-    """Of what is in quotes: its kind, if it is one value."""
+    inner: str = ""  # of what is in quotes: its kind, if it is one value
 
     def has(self, kind: str) -> bool:
         """Whether it can be a value of this kind."""
@@ -83,12 +81,7 @@ def stems(text: str) -> list[str]:
 
 
 def tokenise(text: str, *, tail: bool = False) -> list[Token]:
-    """Cut a text into tokens.
-
-    Args:
-        text: what a person wrote.
-        tail: what follows a colon is one value, to the end.
-    """
+    """Cut a text into tokens; with `tail` what follows a colon is one value."""
     found: list[Token] = []
     place = 0
     while (match := _TOKEN.search(text, place)) is not None:
@@ -127,14 +120,12 @@ def alike(first: str, second: str) -> bool:
 
 
 _GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
-VERBS = frozenset[str]().union(*_GROUPS)
-"""Stems that may lead a clause, whatever commands there are."""
+VERBS = frozenset[str]().union(*_GROUPS)  # may lead a clause, whatever commands are
 _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
 _VALUES = ("quoted", "url", "path", "email")
-MOST = 8
-"""Places where a request may be cut."""
+MOST = 8  # places where a request may be cut
 
 
 def bare(text: str) -> str:
