@@ -17,8 +17,9 @@ from neuraxis.models.offline import english
 from neuraxis.models.offline.tokens import (
     VERBS,
     Token,
-    cut,
+    cuts,
     named,
+    pieces,
     stem,
     stems,
     tokenise,
@@ -102,7 +103,8 @@ def build(
     taught: dict[str, list[Lesson]] = {name: [] for name in listed}
     for example in examples:
         alone = len(example.calls) == 1
-        parts = [example.question] if alone else cut(example.question, VERBS | first)
+        text = example.question
+        parts = [text] if alone else pieces(text, cuts(text, VERBS | first))
         if len(parts) == len(example.calls):
             for part, call in zip(parts, example.calls, strict=True):
                 taught[call.tool].append((tuple(tokenise(part)), call.arguments))
@@ -167,13 +169,7 @@ def _tool(
 
 def locate(tokens: Sequence[Token], value: Json) -> tuple[int, int] | None:
     """Return from which token to which a value stands in a request."""
-    if isinstance(value, list):
-        places = [locate(tokens, item) for item in cast("list[Json]", value)]
-        known = [place for place in places if place]
-        if not known or len(known) != len(places):
-            return None
-        return min(a for a, _ in known), max(b for _, b in known)
-    if isinstance(value, bool | dict) or value is None or "{{" in str(value):
+    if isinstance(value, bool | dict | list) or value is None or "{{" in str(value):
         return None
     wanted = [token.low for token in tokenise(str(value))]
     for begin, token in enumerate(tokens):
@@ -224,14 +220,10 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
 def resolved(node: Node, root: Node) -> Node:
     """Return a schema without `$ref` and without null."""
     for _ in range(8):
-        ref, options = node.get("$ref"), node.get("anyOf") or node.get("oneOf") or ()
-        parts = cast("list[Node]", options)
-        real = [part for part in parts if part.get("type") != "null"]
-        more: Node = {}
-        if isinstance(ref, str) and ref.startswith("#/$defs/"):
-            more = root.get("$defs", {}).get(ref[8:], {})
-        elif len(real) == 1:
-            more = real[0]
+        options = cast("list[Node]", node.get("anyOf") or node.get("oneOf") or [])
+        real = [part for part in options if part.get("type") != "null"]
+        ref = str(node.get("$ref", "")).removeprefix("#/$defs/")
+        more = real[0] if len(real) == 1 else root.get("$defs", {}).get(ref)
         if not more:
             break
         odd = ("$ref", "anyOf", "oneOf")
@@ -251,8 +243,7 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
     if types in ("integer", "number"):
         return "number"
     if types == "array":
-        inner = kind_of(name, schema.get("items") or {}, ())
-        return "object" if inner in ("object", "list") else "list"
+        return "list"
     if types != "string":
         return str(types)
     written = str(schema.get("format") or "")

@@ -32,8 +32,7 @@ class Parse(Struct, frozen=True, kw_only=True):
     arguments: Arguments
     score: float
     missing: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-    """Words that have no place in it; a ? where it is not sure that it is meant."""
+    left: tuple[str, ...] = ()  # words without a place; a ? where it is not sure
 
     @property
     def complete(self) -> bool:
@@ -84,7 +83,6 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
 
 
 def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
-    """How surely the clause's verb or question asks for this command."""
     if head in tool.heads:
         return tool.heads[head]
     if head and any(alike(head, word) for word, w in tool.heads.items() if w >= 0.8):
@@ -92,9 +90,7 @@ def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
     first = next((token.low for token in tokens if token.kind == "word"), "")
     if first in english.QUESTION or first in ("tell", "give", "show"):
         return 0.3 if tool.spec.effects.readonly else None
-    # "lights off": a noun of the command leads
-    noun = any(tool.lexicon.get(token.stem, 0) >= 0.8 for token in tokens[:2])
-    return 0.3 if noun and tokens[0].stem != head else None
+    return None
 
 
 def _judged(
@@ -107,16 +103,12 @@ def _judged(
     missing = [s for s in tool.slots if s.required and s.name not in taken]
     score = lead + sum(said.values()) + sum(span.score for span in taken.values())
     if len(missing) == 1 and not left and steps and not steps[-1].past:
-        slot = missing[0]
-        value = (
-            meant(slot, (), None, steps) if slot.kind in ("text", "object") else None
-        )
-        if value is not None:  # "save as x.txt": the result just before
+        value = meant(missing[0], (), None, steps)
+        if missing[0].kind in ("text", "object") and value is not None:
+            # "save as x.txt": the result just before
             given[missing.pop().name] = value
             score -= 0.2
-    similar = max(
-        (_similar(sample.tokens, said) for sample in tool.samples), default=0.0
-    )
+    similar = max([_similar(one.tokens, said) for one in tool.samples], default=0.0)
     nouns = max((tool.lexicon.get(word, 0.0) for word in said), default=0.0)
     typed = any(slot.required and slot.kind in TYPED for slot in filled)
     weak = lead < 0.5 and nouns < 0.7 and not typed
@@ -137,7 +129,6 @@ def _judged(
 def _placed(
     tool: Tool, clause: Clause, filled: Sequence[Slot], taken: Mapping[str, Span]
 ) -> tuple[dict[str, float], list[str]]:
-    """Return the weights of known words, and the words without a place."""
     inside = {place for span in taken.values() for place in range(span.begin, span.end)}
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
@@ -152,8 +143,6 @@ def _placed(
             left += [after.text] if after.stem in known.heads else []
         names = token.low in english.NAMING and after.kind == "quoted"
         if token.kind == "mark" or names:
-            continue
-        if token.low == "next" and after.kind == "number":
             continue
         if weight := _weight(token, tool):
             weight *= known.weights.get(token.stem, 0.5)
@@ -170,16 +159,13 @@ def _weight(token: Token, tool: Tool) -> float:
         return tool.lexicon[token.stem]
     if token.low in english.FUNCTION or token.low in english.TURNING:
         return 0.0
-    near = [
-        w for word, w in tool.lexicon.items() if w >= 0.5 and alike(token.stem, word)
-    ]
-    return 0.5 * max(near, default=0.0)
+    near = [w for word, w in tool.lexicon.items() if alike(token.stem, word)]
+    return 0.5 * max([w for w in near if w >= 0.5], default=0.0)
 
 
 def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
-    words = {
-        t.stem for t in sample if t.kind == "word" and t.low not in english.FUNCTION
-    }
+    known = [t for t in sample if t.kind == "word" and t.low not in english.FUNCTION]
+    words = {token.stem for token in known}
     return len(words & set(said)) / max(len(words | set(said)), 1)
 
 
@@ -217,7 +203,6 @@ def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
 
 
 def _acts(code: str) -> bool:
-    """Whether a text is Python that does something."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

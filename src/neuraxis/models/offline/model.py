@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from neuraxis import call_errors
-from neuraxis.messages import Call, Chunk, Message, Prompt, Result, Usage
+from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
 from neuraxis.models.offline import say
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
 from neuraxis.models.offline.references import Step
-from neuraxis.specs import Json, PluginSpec
+from neuraxis.specs import PluginSpec
 
 _ASKED = re.compile(r"(?:^|\n)q: (.*?)\n\s*a:\s*$", re.DOTALL)
 _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
@@ -63,48 +64,32 @@ class OfflinePlanner:
 
 
 def _spoken(text: str) -> str:
-    """Return the person's own words, without the dialect's form."""
-    content = _fields(_json(text)).get("content") if text.startswith("{") else None
-    if isinstance(content, str):
-        return content
+    if text.startswith("{"):
+        try:
+            tree: Any = json.JSONDecoder().raw_decode(text)[0]
+        except ValueError:
+            tree = {}
+        if isinstance(content := tree.get("content"), str):
+            return content
     found = _ASKED.search(text)
     return _ESCAPED.sub(r"\1\2", found[1]).strip() if found else text
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
-    """Return the calls of earlier turns with their results."""
-    results = {r.call.id: r for message in messages for r in message.results}
-    replies = [m.calls or _calls(m.content) for m in messages if m.role == "assistant"]
-    turns = [list(_past(calls, results, known)) for calls in replies]
-    return [steps for steps in turns if steps]
-
-
-def _past(
-    calls: Iterable[Call], results: Mapping[str, Result], known: Catalogue
-) -> Iterator[Step]:
-    for call in calls:
-        result, given = results.get(call.id), _fields(call.arguments)
-        value, asset = (result.value, call.id) if result else (None, "")
-        named = [t for t in known.tools if call.command in (t.name, t.spec.name)]
-        for tool in [t for t in named if call.plugin in (None, t.plugin)][:1]:
-            if result is None or result.status == "done":
-                yield Step(
-                    tool=tool, arguments=given, past=True, value=value, asset=asset
-                )
-
-
-def _calls(text: str) -> Iterator[Call]:
-    """Yield the calls of a reply that is text only."""
-    tree = _json(text)
-    for item in cast("list[Any]", tree if isinstance(tree, list) else [tree]):
-        node = _fields(item)
-        content, receiver = _fields(node.get("content")), _fields(node.get("receiver"))
-        name = node.get("tool") or content.get("command") or node.get("name")
-        given = content.get("param") or node.get("arguments")
-        given = given or {key: it for key, it in node.items() if key != "tool"}
-        if isinstance(name, str):
-            plugin = receiver.get("name")
-            yield Call(id="", plugin=plugin, command=name, arguments=given)
+    turns: list[list[Step]] = []
+    for _, turn in groupby(messages, lambda message: bool(message.results)):
+        steps: list[Step] = []
+        for result in [r for m in turn for r in m.results if r.status == "done"]:
+            call = result.call
+            named = [t for t in known.tools if call.command in (t.name, t.spec.name)]
+            tool = next((t for t in named if call.plugin in (None, t.plugin)), None)
+            if tool:
+                steps.append(
+                    Step(tool=tool, arguments=call.arguments, past=True,
+                         value=result.value, asset=call.id)
+                )  # fmt: skip
+        turns += [steps] if steps else []
+    return turns
 
 
 def _written(steps: Sequence[Step], prompt: Prompt) -> str:
@@ -119,15 +104,3 @@ def _written(steps: Sequence[Step], prompt: Prompt) -> str:
         call = Call(id=f"call_{number}", plugin=plugin, command=name, arguments=given)
         calls.append(call)
     return write(calls)
-
-
-def _fields(value: Json) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _json(text: str) -> Json:
-    start = min((place for mark in "[{" if (place := text.find(mark)) >= 0), default=-1)
-    try:
-        return json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else None
-    except ValueError:
-        return None

@@ -24,7 +24,6 @@ from neuraxis.models.offline.tokens import (
     bare,
     cuts,
     pieces,
-    stem,
     tokenise,
 )
 from neuraxis.schema import Schema
@@ -32,7 +31,6 @@ from neuraxis.specs import Json
 
 LONGEST = 1000  # characters of a request that is read
 LEAD = 0.25  # how much better the best reading must be than the next
-_SHOWING = frozenset(map(stem, english.SHOWING))
 _BESIDE = ("instead", "too", "please", "now", "again")
 _SILENT = english.FUNCTION - english.PREPOSITIONS
 Place = tuple[str | int, ...]
@@ -64,39 +62,27 @@ def plan(
             return Planned(steps=tuple([Step(tool=t, arguments=a) for t, a in calls]))
     past = [replace(step, past=True) for turn in earlier for step in turn]
     failed: Planned | None = None
-    for parts, tail in _ways(text, known):
-        found = _steps(parts, tail, known, past)
+    for parts in _ways(text, known):
+        found = _steps(parts, known, past)
         if found.steps:
             return found
         failed = failed or found
     return failed or Planned(clause=text)
 
 
-def _ways(text: str, known: Catalogue) -> Iterator[tuple[list[str], bool]]:
-    """Yield ways to cut a request, those with more clauses first."""
-    head, colon, rest = text.partition(":")
-    if colon and rest[:1].isspace() and rest.strip():
-        before = pieces(head, cuts(head, known.heads)) or [head]
-        yield [*before[:-1], before[-1] + colon + rest], True
+def _ways(text: str, known: Catalogue) -> Iterator[list[str]]:
     places = cuts(text, known.heads)
     sure = [place for place in places if place[2]]
     maybe = [place for place in places if not place[2]][:5]
     for count in range(len(maybe), -1, -1):
         for chosen in combinations(maybe, count):
-            yield pieces(text, sorted([*sure, *chosen])), False
+            yield pieces(text, sorted([*sure, *chosen]))
 
 
-def _steps(
-    parts: Sequence[str], tail: bool, known: Catalogue, past: Sequence[Step]
-) -> Planned:
+def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Planned:
     steps: list[Step] = []
-    for number, part in enumerate(parts, 1):
-        tokens = tokenise(part, tail=tail and number == len(parts))
-        if steps and _only_shows(tokens):
-            continue
-        if steps and (more := _another(tokens, steps[-1])):
-            steps.append(more)
-            continue
+    for part in parts:
+        tokens = tokenise(part)
         ranked = _ranked(tokens, known, [*past, *steps])
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
@@ -110,7 +96,6 @@ def _steps(
 
 
 def _differ(best: Parse, other: Parse) -> bool:
-    """Whether two readings do another thing, not only cut otherwise."""
     if best.tool is not other.tool:
         return True
     theirs = other.arguments
@@ -141,32 +126,6 @@ def _valid(tool: Tool, arguments: Arguments) -> bool:
 
 def _refers(value: Json) -> bool:
     return str(value).startswith(("{{", "asset://"))
-
-
-def _only_shows(tokens: Sequence[Token]) -> bool:
-    """Whether a clause only asks to be shown what was answered."""
-    words = [token for token in tokens if token.kind != "mark"]
-    rest = {token.low for token in words if token.stem not in _SHOWING}
-    return len(rest) < len(words) and rest <= english.FUNCTION
-
-
-def _another(tokens: Sequence[Token], step: Step) -> Step | None:
-    """Return the same call with the values that are a clause's all."""
-    values = [t for t in tokens if t.kind != "mark" and t.low not in english.FUNCTION]
-    slots = {s.name: s for s in step.tool.slots if s.name in step.arguments}
-    given = dict(step.arguments)
-    for token in values:
-        fits = [name for name, slot in slots.items() if _takes(slot.kind, token)]
-        if token.kind == "word" or len(fits) != 1:
-            return None
-        given[fits[0]] = token.value
-        del slots[fits[0]]
-    done = values and not slots and _valid(step.tool, given)
-    return Step(tool=step.tool, arguments=given) if done else None
-
-
-def _takes(kind: str, token: Token) -> bool:
-    return token.has(kind) or (kind == "text" and token.kind == "quoted")
 
 
 def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None:
@@ -231,7 +190,10 @@ def worded(
                 return None
             for place in holes[number]:
                 calls = _put(calls, place, token.value)
-        elif not _same(part, token):
+        elif part.kind != "word" or token.kind != "word":
+            if part.value != token.value:
+                return None
+        elif part.stem != token.stem and not alike(part.stem, token.stem):
             return None
     tools = [tool for tool, _ in sample.calls]
     return tuple(zip(tools, calls, strict=True))
@@ -239,12 +201,6 @@ def worded(
 
 def _counts(token: Token, is_hole: bool) -> bool:
     return is_hole or (token.kind != "mark" and token.low not in _SILENT)
-
-
-def _same(part: Token, token: Token) -> bool:
-    if part.kind != "word" or token.kind != "word":
-        return part.value == token.value
-    return part.stem == token.stem or alike(part.stem, token.stem)
 
 
 def _leaves(value: Json, place: Place) -> Iterator[tuple[Place, Json]]:

@@ -49,7 +49,6 @@ def refer(
 def _phrases(
     tokens: Sequence[Token], begin: int
 ) -> Iterator[tuple[int, list[str], int | None]]:
-    """Yield phrases that begin here: end, nouns, index."""
     place = begin
     while place < len(tokens) and tokens[place].low in _LEADS:
         place += 1
@@ -108,7 +107,6 @@ def meant(
 
 
 def _fields(step: Step) -> list[tuple[str, Node]]:
-    """Return the sure fields of a result; without a name: all."""
     response = step.tool.spec.response
     if response is None:
         known = step.tool.spec.effects.readonly or step.value is not None

@@ -80,38 +80,28 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in named(text)]
 
 
-def tokenise(text: str, *, tail: bool = False) -> list[Token]:
-    """Cut a text into tokens; with `tail` what follows a colon is one value."""
+def tokenise(text: str) -> list[Token]:
+    """Return the words and values of a text."""
     found: list[Token] = []
-    place = 0
-    while (match := _TOKEN.search(text, place)) is not None:
-        place = match.end()
+    for match in _TOKEN.finditer(text):
         kind, said = str(match.lastgroup), match.group()
-        if tail and said == ":" and (rest := text[place:].strip()):
-            start = text.index(rest, place)
-            found.append(_token("quoted", rest, rest, start, len(text)))
-            break
         value: Json = said[1:-1] if kind == "quoted" else said
         if kind == "number":
             digits = said.replace(",", "")
             value = float(digits) if "." in digits else int(digits)
         elif kind == "word" and said.lower() in english.NUMBERS:
             value = english.NUMBERS[said.lower()]
-        found.append(_token(kind, said, value, match.start(), match.end()))
+        inner, low = "", said.lower()
+        if kind == "quoted" and (whole := _TOKEN.fullmatch(str(value))):
+            inner = str(whole.lastgroup)
+        if kind == "path" and "." not in said.rsplit("/", 1)[-1]:
+            inner = "folder"
+        token = Token(
+            text=said, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
+            value=value, start=match.start(), end=match.end(), inner=inner,
+        )  # fmt: skip
+        found.append(token)
     return found
-
-
-def _token(kind: str, text: str, value: Json, start: int, end: int) -> Token:
-    inner = ""
-    if kind == "quoted" and (match := _TOKEN.fullmatch(value)) is not None:
-        inner = str(match.lastgroup)
-    if kind == "path" and "." not in text.rsplit("/", 1)[-1]:
-        inner = "folder"
-    low = text.lower()
-    return Token(
-        text=text, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
-        value=value, start=start, end=end, inner=inner,
-    )  # fmt: skip
 
 
 def alike(first: str, second: str) -> bool:
@@ -151,11 +141,6 @@ def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
             if sure or verb:
                 found.append((begin, end, sure))
     return sorted(found)[:MOST]
-
-
-def cut(text: str, heads: Collection[str]) -> list[str]:
-    """Return the clauses, cut wherever that may be."""
-    return pieces(text, cuts(text, heads))
 
 
 def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
