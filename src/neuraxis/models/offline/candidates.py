@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from neuraxis.specs import Json
 
 _NO_END = english.DETERMINERS | english.PREPOSITIONS | {"and", "or"}
 _NO_START = _NO_END | english.PRONOUNS
+_SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 _BEFORE = english.PREPOSITIONS | {"does", "do", "is", "are", "has"}
 _ADDRESSES = ("quoted", "code", "url", "email", "path", "glob")
 _TIMELY = english.TIMES | english.MOMENTS | english.FUNCTION | english.NUMBERS.keys()
@@ -25,8 +27,7 @@ class Clause(Struct, frozen=True, kw_only=True):
     tokens: Sequence[Token]
     steps: Sequence[Step]
     known: Catalogue
-    head: str
-    """The stem of its verb; empty for a question."""
+    head: str  # the stem of its verb; empty for a question
 
 
 class Span(Struct, frozen=True):
@@ -65,8 +66,6 @@ def _is(kind: str, token: Token) -> bool:
 
 
 def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
-    if "year" in slot.words and len(tokens[begin].text) == 4:
-        return 0.6
     after = tokens[end].stem if end < len(tokens) else ""
     score = 0.8 if slot.kind == "number" and after in slot.words else 0.0
     place = begin - 1
@@ -80,9 +79,6 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
     side = slot.words & english.SIDES.get(before.low, frozenset())
     says = slot.long and before.low in english.SAYING
     return max(score, 0.6) if before.low in slot.cues or side or says else score
-
-
-_SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 
 
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
@@ -107,9 +103,6 @@ def _flags(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
             yield Span(at, at + 1, False, 0.7)
 
 
-# --- texts ------------------------------------------------------------------------
-
-
 def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
     tokens = clause.tokens
     rest = [other for other in tool.slots if other is not slot]
@@ -127,11 +120,9 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
         first, before = tokens[begin], tokens[begin - 1]
         saying = slot.long and before.low in english.SAYING
         saying &= not slot.quoted or before.low not in ("that", "with")
-        if first.kind == "mark" or first.low in english.SAYING:
-            continue
-        if first.low in _NO_START and not saying:
-            continue
-        if not (edges[begin - 1] or saying or before.low in slot.cues):
+        barred = first.kind == "mark" or first.low in english.SAYING
+        barred |= first.low in _NO_START and not saying
+        if barred or not (edges[begin - 1] or saying or before.low in slot.cues):
             continue
         for end in range(begin + 1, last + 1):
             if edges[end] or end == last:
@@ -223,9 +214,7 @@ def _allowed(
 
 
 def _text(tokens: Sequence[Token], begin: int, end: int) -> str:
-    found = tokens[begin].text
-    for place in range(begin + 1, end):
-        found += (
-            " " * (tokens[place].start > tokens[place - 1].end) + tokens[place].text
-        )
+    pairs = pairwise(tokens[begin:end])
+    rest = [" " * (after.start > one.end) + after.text for one, after in pairs]
+    found = "".join([tokens[begin].text, *rest])
     return found.removesuffix("'s").removesuffix("’s") if end < len(tokens) else found

@@ -14,16 +14,7 @@ from typing import cast
 from msgspec import Struct
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.tokens import (
-    VERBS,
-    Token,
-    cuts,
-    named,
-    pieces,
-    stem,
-    stems,
-    tokenise,
-)
+from neuraxis.models.offline.tokens import VERBS, Token, cut, named, stems, tokenise
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Node = Mapping[str, Json]
@@ -31,7 +22,7 @@ _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
 _TEXTS = ("email", "url", "date", "time")
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
-_LONG = frozenset(map(stem, english.LONG))
+_LONG = frozenset(stems(" ".join(english.LONG)))
 
 
 class Slot(Struct, frozen=True, kw_only=True):
@@ -103,8 +94,7 @@ def build(
     taught: dict[str, list[Lesson]] = {name: [] for name in listed}
     for example in examples:
         alone = len(example.calls) == 1
-        text = example.question
-        parts = [text] if alone else pieces(text, cuts(text, VERBS | first))
+        parts = [example.question] if alone else cut(example.question, VERBS | first)
         if len(parts) == len(example.calls):
             for part, call in zip(parts, example.calls, strict=True):
                 taught[call.tool].append((tuple(tokenise(part)), call.arguments))
@@ -137,16 +127,12 @@ def _tool(
     slots = tuple(_slots(spec, taught))
     lexicon: dict[str, float] = {}
     about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
-    titles, told = f"{plugin.name} {plugin.title or ''}", spec.description
-    known = [
-        (f"{spec.name} {name}", 1.0),
-        (titles, 0.7),
-        (told, 0.7 - 0.2 * bool(taught)),
-    ]
+    told, titles = spec.description, f"{plugin.name} {plugin.title or ''}"
+    known = [(f"{spec.name} {name}", 1.0), (titles, 0.7)]
+    known += [(told, 0.5 if taught else 0.7)]
     known += [(f"{plugin.description_model} {about}", 0.2)]
     known += [(slot.name, 0.5) for slot in slots]
-    heads = dict.fromkeys([*stems(spec.name)[:1], *stems(name)[:1]], 0.8)
-    heads |= dict.fromkeys(stems(told)[:1], 0.8)
+    heads = {word: 0.8 for text in (spec.name, name, told) for word in stems(text)[:1]}
     heads |= {w: 0.6 for w in stems(told) if w in VERBS and w not in heads}
     for tokens, given in taught:
         free = [slot.name for slot in slots if slot.kind != "choice"]
@@ -188,9 +174,7 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
         values: list[Json] = list(schema.get("examples") or ())
         values += [schema["example"]] if "example" in schema else []
         values += [given[name] for _, given in taught if name in given]
-        cues: set[str] = set()
-        quoted: list[bool] = []
-        longest, tail = 0, False
+        cues, quoted, longest, tail = set[str](), list[bool](), 0, False
         for tokens, given in taught:
             if (where := locate(tokens, given.get(name))) is None:
                 continue
@@ -212,9 +196,6 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
             plain=not said & english.FUNCTION, shape=shape_of(texts),
         )  # fmt: skip
-
-
-# --- what a parameter takes -----------------------------------------------------
 
 
 def resolved(node: Node, root: Node) -> Node:

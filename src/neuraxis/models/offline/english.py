@@ -11,20 +11,13 @@ def _pairs(text: str) -> dict[str, str]:
     return {item.partition(":")[0]: item.partition(":")[2] for item in text.split()}
 
 
-def _groups(text: str) -> tuple[frozenset[str], ...]:
-    return tuple([_words(group) for group in text.split("/")])
-
-
 DETERMINERS = _words("a an the my your our their his her its some any me us")
 PREPOSITIONS = _words("to in on at by for from with into onto as about of under inside")
 PRONOUNS = _words("it them that this these those")
 SOMEBODY = _words("it them him her me us")
-QUESTION = _words(
-    "what which who whom whose when where why how is are does do did will"
-)
-FUNCTION = (
-    (DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION) - {"under"}
-) | _words(
+QUESTION = _words("what which who whose when where why how is are does do did will")
+_CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
+FUNCTION = (_CLOSED - {"under"}) | _words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
     need like has what's where's who's there's it's that's up out off over down via
@@ -45,9 +38,7 @@ FOLLOWING = _words(
     with to please at on from well thanks great is s"""
 )
 SAYING = _words("saying says say containing contains reading reads that with stating")
-NAMING = _words(
-    "sentence phrase word words line lines string text message note heading"
-)
+NAMING = _words("sentence phrase word words line lines string text message note")
 LONG = _words("contents content body text message code")
 MOMENTS = _words("date time when day due deadline moment")
 TIMES = _words(
@@ -67,8 +58,7 @@ _NUMBERS = """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 te
     twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100"""
 NUMBERS = {word: int(value) for word, value in _pairs(_NUMBERS).items()}
 ORDINALS = {"first": 0, "1st": 0, "top": 0, "second": 1, "third": 2, "last": -1}
-ALIKE = _groups(
-    """run execute launch start/write save store put record keep note dump/
+_ALIKE = """run execute launch start/write save store put record keep note dump/
     create make add new generate build produce/share post publish/
     pay transfer wire/delete remove erase/show display print list view/
     find search google/read open show print view display/
@@ -83,7 +73,7 @@ ALIKE = _groups(
     event appointment meeting/phone telephone/mail email e-mail message/
     large big/price cost/bill invoice/movie film/currency money/
     near close nearby"""
-)
+ALIKE = tuple([_words(group) for group in _ALIKE.split("/")])
 IRREGULAR = _pairs(
     "ran:run written:write made:make found:find people:people lives:live"
 )

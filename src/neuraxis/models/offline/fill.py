@@ -1,8 +1,6 @@
 """Readings of a clause as a call of one command.
 
-A call is complete where each required parameter has a value and each word of the
-clause has a place: in a value, as a word the command is known by, or as one without
-matter.
+A call is complete where each required parameter has a value and each word a place.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from neuraxis.models.offline.references import meant
 from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, stem
 
 _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
-_NODES = 4000
+_WAYS = 1000
 _BEST = 10
 
 
@@ -61,24 +59,16 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
         if spans or slot.required:
             options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
-    found: list[Parse] = []
-    nodes = 0
-
-    def go(at: int, taken: dict[str, Span]) -> None:
-        nonlocal nodes
-        nodes += 1
-        if nodes > _NODES:
-            return
-        if at == len(options):
-            found.append(_judged(tool, clause, lead, taken))
-            return
-        slot, spans = options[at]
-        for span in spans:
-            if all(s.end <= span.begin or span.end <= s.begin for s in taken.values()):
-                go(at + 1, {**taken, slot.name: span})
-        go(at + 1, taken)
-
-    go(0, {})
+    ways: list[dict[str, Span]] = [{}]
+    for slot, spans in options:
+        free = [
+            {**way, slot.name: span}
+            for way in ways
+            for span in spans
+            if all(s.end <= span.begin or span.end <= s.begin for s in way.values())
+        ]
+        ways = [*free, *ways][:_WAYS]
+    found = [_judged(tool, clause, lead, way) for way in ways]
     return sorted(found, key=lambda parse: (not parse.complete, -parse.score))[:20]
 
 
@@ -88,9 +78,8 @@ def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
     if head and any(alike(head, word) for word, w in tool.heads.items() if w >= 0.8):
         return 0.5
     first = next((token.low for token in tokens if token.kind == "word"), "")
-    if first in english.QUESTION or first in ("tell", "give", "show"):
-        return 0.3 if tool.spec.effects.readonly else None
-    return None
+    asks = first in english.QUESTION or first in ("tell", "give", "show")
+    return 0.3 if asks and tool.spec.effects.readonly else None
 
 
 def _judged(
@@ -167,9 +156,6 @@ def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
     known = [t for t in sample if t.kind == "word" and t.low not in english.FUNCTION]
     words = {token.stem for token in known}
     return len(words & set(said)) / max(len(words | set(said)), 1)
-
-
-# --- new files ------------------------------------------------------------------
 
 
 def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:

@@ -56,7 +56,8 @@ class OfflinePlanner:
         text = last.content.partition(call_errors.asset_list(()).partition("\n")[0])[0]
         answers = last.role == "tool" or (before and before[-1].role == "assistant")
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
-            return say.errors([json.loads(error) for error in errors]), False
+            why = " ".join([json.loads(error) for error in errors])
+            return f"{say.WHO} The plan was refused, nothing was done: {why}", False
         found = plan(_spoken(text.strip()), known, _turns(before, known))
         if not found.steps:
             return say.declined(found, known), False

@@ -18,14 +18,7 @@ from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Sample, Tool, locate
 from neuraxis.models.offline.fill import Clause, Parse, head_of, programmed, readings
 from neuraxis.models.offline.references import Step
-from neuraxis.models.offline.tokens import (
-    Token,
-    alike,
-    bare,
-    cuts,
-    pieces,
-    tokenise,
-)
+from neuraxis.models.offline.tokens import Token, alike, bare, cuts, pieces, tokenise
 from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
@@ -51,10 +44,9 @@ def plan(
     """Plan a request, after the calls of earlier turns."""
     if len(request) > LONGEST:
         return Planned(clause=request[:60] + "…")
-    if earlier and len(earlier[-1]) == 1:
-        again = _again(tokenise(request), earlier[-1][0], known)
-        if again is not None:
-            return Planned(steps=(again,))
+    last = earlier[-1] if earlier else ()
+    if len(last) == 1 and (again := _again(tokenise(request), last[0], known)):
+        return Planned(steps=(again,))
     text = bare(request)
     for sample in known.chains:
         calls = worded(sample, tokenise(text)) or ()
@@ -160,9 +152,6 @@ def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None
     return Step(tool=step.tool, arguments=given) if done else None
 
 
-# --- requests worded as an example is ------------------------------------------------
-
-
 def worded(
     sample: Sample, tokens: Sequence[Token]
 ) -> tuple[tuple[Tool, Arguments], ...] | None:
@@ -171,16 +160,20 @@ def worded(
     All other words must be the example's: its values that its question does not hold,
     such as a whole program, are taken as they are.
     """
+
+    def said(token: Token) -> bool:
+        return token.kind != "mark" and token.low not in _SILENT
+
     holes: dict[int, list[Place]] = {}
     for number, (_, arguments) in enumerate(sample.calls):
         for place, leaf in _leaves(arguments, (number,)):
             where = locate(sample.tokens, leaf)
             if where is not None and where[1] - where[0] == 1:
                 holes.setdefault(where[0], []).append(place)
-    parts = [(n, t) for n, t in enumerate(sample.tokens) if _counts(t, n in holes)]
+    parts = [(n, t) for n, t in enumerate(sample.tokens) if n in holes or said(t)]
     if all(n in holes or part.low in english.FUNCTION for n, part in parts):
         return None  # no word of its own
-    given = [token for token in tokens if _counts(token, False)]
+    given = [token for token in tokens if said(token)]
     if len(parts) != len(given):
         return None
     calls: Any = [arguments for _, arguments in sample.calls]
@@ -199,19 +192,13 @@ def worded(
     return tuple(zip(tools, calls, strict=True))
 
 
-def _counts(token: Token, is_hole: bool) -> bool:
-    return is_hole or (token.kind != "mark" and token.low not in _SILENT)
-
-
 def _leaves(value: Json, place: Place) -> Iterator[tuple[Place, Json]]:
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, Json]", value).items():
-            yield from _leaves(item, (*place, key))
-    elif isinstance(value, list):
-        for number, item in enumerate(cast("list[Json]", value)):
-            yield from _leaves(item, (*place, number))
-    else:
+    if not isinstance(value, Mapping | list):
         yield place, value
+        return
+    tree = cast("Any", value)
+    for key in tree if isinstance(value, Mapping) else range(len(tree)):
+        yield from _leaves(tree[key], (*place, key))
 
 
 def _put(tree: Any, place: Place, value: Json) -> Any:

@@ -124,7 +124,7 @@ def _fits(slot: Slot, name: str, schema: Node, index: int | None) -> bool:
         return True
     types: Json = schema.get("type")
     if types == "array" and index is not None:
-        types = (schema.get("items") or {}).get("type", "string")
+        types = cast("Node", schema.get("items") or {}).get("type", "string")
     if slot.kind in ("list", "number"):
         return types in (["array"] if slot.kind == "list" else ["integer", "number"])
     return bool(types == "string") and slot.kind in f"{name} {schema.get('format')}"

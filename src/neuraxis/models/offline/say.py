@@ -35,17 +35,12 @@ def declined(found: Planned, known: Catalogue) -> str:
         but = ", ".join(lacks) or "it is not clear that this is meant"
         call = f"{near.tool.name}({given})"
         why = f"“{clause}” looks like {call}, but {but}; I did nothing."
-    shown = ["Here I understand, for example:"]
+    lines = [f"{WHO} {why}"]
     for plugin in known.plugins:
         examples = [one for command in plugin.commands for one in command.examples]
-        told = [f"  {plugin.title or plugin.name}: {one.question}" for one in examples]
-        shown += told[:1]
-    return "\n".join([f"{WHO} {why}", *(shown if shown[1:] else []), OTHER])
-
-
-def errors(said: Sequence[str]) -> str:
-    """Why the runtime did not take the plan."""
-    return f"{WHO} The plan was not accepted, and nothing was done: {' '.join(said)}"
+        title = f"Here I understand, for {plugin.title or plugin.name}"
+        lines += [f"{title}: {one.question}" for one in examples[:1]]
+    return "\n".join([*lines, OTHER])
 
 
 def results(done: Sequence[Result]) -> str:

@@ -143,6 +143,11 @@ def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
     return sorted(found)[:MOST]
 
 
+def cut(text: str, heads: Collection[str]) -> list[str]:
+    """Return the clauses, cut wherever that may be."""
+    return pieces(text, cuts(text, heads))
+
+
 def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
     """Return the clauses between these cuts."""
     begins = [0, *(end for _, end, _ in at)]
