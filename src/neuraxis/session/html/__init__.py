@@ -20,7 +20,6 @@ from neuraxis.events import Event, MessageSent
 from neuraxis.formatting import digits
 from neuraxis.journal import Entry
 from neuraxis.messages import Result
-from neuraxis.planning.draw import as_svg, drawn
 from neuraxis.planning.plan import Plan
 from neuraxis.references.asset_ref import AssetRef
 
@@ -61,6 +60,8 @@ def of_answer(
     files: Sequence[str],
 ) -> str:
     """Return an answer: its text, plans, calls, objects and files."""
+    from neuraxis.planning.draw import as_svg, drawn  # a first run needs none
+
     parts = [markdown(text)]
     if error:
         parts.append(f"<p><b>{escape(error)}</b></p>")
