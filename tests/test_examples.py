@@ -46,7 +46,7 @@ def _lines(program: Path) -> int:
 def test_each_has_a_twin() -> None:
     """Data analysis, a support bot, a batch, typed extraction."""
     names = {path.stem for path in EXAMPLES}
-    assert names == {"batch", "data_analysis", "support_bot"}
+    assert names == {"batch", "data_analysis", "support_bot", "typed_extraction"}
 
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda path: path.stem)

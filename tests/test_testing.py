@@ -93,6 +93,32 @@ def test_mistakes_of_a_folder_are_told(
     assert any(said in problem for problem in check_plugin(plugin))
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "options", "told"),
+    [
+        ("sendNote", "Do it.", {}, True),
+        ("run_it", "Pays a bill.", {}, True),
+        ("go", "Publishes a page.", {"effects": "idempotent"}, True),
+        ("purge", "Do it.", {}, True),
+        ("sender", "The postage.", {}, False),
+        ("delete", "Delete it.", {"trusted_only": ["it"]}, False),
+        ("post", "Post it.", {"sends_out": ["it"]}, False),
+        ("pay", "Pay.", {"effects": {"kind": "once", "destructive": False}}, False),
+        ("posts", "List what was posted.", {"effects": "read"}, False),
+    ],
+)
+def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
+    name: str, says: str, options: dict[str, Any], told: bool
+) -> None:
+    """The verb is named, and what is expected instead."""
+
+    def deed(it: str) -> None: ...
+
+    deed.__name__, deed.__doc__ = name, says
+    problems = check_plugin(command(**options)(deed))
+    assert told is any("trusted_only (whom, where)" in text for text in problems)
+
+
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:
     """A description alone can be shown and not called."""
     (problem,) = check_plugin(_folder(tmp_path, code=""))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
@@ -18,6 +19,9 @@ QUOTED = 60
 
 MOST_NAME = 120
 """Maximum characters of a name that are quoted and compared."""
+
+DIGITS = 6
+"""Significant digits shown of a number with a fraction."""
 
 _OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks that JSON may leave unescaped."""
@@ -143,3 +147,12 @@ def is_short_json(value: Any) -> bool:
         if key.__class__ is not str or len(key) > TEXT:
             return False
     return True
+
+
+def digits(value: float) -> str:
+    """Return a number for people: six significant digits, thousands separated."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    most = max(0, min(12, DIGITS - 1 - math.floor(math.log10(abs(value)))))
+    places = len(f"{value:.{most}f}".rstrip("0").partition(".")[2])
+    return f"{value:,.{places}f}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,10 +31,22 @@ from neuraxis.planning.build import build
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Plugin, Registry
 from neuraxis.policy.rules import Policy
+from neuraxis.schema.annotations import marks_of
 from neuraxis.session.options import Options
 from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
+
+OUTWARD = frozenset(
+    re.sub("e$", "", verb)
+    for verb in (
+        *("send", "mail", "email", "forward", "reply", "invite", "notify", "message"),
+        *("pay", "transfer", "buy", "purchase", "order", "refund", "charge", "donate"),
+        *("publish", "post", "tweet", "share", "upload", "release", "deploy"),
+        *("delete", "remove", "erase", "wipe", "drop", "destroy", "purge", "cancel"),
+    )
+)
+"""Verbs of deeds that cannot be taken back, without a last e."""
 
 __all__ = [
     "ScriptedModel",
@@ -129,6 +142,7 @@ def check_plugin(source: Any) -> list[str]:
         if item.run is None
     ]
     problems += _undescribed(plugin)
+    problems += _undeclared(plugin)
     for example in _examples(plugin):
         problems += _wrong_example(example, registry)
     for name, item in plugin.commands.items():
@@ -159,6 +173,29 @@ def _undescribed(plugin: Plugin) -> Iterator[str]:
         for parameter, node in nodes.items():
             if not node.get("description"):
                 yield f"{name}: the parameter {parameter} has no description"
+
+
+def _undeclared(plugin: Plugin) -> Iterator[str]:
+    """Name the commands that send, pay, publish or delete, and declare nothing."""
+    for name, item in plugin.commands.items():
+        spec = item.spec
+        marks = marks_of(spec.parameters)
+        if (
+            spec.effects.declared
+            or spec.effects.kind in ("none", "read")
+            or (marks.trusted_only or marks.sends_out or marks.files)
+        ):
+            continue
+        text = re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {spec.description}")
+        words = re.findall(r"[a-z]+", text.lower())
+        said = (word for word in words if re.sub("(e|s|es)$", "", word) in OUTWARD)
+        if word := next(said, ""):
+            yield (
+                f"{name}: {word!r} says that it sends, pays, publishes or deletes, and "
+                "nothing of it is declared; expected trusted_only (whom, where) or "
+                "sends_out on a parameter, or effects with destructive and "
+                "others_write: see docs/security.md"
+            )
 
 
 def _examples(plugin: Plugin) -> Iterator[Example]:

@@ -48,13 +48,13 @@ def embed(text: str, store: AssetStore, save: Save) -> str:
             value = store.resolve(ref)
         except ReferenceLost:
             continue
-        parts += [text[at:start], _shown(_of_root(value, ref), ref, save)]
+        parts += [text[at:start], _shown(of_root(value, ref), ref, save)]
         at = end
     parts.append(text[at:])
     return "".join(parts)
 
 
-def _of_root(value: Any, ref: AssetRef) -> Any:
+def of_root(value: Any, ref: AssetRef) -> Any:
     """Return the content of a whole asset: the response or attachment."""
     if ref.field_path and ref.field_path != ("content",):
         return value
@@ -69,7 +69,7 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
     try:
         if isinstance(value, str):
             return _text(value, ref, save)
-        table = _rows_of(value)
+        table = rows_of(value)
         if table is not None:
             return _table(*table)
         if is_picture(value):
@@ -130,10 +130,10 @@ def _picture(value: Any, ref: AssetRef, save: Save) -> str:
 
 def is_table(value: Any) -> bool:
     """Check whether a value is a table of a library, or rows."""
-    return _rows_of(value) is not None
+    return rows_of(value) is not None
 
 
-def _rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
+def rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
     """Return names, first rows and row count of a table, or None.
 
     Duck-typed: no library is imported for it.

@@ -16,6 +16,8 @@ from neuraxis.assets.store import AssetStore
 from neuraxis.errors import NeuraxisError
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
+from neuraxis.planning.plan import Plan
+from neuraxis.session import html
 from neuraxis.session.config import RunConfig, RunState
 from neuraxis.specs import Json
 
@@ -78,6 +80,8 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
     """How it ended; a cancelled run raises `CancelledError` and has no answer."""
     calls: tuple[Result, ...] = ()
     """Results of all calls of the model, in their plans' order."""
+    plans: tuple[Plan, ...] = ()
+    """The checked plans of its replies, in order."""
     problems: tuple[CallError, ...] = ()
     """Why replies could not be run or were no answer, in order; the model was told."""
     assets: tuple[StoredAsset, ...] = ()
@@ -103,6 +107,11 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
         if self.outcome != "answered":
             raise NeuraxisError(f"there is no output ({self.outcome}): {self.error}")
         return cast("Out", self.checked)
+
+    def _repr_html_(self) -> str:
+        kept = [(one.id, one.read) for one in self.assets]
+        said = (self.text, self.error)
+        return html.of_answer(*said, self.plans, self.calls, kept, self.files)
 
     def asset(self, id: str) -> StoredAsset:
         """Return an object that the run stored.
@@ -140,6 +149,7 @@ def answer_of(
         usd=runtime.usage.usd,
         error=error,
         problems=tuple(state.problems),
+        plans=tuple(state.plans),
         checked=state.output,
     )
 

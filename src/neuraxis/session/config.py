@@ -22,7 +22,7 @@ from neuraxis.execution.budget import Budget
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
 from neuraxis.models import Model
-from neuraxis.planning.plan import OnError
+from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.gate import Approve, Gate
@@ -109,6 +109,7 @@ class RunState(Struct):
     usage: Usage = NOTHING_USED
     output: object = None
     """What the last word was read as."""
+    plans: list[Plan] = field(default_factory=list[Plan])
     problems: list[CallError] = field(default_factory=list[CallError])
     """Why replies could not be run, in order."""
     declined: str = ""

@@ -306,6 +306,7 @@ async def _run_plan(
     plan: Plan, parts: RunConfig, runtime: Runtime, state: RunState
 ) -> list[Result]:
     """Run a plan; ask first about a guessed one."""
+    state.plans.append(plan)
     if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
         state.declined = describe(plan.steps, no)
         return refused(plan.steps, no)

@@ -34,7 +34,7 @@ from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
-from neuraxis.session import build
+from neuraxis.session import build, html
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, going_on
 from neuraxis.session.event_loop import SyncLoop
@@ -477,6 +477,9 @@ class Session(Generic[Out]):
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
         return self._prompts.make(messages)
+
+    def _repr_html_(self) -> str:
+        return html.of_session(self.id, self.journal.read(self.id), self.assets)
 
     def close(self) -> None:
         """Close the session: another may go on with it, here or elsewhere.

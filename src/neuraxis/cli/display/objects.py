@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.assets.frames import as_library, library_of
 from neuraxis.cli.display.text import inert, short
+from neuraxis.formatting import digits as digits_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ROWS, COLUMNS = 10, 8
 """Maximum rows and columns shown of a table."""
-DIGITS = 6
-"""Significant digits shown of a number with a fraction."""
 _WIDTH, _HEIGHT = 60, 40
 """Maximum cells of a picture; each shows two pixels, one above the other."""
 
@@ -50,17 +48,9 @@ def digits(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return str(value)
-        return f"{value:,.{_places(value)}f}" if value else "0"
+        return digits_of(value)
     text = value if isinstance(value, str) else short(value, 40)
     return inert(text if len(text) <= 40 else text[:39] + "…").replace("\n", "⏎")
-
-
-def _places(value: float) -> int:
-    """Return the decimal places that a number needs."""
-    most = max(0, min(12, DIGITS - 1 - math.floor(math.log10(abs(value)))))
-    return len(f"{value:.{most}f}".rstrip("0").partition(".")[2])
 
 
 def _table(frame: Any) -> RenderableType:

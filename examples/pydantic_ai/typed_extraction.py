@@ -1,0 +1,27 @@
+"""A typed answer: what is wrong is told to the model, and mended."""
+
+import datetime
+import sys
+
+from pydantic import BaseModel, Field
+from pydantic_ai import Agent, PromptedOutput
+from scripted import scripted
+
+WRONG = '{"number": "R7", "total": -12.5, "due": "2026-01-31"}'
+RIGHT = '{"number": "R7", "total": 12.5, "due": "2026-01-31"}'
+
+
+class Invoice(BaseModel):
+    number: str
+    total: float = Field(gt=0)
+    due: datetime.date
+
+
+agent = Agent(
+    sys.argv[1] if sys.argv[1:] else scripted(WRONG, RIGHT),
+    instructions="You read invoices. Amounts are in euros.",
+    output_type=PromptedOutput(Invoice),
+)
+answer = agent.run_sync("Invoice R7, 12.50 euros, due on January 31, 2026")
+print(repr(answer.output))
+print("mended:", answer.usage.requests - 1)

