@@ -116,10 +116,6 @@ DONE: dict[str, list[tuple[str, dict[str, Any]]]] = {
             {"file_path": "bookings.txt", "contents": "{{ previous_result }}"},
         ),
     ],
-    "Write 'a' to one.txt and 'b' to two.txt": [
-        ("FILEWRITER", {"file_path": "one.txt", "contents": "a"}),
-        ("FILEWRITER", {"file_path": "two.txt", "contents": "b"}),
-    ],
     "Write a script hi.py that prints 'hi'": [
         ("FILEWRITER", {"file_path": "hi.py", "contents": "print('hi')\n"})
     ],

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.offline.references import Step, refer
-from neuraxis.models.offline.tokens import TYPED, Token, alike, named, stem
+from neuraxis.models.offline.tokens import TYPED, Token, named, stem
 from neuraxis.specs import Json
 
 _NO_END = english.DETERMINERS | english.PREPOSITIONS | {"and", "or"}
 _NO_START = _NO_END | english.PRONOUNS
+_SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 _BEFORE = english.PREPOSITIONS | {"does", "do", "is", "are", "has"}
 _ADDRESSES = ("quoted", "code", "url", "email", "path", "glob")
 _TIMELY = english.TIMES | english.MOMENTS | english.FUNCTION | english.NUMBERS.keys()
@@ -26,8 +27,7 @@ class Clause(Struct, frozen=True, kw_only=True):
     tokens: Sequence[Token]
     steps: Sequence[Step]
     known: Catalogue
-    head: str
-    """The stem of its verb; empty for a question."""
+    head: str  # the stem of its verb; empty for a question
 
 
 class Span(Struct, frozen=True):
@@ -49,35 +49,23 @@ def spans_of(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
                 yield Span(begin, end, value, score + cue)
     if kind in ("choice", "boolean"):
         yield from _choices(slot, tokens) if kind == "choice" else _flags(slot, tokens)
-    elif kind == "list":
-        yield from _lists(slot, tool, tokens)
     elif kind == "text":
         yield from _texts(slot, tool, clause)
-    elif kind != "object":
+    elif kind not in ("object", "list"):
         for at, token in enumerate(tokens):
             cue = _cue(slot, tokens, at, at + 1)
             sure = slot.required or kind != "number" or cue > 0
-            if sure and _is(kind, tokens, at):
+            if sure and _is(kind, token):
                 yield Span(at, at + 1, token.value, 1.0 + cue)
 
 
-def _is(kind: str, tokens: Sequence[Token], at: int) -> bool:
-    token = tokens[at]
+def _is(kind: str, token: Token) -> bool:
     if kind == "number":
         return isinstance(token.value, int | float)
-    if kind != "folder" or token.kind != "word":
-        return token.has(kind) and (kind == "folder" or not token.has("folder"))
-    near = [*tokens[max(0, at - 2) : at], *tokens[at + 1 : at + 2]]
-    named = any(alike(other.stem, "folder") for other in near)
-    return (
-        named and token.low not in english.FUNCTION and not alike(token.stem, "folder")
-    )
+    return token.has(kind) and (kind == "folder" or not token.has("folder"))
 
 
 def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
-    """How clearly the words around a value lead to this parameter."""
-    if "year" in slot.words and len(tokens[begin].text) == 4:
-        return 0.6
     after = tokens[end].stem if end < len(tokens) else ""
     score = 0.8 if slot.kind == "number" and after in slot.words else 0.0
     place = begin - 1
@@ -91,9 +79,6 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
     side = slot.words & english.SIDES.get(before.low, frozenset())
     says = slot.long and before.low in english.SAYING
     return max(score, 0.6) if before.low in slot.cues or side or says else score
-
-
-_SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 
 
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
@@ -118,39 +103,6 @@ def _flags(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
             yield Span(at, at + 1, False, 0.7)
 
 
-def _lists(slot: Slot, tool: Tool, tokens: Sequence[Token]) -> Iterator[Span]:
-    items = cast("Mapping[str, Json]", slot.schema.get("items") or {})
-
-    def fits(token: Token) -> bool:
-        if "enum" in items:
-            return token.value in items["enum"] or token.low in items["enum"]
-        if items.get("type") in ("integer", "number"):
-            return isinstance(token.value, int | float)
-        if token.kind != "word":
-            return token.kind in ("quoted", "email", "url", "path", "date")
-        known = tool.lexicon.get(token.stem, 0) >= 0.5
-        return token.low not in english.FUNCTION and not known
-
-    for begin, token in enumerate(tokens):
-        if not fits(token) or (begin and fits(tokens[begin - 1])):
-            continue
-        values, end = [token.value], begin + 1
-        while end < len(tokens):
-            after = end
-            while after < len(tokens) and tokens[after].low in (",", "and", "&"):
-                after += 1
-            if after == end or after >= len(tokens) or not fits(tokens[after]):
-                break
-            values.append(tokens[after].value)
-            end = after + 1
-        cue, size = _cue(slot, tokens, begin, end), len(values)
-        if cue > 0 or size > 1:
-            yield Span(begin, end, values, 0.5 * size + cue)
-
-
-# --- texts ------------------------------------------------------------------------
-
-
 def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
     tokens = clause.tokens
     rest = [other for other in tool.slots if other is not slot]
@@ -168,11 +120,9 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
         first, before = tokens[begin], tokens[begin - 1]
         saying = slot.long and before.low in english.SAYING
         saying &= not slot.quoted or before.low not in ("that", "with")
-        if first.kind == "mark" or first.low in english.SAYING:
-            continue
-        if first.low in _NO_START and not saying:
-            continue
-        if not (edges[begin - 1] or saying or before.low in slot.cues):
+        barred = first.kind == "mark" or first.low in english.SAYING
+        barred |= first.low in _NO_START and not saying
+        if barred or not (edges[begin - 1] or saying or before.low in slot.cues):
             continue
         for end in range(begin + 1, last + 1):
             if edges[end] or end == last:
@@ -192,7 +142,6 @@ def _score(
     slot: Slot, tool: Tool, clause: Clause, ends: tuple[int, int, int],
     saying: bool, others: Collection[str],
 ) -> float | None:  # fmt: skip
-    """Return how well unquoted words are a text for the parameter."""
     tokens, (begin, end, last) = clause.tokens, ends
     cue = _cue(slot, tokens, begin, end)
     if slot.tail and not slot.plain and cue == 0:
@@ -226,14 +175,13 @@ def _score(
             score -= 0.2
         elif stem_ not in slot.words and not free:
             known = tool.lexicon.get(stem_, 0) >= 0.5 or stem_ in tool.heads
-            score -= 0.2 if known else 0.3 if odd else 0.0
+            score -= 0.2 if known or odd else 0.0
     return score
 
 
 def _allowed(
     slot: Slot, part: Sequence[Token], cue: float, *, free: bool, saying: bool
 ) -> bool:
-    """Whether these words have the form of this parameter's values."""
     text = " ".join([token.text for token in part])
     lows = {token.low for token in part}
     digits = any(mark.isdigit() for mark in text)
@@ -266,10 +214,7 @@ def _allowed(
 
 
 def _text(tokens: Sequence[Token], begin: int, end: int) -> str:
-    """The words as they were written."""
-    found = tokens[begin].text
-    for place in range(begin + 1, end):
-        found += (
-            " " * (tokens[place].start > tokens[place - 1].end) + tokens[place].text
-        )
+    pairs = pairwise(tokens[begin:end])
+    rest = [" " * (after.start > one.end) + after.text for one, after in pairs]
+    found = "".join([tokens[begin].text, *rest])
     return found.removesuffix("'s").removesuffix("’s") if end < len(tokens) else found

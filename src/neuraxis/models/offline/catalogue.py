@@ -14,15 +14,7 @@ from typing import cast
 from msgspec import Struct
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.tokens import (
-    VERBS,
-    Token,
-    cut,
-    named,
-    stem,
-    stems,
-    tokenise,
-)
+from neuraxis.models.offline.tokens import VERBS, Token, cut, named, stems, tokenise
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Node = Mapping[str, Json]
@@ -30,7 +22,7 @@ _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
 _TEXTS = ("email", "url", "date", "time")
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
-_LONG = frozenset(map(stem, english.LONG))
+_LONG = frozenset(stems(" ".join(english.LONG)))
 
 
 class Slot(Struct, frozen=True, kw_only=True):
@@ -40,19 +32,13 @@ class Slot(Struct, frozen=True, kw_only=True):
     schema: Node
     kind: str
     required: bool
-    words: frozenset[str]
-    """Stems of its name."""
-    cues: frozenset[str] = frozenset()
-    """Words right before its values in the examples."""
+    words: frozenset[str]  # stems of its name
+    cues: frozenset[str] = frozenset()  # words right before its values in the examples
     choices: tuple[Json, ...] = ()
-    quoted: bool = False
-    """In every example its value stands in quotes."""
-    tail: bool = False
-    """In some example its value reaches to the end."""
-    longest: int = 0
-    """Words of its longest value in the examples."""
-    plain: bool = True
-    """No value of the examples has words like "of" in it."""
+    quoted: bool = False  # in every example its value stands in quotes
+    tail: bool = False  # in some example its value reaches to the end
+    longest: int = 0  # words of its longest value in the examples
+    plain: bool = True  # no value of the examples has words like "of" in it
     shape: str = ""
 
     @property
@@ -68,10 +54,8 @@ class Tool(Struct, kw_only=True):
     plugin: str
     spec: CommandSpec
     slots: tuple[Slot, ...]
-    heads: dict[str, float]
-    """Stems of words that ask for it."""
-    lexicon: dict[str, float]
-    """Stems that are known of it; those of its names weigh most."""
+    heads: dict[str, float]  # stems of words that ask for it
+    lexicon: dict[str, float]  # stems that are known of it
     samples: tuple[Sample, ...] = ()
 
 
@@ -88,11 +72,9 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...]
     plugins: tuple[PluginSpec, ...]
     chains: tuple[Sample, ...]
-    weights: Mapping[str, float]
-    """How much a stem tells the commands apart."""
+    weights: Mapping[str, float]  # how much a stem tells the commands apart
     heads: frozenset[str]
-    names: Mapping[str, tuple[Tool, ...]]
-    """Stems in the names of commands, and which these are."""
+    names: Mapping[str, tuple[Tool, ...]]  # which commands have a stem in their name
 
 
 def build(
@@ -126,21 +108,16 @@ def build(
         elif calls:
             chains.append(sample)
     known = tuple(tools.values())
-    words = [word for tool in known for word in tool.lexicon]
-    last = {tool.name: stems(tool.spec.name)[1:] for tool in known}
+    counts = Counter([word for tool in known for word in tool.lexicon])
     most = math.log(1 + len(known))
+    called: dict[str, tuple[Tool, ...]] = {}
+    for tool in known:
+        for word in stems(tool.spec.name)[1:]:
+            called[word] = (*called.get(word, ()), tool)
     return Catalogue(
         tools=known, plugins=tuple(plugins), chains=tuple(chains),
-        weights={
-            word: math.log(1 + len(known) / count) / most
-            for word, count in Counter(words).items()
-        },
-        heads=frozenset([word for tool in known for word in tool.heads]),
-        names={
-            word: tuple([tool for tool in known if word in last[tool.name]])
-            for words in last.values()
-            for word in words
-        },
+        weights={w: math.log(1 + len(known) / n) / most for w, n in counts.items()},
+        heads=frozenset([word for tool in known for word in tool.heads]), names=called,
     )  # fmt: skip
 
 
@@ -150,16 +127,12 @@ def _tool(
     slots = tuple(_slots(spec, taught))
     lexicon: dict[str, float] = {}
     about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
-    titles, told = f"{plugin.name} {plugin.title or ''}", spec.description
-    known = [
-        (f"{spec.name} {name}", 1.0),
-        (titles, 0.7),
-        (told, 0.5 if taught else 0.7),
-    ]
+    told, titles = spec.description, f"{plugin.name} {plugin.title or ''}"
+    known = [(f"{spec.name} {name}", 1.0), (titles, 0.7)]
+    known += [(told, 0.5 if taught else 0.7)]
     known += [(f"{plugin.description_model} {about}", 0.2)]
     known += [(slot.name, 0.5) for slot in slots]
-    heads = dict.fromkeys([*stems(spec.name)[:1], *stems(name)[:1]], 0.8)
-    heads |= dict.fromkeys(stems(told)[:1], 0.8)
+    heads = {word: 0.8 for text in (spec.name, name, told) for word in stems(text)[:1]}
     heads |= {w: 0.6 for w in stems(told) if w in VERBS and w not in heads}
     for tokens, given in taught:
         free = [slot.name for slot in slots if slot.kind != "choice"]
@@ -182,13 +155,7 @@ def _tool(
 
 def locate(tokens: Sequence[Token], value: Json) -> tuple[int, int] | None:
     """Return from which token to which a value stands in a request."""
-    if isinstance(value, list):
-        places = [locate(tokens, item) for item in cast("list[Json]", value)]
-        known = [place for place in places if place]
-        if not known or len(known) != len(places):
-            return None
-        return min(a for a, _ in known), max(b for _, b in known)
-    if isinstance(value, bool | dict) or value is None or "{{" in str(value):
+    if isinstance(value, bool | dict | list) or value is None or "{{" in str(value):
         return None
     wanted = [token.low for token in tokenise(str(value))]
     for begin, token in enumerate(tokens):
@@ -207,9 +174,7 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
         values: list[Json] = list(schema.get("examples") or ())
         values += [schema["example"]] if "example" in schema else []
         values += [given[name] for _, given in taught if name in given]
-        cues: set[str] = set()
-        quoted: list[bool] = []
-        longest, tail = 0, False
+        cues, quoted, longest, tail = set[str](), list[bool](), 0, False
         for tokens, given in taught:
             if (where := locate(tokens, given.get(name))) is None:
                 continue
@@ -233,20 +198,13 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
         )  # fmt: skip
 
 
-# --- what a parameter takes -----------------------------------------------------
-
-
 def resolved(node: Node, root: Node) -> Node:
     """Return a schema without `$ref` and without null."""
     for _ in range(8):
-        ref, options = node.get("$ref"), node.get("anyOf") or node.get("oneOf") or ()
-        parts = cast("list[Node]", options)
-        real = [part for part in parts if part.get("type") != "null"]
-        more: Node = {}
-        if isinstance(ref, str) and ref.startswith("#/$defs/"):
-            more = root.get("$defs", {}).get(ref[8:], {})
-        elif len(real) == 1:
-            more = real[0]
+        options = cast("list[Node]", node.get("anyOf") or node.get("oneOf") or [])
+        real = [part for part in options if part.get("type") != "null"]
+        ref = str(node.get("$ref", "")).removeprefix("#/$defs/")
+        more = real[0] if len(real) == 1 else root.get("$defs", {}).get(ref)
         if not more:
             break
         odd = ("$ref", "anyOf", "oneOf")
@@ -266,8 +224,7 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
     if types in ("integer", "number"):
         return "number"
     if types == "array":
-        inner = kind_of(name, schema.get("items") or {}, ())
-        return "object" if inner in ("object", "list") else "list"
+        return "list"
     if types != "string":
         return str(types)
     written = str(schema.get("format") or "")

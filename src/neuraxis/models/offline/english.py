@@ -11,20 +11,13 @@ def _pairs(text: str) -> dict[str, str]:
     return {item.partition(":")[0]: item.partition(":")[2] for item in text.split()}
 
 
-def _groups(text: str) -> tuple[frozenset[str], ...]:
-    return tuple([_words(group) for group in text.split("/")])
-
-
 DETERMINERS = _words("a an the my your our their his her its some any me us")
 PREPOSITIONS = _words("to in on at by for from with into onto as about of under inside")
 PRONOUNS = _words("it them that this these those")
 SOMEBODY = _words("it them him her me us")
-QUESTION = _words(
-    "what which who whom whose when where why how is are does do did will"
-)
-FUNCTION = (
-    (DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION) - {"under"}
-) | _words(
+QUESTION = _words("what which who whose when where why how is are does do did will")
+_CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
+FUNCTION = (_CLOSED - {"under"}) | _words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
     need like has what's where's who's there's it's that's up out off over down via
@@ -40,27 +33,14 @@ TURNING = _words(
 )
 """Words that only an example can make known of a command, not its description."""
 RESULTS = _words("result output answer outcome response find")
-"""Stems that mean the whole of what an earlier command answered."""
-SHOWING = _words(
-    """show tell give me print display say report let see know what it says is in
-    contain result output content there text come printed did do found"""
-)
-"""A last clause of these words alone asks for what is shown anyway."""
 FOLLOWING = _words(
     """and now then ok okay what how about the same do it that again also next for of in
     with to please at on from well thanks great is s"""
 )
-"""Words before the value of a request like the one before it."""
 SAYING = _words("saying says say containing contains reading reads that with stating")
-"""Words before a long text, such as a message's."""
-NAMING = _words(
-    "sentence phrase word words line lines string text message note heading"
-)
-"""Nouns that only say what stands in quotes behind them."""
+NAMING = _words("sentence phrase word words line lines string text message note")
 LONG = _words("contents content body text message code")
-"""Names of parameters that take whole texts."""
 MOMENTS = _words("date time when day due deadline moment")
-"""Names of parameters that take a time."""
 TIMES = _words(
     """today tomorrow tonight yesterday noon midnight morning afternoon evening week
     month year monday tuesday wednesday thursday friday saturday sunday january next
@@ -69,22 +49,16 @@ TIMES = _words(
 PRINTING = _words("print prints output outputs display displays show shows say says")
 PROGRAM = _words("script program function code python")
 ENDINGS = _pairs("text:txt txt:txt markdown:md md:md csv:csv json:json html:html")
-"""Kinds of a file as they are said, and how its name ends."""
 _TO = _words("target destination arrival recipient to new end until")
 _FROM = _words("sourc origin start departur from old begin")
 _BY = _words("author artist writer")
 SIDES = {"from": _FROM, "to": _TO, "into": _TO, "with": _TO, "until": _TO, "by": _BY}
-"""Prepositions, and stems of parameters whose values they lead to."""
-_OPPOSITES = (
-    "on:off open:closed enabled:disabled locked:unlocked up:down yes:no true:false"
-)
-OPPOSITES = tuple(_pairs(_OPPOSITES).items())
+OPPOSITES = tuple(_pairs("on:off open:closed enabled:disabled locked:unlocked").items())
 _NUMBERS = """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
     twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100"""
 NUMBERS = {word: int(value) for word, value in _pairs(_NUMBERS).items()}
 ORDINALS = {"first": 0, "1st": 0, "top": 0, "second": 1, "third": 2, "last": -1}
-ALIKE = _groups(
-    """run execute launch start/write save store put record keep note dump/
+_ALIKE = """run execute launch start/write save store put record keep note dump/
     create make add new generate build produce/share post publish/
     pay transfer wire/delete remove erase/show display print list view/
     find search google/read open show print view display/
@@ -99,13 +73,9 @@ ALIKE = _groups(
     event appointment meeting/phone telephone/mail email e-mail message/
     large big/price cost/bill invoice/movie film/currency money/
     near close nearby"""
-)
-"""Words that are taken for each other, at a lower weight than the word itself."""
+ALIKE = tuple([_words(group) for group in _ALIKE.split("/")])
 IRREGULAR = _pairs(
-    """ran:run wrote:write written:write got:get sent:send made:make found:find
-    kept:keep told:tell shown:show said:say took:take taken:take built:build
-    people:people children:child does:do bought:buy paid:pay sold:sell lives:live
-    living:live"""
+    "ran:run written:write made:make found:find people:people lives:live"
 )
 POLITE = (
     r"(?:hi|hello|hey|ok|okay|great|good morning)(?: there)?[,!.]?\s+(?=\S+\s+\S)"
@@ -117,12 +87,10 @@ POLITE = (
     r"|(?:first(?:ly)?|next|then|now|finally|lastly|afterwards|also|and),?\s+"
     r"|(?:just|quickly)\s+|(?:do|run|make|perform) an?\s+(?:\w+\s+)?(?=search\b)"
 )
-"""Taken off the start of a clause."""
 SEPARATORS = (
     r"[,;.]?\s+(?:and\s+)?(?:then|afterwards)\b,?\s+"
     r"|[,;.]\s*(?:and\s+)?(?:after that|finally|next|lastly)\b,?\s+"
     r"|\s+(?:and\s+)?after that,?\s+|;\s+|(?<=[\w)\"'”’`])[.!?]\s+(?=\S)|\s*\n+\s*"
 )
-"""Always a new clause."""
 JOINS = r",?\s+(?:and|&)\s+(?:also\s+|finally\s+|please\s+)?|,\s+(?:also\s+|please\s+)?"
 """A new clause where a command's verb follows."""

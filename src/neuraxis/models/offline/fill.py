@@ -1,8 +1,6 @@
 """Readings of a clause as a call of one command.
 
-A call is complete where each required parameter has a value and each word of the
-clause has a place: in a value, as a word the command is known by, or as one without
-matter.
+A call is complete where each required parameter has a value and each word a place.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from neuraxis.models.offline.references import meant
 from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, stem
 
 _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
-_NODES = 4000
+_WAYS = 1000
 _BEST = 10
 
 
@@ -32,8 +30,7 @@ class Parse(Struct, frozen=True, kw_only=True):
     arguments: Arguments
     score: float
     missing: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-    """Words that have no place in it; a ? where it is not sure that it is meant."""
+    left: tuple[str, ...] = ()  # words without a place; a ? where it is not sure
 
     @property
     def complete(self) -> bool:
@@ -62,39 +59,27 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
         if spans or slot.required:
             options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
-    found: list[Parse] = []
-    nodes = 0
-
-    def go(at: int, taken: dict[str, Span]) -> None:
-        nonlocal nodes
-        nodes += 1
-        if nodes > _NODES:
-            return
-        if at == len(options):
-            found.append(_judged(tool, clause, lead, taken))
-            return
-        slot, spans = options[at]
-        for span in spans:
-            if all(s.end <= span.begin or span.end <= s.begin for s in taken.values()):
-                go(at + 1, {**taken, slot.name: span})
-        go(at + 1, taken)
-
-    go(0, {})
+    ways: list[dict[str, Span]] = [{}]
+    for slot, spans in options:
+        free = [
+            {**way, slot.name: span}
+            for way in ways
+            for span in spans
+            if all(s.end <= span.begin or span.end <= s.begin for s in way.values())
+        ]
+        ways = [*free, *ways][:_WAYS]
+    found = [_judged(tool, clause, lead, way) for way in ways]
     return sorted(found, key=lambda parse: (not parse.complete, -parse.score))[:20]
 
 
 def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
-    """How surely the clause's verb or question asks for this command."""
     if head in tool.heads:
         return tool.heads[head]
     if head and any(alike(head, word) for word, w in tool.heads.items() if w >= 0.8):
         return 0.5
     first = next((token.low for token in tokens if token.kind == "word"), "")
-    if first in english.QUESTION or first in ("tell", "give", "show"):
-        return 0.3 if tool.spec.effects.readonly else None
-    # "lights off": a noun of the command leads
-    noun = any(tool.lexicon.get(token.stem, 0) >= 0.8 for token in tokens[:2])
-    return 0.3 if noun and tokens[0].stem != head else None
+    asks = first in english.QUESTION or first in ("tell", "give", "show")
+    return 0.3 if asks and tool.spec.effects.readonly else None
 
 
 def _judged(
@@ -107,16 +92,12 @@ def _judged(
     missing = [s for s in tool.slots if s.required and s.name not in taken]
     score = lead + sum(said.values()) + sum(span.score for span in taken.values())
     if len(missing) == 1 and not left and steps and not steps[-1].past:
-        slot = missing[0]
-        value = (
-            meant(slot, (), None, steps) if slot.kind in ("text", "object") else None
-        )
-        if value is not None:  # "save as x.txt": the result just before
+        value = meant(missing[0], (), None, steps)
+        if missing[0].kind in ("text", "object") and value is not None:
+            # "save as x.txt": the result just before
             given[missing.pop().name] = value
             score -= 0.2
-    similar = max(
-        (_similar(sample.tokens, said) for sample in tool.samples), default=0.0
-    )
+    similar = max([_similar(one.tokens, said) for one in tool.samples], default=0.0)
     nouns = max((tool.lexicon.get(word, 0.0) for word in said), default=0.0)
     typed = any(slot.required and slot.kind in TYPED for slot in filled)
     weak = lead < 0.5 and nouns < 0.7 and not typed
@@ -137,7 +118,6 @@ def _judged(
 def _placed(
     tool: Tool, clause: Clause, filled: Sequence[Slot], taken: Mapping[str, Span]
 ) -> tuple[dict[str, float], list[str]]:
-    """Return the weights of known words, and the words without a place."""
     inside = {place for span in taken.values() for place in range(span.begin, span.end)}
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
@@ -152,8 +132,6 @@ def _placed(
             left += [after.text] if after.stem in known.heads else []
         names = token.low in english.NAMING and after.kind == "quoted"
         if token.kind == "mark" or names:
-            continue
-        if token.low == "next" and after.kind == "number":
             continue
         if weight := _weight(token, tool):
             weight *= known.weights.get(token.stem, 0.5)
@@ -170,20 +148,14 @@ def _weight(token: Token, tool: Tool) -> float:
         return tool.lexicon[token.stem]
     if token.low in english.FUNCTION or token.low in english.TURNING:
         return 0.0
-    near = [
-        w for word, w in tool.lexicon.items() if w >= 0.5 and alike(token.stem, word)
-    ]
-    return 0.5 * max(near, default=0.0)
+    near = [w for word, w in tool.lexicon.items() if alike(token.stem, word)]
+    return 0.5 * max([w for w in near if w >= 0.5], default=0.0)
 
 
 def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
-    words = {
-        t.stem for t in sample if t.kind == "word" and t.low not in english.FUNCTION
-    }
+    known = [t for t in sample if t.kind == "word" and t.low not in english.FUNCTION]
+    words = {token.stem for token in known}
     return len(words & set(said)) / max(len(words | set(said)), 1)
-
-
-# --- new files ------------------------------------------------------------------
 
 
 def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
@@ -217,7 +189,6 @@ def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
 
 
 def _acts(code: str) -> bool:
-    """Whether a text is Python that does something."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from neuraxis import call_errors
-from neuraxis.messages import Call, Chunk, Message, Prompt, Result, Usage
+from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
 from neuraxis.models.offline import say
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
 from neuraxis.models.offline.references import Step
-from neuraxis.specs import Json, PluginSpec
+from neuraxis.specs import PluginSpec
 
 _ASKED = re.compile(r"(?:^|\n)q: (.*?)\n\s*a:\s*$", re.DOTALL)
 _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
@@ -28,8 +29,7 @@ class OfflinePlanner:
     """Plans calls for the last message, or says why it does not."""
 
     name = "local:"
-    guesses = True
-    """A person is asked about its plans, where they do more than write a new file."""
+    guesses = True  # a person is asked about plans that do more than write a new file
 
     def __init__(self) -> None:
         self._known: tuple[tuple[PluginSpec, ...], Catalogue] | None = None
@@ -56,7 +56,8 @@ class OfflinePlanner:
         text = last.content.partition(call_errors.asset_list(()).partition("\n")[0])[0]
         answers = last.role == "tool" or (before and before[-1].role == "assistant")
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
-            return say.errors([json.loads(error) for error in errors]), False
+            why = " ".join([json.loads(error) for error in errors])
+            return f"{say.WHO} The plan was refused, nothing was done: {why}", False
         found = plan(_spoken(text.strip()), known, _turns(before, known))
         if not found.steps:
             return say.declined(found, known), False
@@ -64,52 +65,32 @@ class OfflinePlanner:
 
 
 def _spoken(text: str) -> str:
-    """Return the person's own words, without the dialect's form."""
-    content = _fields(_json(text)).get("content") if text.startswith("{") else None
-    if isinstance(content, str):
-        return content
+    if text.startswith("{"):
+        try:
+            tree: Any = json.JSONDecoder().raw_decode(text)[0]
+        except ValueError:
+            tree = {}
+        if isinstance(content := tree.get("content"), str):
+            return content
     found = _ASKED.search(text)
     return _ESCAPED.sub(r"\1\2", found[1]).strip() if found else text
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
-    """Return the calls of earlier turns with their results."""
-    results = {r.call.id: r for message in messages for r in message.results}
-    replies = [message for message in messages if message.role == "assistant"]
-    turns = [
-        list(_past(reply.calls or tuple(_calls(reply.content)), results, known))
-        for reply in replies
-    ]
-    return [steps for steps in turns if steps]
-
-
-def _past(
-    calls: Sequence[Call], results: Mapping[str, Result], known: Catalogue
-) -> Iterator[Step]:
-    for call in calls:
-        names = {(tool.name, tool.plugin): tool for tool in known.tools}
-        names |= {(tool.spec.name, tool.plugin): tool for tool in known.tools}
-        fits = [t for (name, _), t in names.items() if name == call.command]
-        tool = next((t for t in fits if call.plugin in (None, t.plugin)), None)
-        given, result = _fields(call.arguments), results.get(call.id)
-        if tool is None or (result is not None and result.status != "done"):
-            continue
-        value, asset = (result.value, call.id) if result else (None, "")
-        yield Step(tool=tool, arguments=given, past=True, value=value, asset=asset)
-
-
-def _calls(text: str) -> Iterator[Call]:
-    """Yield the calls of a reply that is text only."""
-    tree = _json(text)
-    for item in cast("list[Any]", tree if isinstance(tree, list) else [tree]):
-        node = _fields(item)
-        content, receiver = _fields(node.get("content")), _fields(node.get("receiver"))
-        name = node.get("tool") or content.get("command") or node.get("name")
-        given = content.get("param") or node.get("arguments")
-        given = given or {key: it for key, it in node.items() if key != "tool"}
-        if isinstance(name, str):
-            plugin = receiver.get("name")
-            yield Call(id="", plugin=plugin, command=name, arguments=given)
+    turns: list[list[Step]] = []
+    for _, turn in groupby(messages, lambda message: bool(message.results)):
+        steps: list[Step] = []
+        for result in [r for m in turn for r in m.results if r.status == "done"]:
+            call = result.call
+            named = [t for t in known.tools if call.command in (t.name, t.spec.name)]
+            tool = next((t for t in named if call.plugin in (None, t.plugin)), None)
+            if tool:
+                steps.append(
+                    Step(tool=tool, arguments=call.arguments, past=True,
+                         value=result.value, asset=call.id)
+                )  # fmt: skip
+        turns += [steps] if steps else []
+    return turns
 
 
 def _written(steps: Sequence[Step], prompt: Prompt) -> str:
@@ -117,26 +98,10 @@ def _written(steps: Sequence[Step], prompt: Prompt) -> str:
     assert write is not None
     # The envelope says plugin and command; the other dialects one name.
     both = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
-    return write(
-        [
-            Call(
-                id=f"call_{number}",
-                plugin=step.tool.plugin if both else None,
-                command=step.tool.spec.name if both else step.tool.name,
-                arguments=dict(step.arguments),
-            )
-            for number, step in enumerate(steps, 1)
-        ]
-    )
-
-
-def _fields(value: Json) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _json(text: str) -> Json:
-    start = min((place for mark in "[{" if (place := text.find(mark)) >= 0), default=-1)
-    try:
-        return json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else None
-    except ValueError:
-        return None
+    calls: list[Call] = []
+    for number, step in enumerate(steps, 1):
+        tool, given = step.tool, dict(step.arguments)
+        plugin, name = (tool.plugin, tool.spec.name) if both else (None, tool.name)
+        call = Call(id=f"call_{number}", plugin=plugin, command=name, arguments=given)
+        calls.append(call)
+    return write(calls)

@@ -6,40 +6,36 @@ values have a place, and each call passes the command's own schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, takewhile
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.messages import Path
 from neuraxis.models.offline import english
-from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
+from neuraxis.models.offline.catalogue import Arguments, Catalogue, Sample, Tool, locate
 from neuraxis.models.offline.fill import Clause, Parse, head_of, programmed, readings
 from neuraxis.models.offline.references import Step
-from neuraxis.models.offline.templates import worded
-from neuraxis.models.offline.tokens import Token, bare, cuts, pieces, stem, tokenise
+from neuraxis.models.offline.tokens import Token, alike, bare, cuts, pieces, tokenise
 from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
-LONGEST = 1000
-"""Characters of a request that is read."""
-LEAD = 0.25
-"""How much better the best reading must be than the next."""
-_SHOWING = frozenset(map(stem, english.SHOWING))
+LONGEST = 1000  # characters of a request that is read
+LEAD = 0.25  # how much better the best reading must be than the next
 _BESIDE = ("instead", "too", "please", "now", "again")
+_SILENT = english.FUNCTION - english.PREPOSITIONS
+Place = tuple[str | int, ...]
 
 
 class Planned(Struct, frozen=True, kw_only=True):
     """The steps of a plan, or why there is none."""
 
     steps: tuple[Step, ...] = ()
-    clause: str = ""
-    """What was not understood."""
-    nearest: Parse | None = None
-    """Its best reading."""
-    rivals: tuple[str, ...] = ()
-    """Commands that fit equally well."""
+    clause: str = ""  # what was not understood
+    nearest: Parse | None = None  # its best reading
+    rivals: tuple[str, ...] = ()  # commands that fit equally well
 
 
 def plan(
@@ -48,10 +44,9 @@ def plan(
     """Plan a request, after the calls of earlier turns."""
     if len(request) > LONGEST:
         return Planned(clause=request[:60] + "…")
-    if earlier and len(earlier[-1]) == 1:
-        again = _again(tokenise(request), earlier[-1][0], known)
-        if again is not None:
-            return Planned(steps=(again,))
+    last = earlier[-1] if earlier else ()
+    if len(last) == 1 and (again := _again(tokenise(request), last[0], known)):
+        return Planned(steps=(again,))
     text = bare(request)
     for sample in known.chains:
         calls = worded(sample, tokenise(text)) or ()
@@ -59,46 +54,33 @@ def plan(
             return Planned(steps=tuple([Step(tool=t, arguments=a) for t, a in calls]))
     past = [replace(step, past=True) for turn in earlier for step in turn]
     failed: Planned | None = None
-    for parts, tail in _ways(text, known):
-        found = _steps(parts, tail, known, past)
+    for parts in _ways(text, known):
+        found = _steps(parts, known, past)
         if found.steps:
             return found
         failed = failed or found
     return failed or Planned(clause=text)
 
 
-def _ways(text: str, known: Catalogue) -> Iterator[tuple[list[str], bool]]:
-    """Yield ways to cut a request, those with more clauses first."""
-    head, colon, rest = text.partition(":")
-    if colon and rest[:1].isspace() and rest.strip():
-        before = pieces(head, cuts(head, known.heads)) or [head]
-        yield [*before[:-1], before[-1] + colon + rest], True
+def _ways(text: str, known: Catalogue) -> Iterator[list[str]]:
     places = cuts(text, known.heads)
+    sure = [place for place in places if place[2]]
     maybe = [place for place in places if not place[2]][:5]
-    for sure in ([place for place in places if place[2]], []):
-        for count in range(len(maybe), -1, -1):
-            for chosen in combinations(maybe, count):
-                yield pieces(text, sorted([*sure, *chosen])), False
+    for count in range(len(maybe), -1, -1):
+        for chosen in combinations(maybe, count):
+            yield pieces(text, sorted([*sure, *chosen]))
 
 
-def _steps(
-    parts: Sequence[str], tail: bool, known: Catalogue, past: Sequence[Step]
-) -> Planned:
+def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Planned:
     steps: list[Step] = []
-    for number, part in enumerate(parts, 1):
-        tokens = tokenise(part, tail=tail and number == len(parts))
-        if steps and _only_shows(tokens):
-            continue
-        if steps and (more := _another(tokens, steps[-1])):
-            steps.append(more)
-            continue
+    for part in parts:
+        tokens = tokenise(part)
         ranked = _ranked(tokens, known, [*past, *steps])
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
             return Planned(nearest=best, clause=part)
         close = [p for p in ranked if p.complete and best.score - p.score < LEAD]
-        rivals = [p.tool.name for p in close if _differ(best, p)]
-        if rivals:
+        if rivals := [p.tool.name for p in close if _differ(best, p)]:
             names = dict.fromkeys([best.tool.name, *rivals])
             return Planned(nearest=best, clause=part, rivals=tuple(names))
         steps.append(Step(tool=best.tool, arguments=best.arguments))
@@ -106,7 +88,6 @@ def _steps(
 
 
 def _differ(best: Parse, other: Parse) -> bool:
-    """Whether two readings do another thing, not only cut otherwise."""
     if best.tool is not other.tool:
         return True
     theirs = other.arguments
@@ -136,47 +117,17 @@ def _valid(tool: Tool, arguments: Arguments) -> bool:
 
 
 def _refers(value: Json) -> bool:
-    return isinstance(value, str) and value.startswith(("{{", "asset://"))
-
-
-def _only_shows(tokens: Sequence[Token]) -> bool:
-    """Whether a clause only asks to be shown what was answered."""
-    words = [token for token in tokens if token.kind != "mark"]
-    shown = [token for token in words if token.stem in _SHOWING]
-    rest = [token for token in words if token.stem not in _SHOWING]
-    return bool(shown) and all(token.low in english.FUNCTION for token in rest)
-
-
-def _another(tokens: Sequence[Token], step: Step) -> Step | None:
-    """Return the same call with the values that are a clause's all."""
-    values = [t for t in tokens if t.kind != "mark" and t.low not in english.FUNCTION]
-    slots = {s.name: s for s in step.tool.slots if s.name in step.arguments}
-    given = dict(step.arguments)
-    for token in values:
-        fits = [name for name, slot in slots.items() if _takes(slot.kind, token)]
-        if token.kind == "word" or len(fits) != 1:
-            return None
-        given[fits[0]] = token.value
-        del slots[fits[0]]
-    if not values or slots or not _valid(step.tool, given):
-        return None
-    return Step(tool=step.tool, arguments=given)
-
-
-def _takes(kind: str, token: Token) -> bool:
-    return token.has(kind) or (kind == "text" and token.kind == "quoted")
+    return str(value).startswith(("{{", "asset://"))
 
 
 def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None:
     """The call of the last turn with another value: "and of Lyon?"."""
     words = [token for token in tokens if token.kind != "mark"]
-    begin = 0
-    while begin < len(words) and words[begin].low in english.FOLLOWING:
-        begin += 1
-    rest = words[begin:]
-    while rest and rest[-1].low in _BESIDE:
-        rest = rest[:-1]
-    if not begin or not rest or words[0].low in ("of", "in", "to", "it"):
+    while words and words[-1].low in _BESIDE:
+        words.pop()
+    lead = list(takewhile(lambda token: token.low in english.FOLLOWING, words))
+    rest = words[len(lead) :]
+    if not lead or not rest or lead[0].low in ("of", "in", "to", "it"):
         return None
     odd = english.FUNCTION | english.TURNING
     one = rest[0] if len(rest) == 1 and rest[0].kind != "word" else None
@@ -184,24 +135,75 @@ def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None
     if one is None and (not plain or len(rest) > 4 or rest[0].stem in known.heads):
         return None
     said = " ".join([token.text for token in rest])
-    options: list[tuple[str, Json, bool]] = []
+    sure: dict[str, Json] = {}
+    maybe: dict[str, Json] = {}
     for slot in step.tool.slots:
         if slot.name not in step.arguments or _refers(step.arguments[slot.name]):
             continue
         choice = next((c for c in slot.choices if str(c).lower() == said.lower()), None)
         if choice is not None:
-            options.append((slot.name, choice, True))
-        elif one is not None and (one.has(slot.kind) or slot.kind == "text"):
-            options.append((slot.name, one.value, one.has(slot.kind)))
-        elif one is None and slot.kind == "text":
-            sure = words[begin - 1].low in slot.cues
-            options.append((slot.name, said, sure))
-    options = [option for option in options if option[2]] or options
-    if len(options) != 1:
+            sure[slot.name] = choice
+        elif slot.kind == "text" or (one and one.has(slot.kind)):
+            clear = one.has(slot.kind) if one else lead[-1].low in slot.cues
+            (sure if clear else maybe)[slot.name] = one.value if one else said
+    found = sure or maybe
+    given = {**step.arguments, **found}
+    done = len(found) == 1 and _valid(step.tool, given)
+    return Step(tool=step.tool, arguments=given) if done else None
+
+
+def worded(
+    sample: Sample, tokens: Sequence[Token]
+) -> tuple[tuple[Tool, Arguments], ...] | None:
+    """Return the example's calls with this request's values, or None.
+
+    All other words must be the example's: its values that its question does not hold,
+    such as a whole program, are taken as they are.
+    """
+
+    def said(token: Token) -> bool:
+        return token.kind != "mark" and token.low not in _SILENT
+
+    holes: dict[int, list[Place]] = {}
+    for number, (_, arguments) in enumerate(sample.calls):
+        for place, leaf in _leaves(arguments, (number,)):
+            where = locate(sample.tokens, leaf)
+            if where is not None and where[1] - where[0] == 1:
+                holes.setdefault(where[0], []).append(place)
+    parts = [(n, t) for n, t in enumerate(sample.tokens) if n in holes or said(t)]
+    if all(n in holes or part.low in english.FUNCTION for n, part in parts):
+        return None  # no word of its own
+    given = [token for token in tokens if said(token)]
+    if len(parts) != len(given):
         return None
-    arguments = {**step.arguments, options[0][0]: options[0][1]}
-    return (
-        Step(tool=step.tool, arguments=arguments)
-        if _valid(step.tool, arguments)
-        else None
-    )
+    calls: Any = [arguments for _, arguments in sample.calls]
+    for (number, part), token in zip(parts, given, strict=True):
+        if number in holes:
+            if not token.has(part.kind) or token.low in english.TURNING:
+                return None
+            for place in holes[number]:
+                calls = _put(calls, place, token.value)
+        elif part.kind != "word" or token.kind != "word":
+            if part.value != token.value:
+                return None
+        elif part.stem != token.stem and not alike(part.stem, token.stem):
+            return None
+    tools = [tool for tool, _ in sample.calls]
+    return tuple(zip(tools, calls, strict=True))
+
+
+def _leaves(value: Json, place: Place) -> Iterator[tuple[Place, Json]]:
+    if not isinstance(value, Mapping | list):
+        yield place, value
+        return
+    tree = cast("Any", value)
+    for key in tree if isinstance(value, Mapping) else range(len(tree)):
+        yield from _leaves(tree[key], (*place, key))
+
+
+def _put(tree: Any, place: Place, value: Json) -> Any:
+    if not place:
+        return value
+    copied = cast("dict[Any, Any]", tree.copy())
+    copied[place[0]] = _put(tree[place[0]], place[1:], value)
+    return copied

@@ -17,8 +17,7 @@ from neuraxis.models.offline.catalogue import Arguments, Node, Slot, Tool, resol
 from neuraxis.models.offline.tokens import Token, alike, stems
 from neuraxis.specs import Json
 
-LONGEST = 20_000
-"""Characters of an earlier turn's text that are written again."""
+LONGEST = 20_000  # characters of an earlier turn's text that are written again
 _FILES = frozenset(("file", "script", "program", "document", "cod", "page", "copy"))
 _WHOLE: tuple[str, Node] = ("", {})
 _LEADS = english.DETERMINERS | english.PRONOUNS | {"all"}
@@ -41,10 +40,8 @@ def refer(
     for end, nouns, index in _phrases(tokens, begin):
         if not nouns and tokens[end - 1].low not in english.PRONOUNS:
             continue
-        if slot.kind in ("path", "folder"):
-            value = _path(nouns, steps)
-        else:
-            value = meant(slot, nouns, index, steps)
+        filed = slot.kind in ("path", "folder")
+        value = _path(nouns, steps) if filed else meant(slot, nouns, index, steps)
         if value is not None:
             yield end, value, 0.9 + 0.1 * len(nouns)
 
@@ -52,7 +49,6 @@ def refer(
 def _phrases(
     tokens: Sequence[Token], begin: int
 ) -> Iterator[tuple[int, list[str], int | None]]:
-    """Yield phrases that begin here: end, nouns, index."""
     place = begin
     while place < len(tokens) and tokens[place].low in _LEADS:
         place += 1
@@ -69,12 +65,13 @@ def _phrases(
 def _path(nouns: Sequence[str], steps: Sequence[Step]) -> str | None:
     if not _FILES.issuperset(nouns):
         return None
-    for step in reversed(steps):
-        paths = [slot.name for slot in step.tool.slots if slot.kind == "path"]
-        found = [step.arguments[name] for name in paths if name in step.arguments]
-        if found:
-            return str(found[-1])
-    return None
+    found = [
+        str(step.arguments[slot.name])
+        for step in steps
+        for slot in step.tool.slots
+        if slot.kind == "path" and slot.name in step.arguments
+    ]
+    return found[-1] if found else None
 
 
 def meant(
@@ -110,7 +107,6 @@ def meant(
 
 
 def _fields(step: Step) -> list[tuple[str, Node]]:
-    """Return the sure fields of a result; without a name: all."""
     response = step.tool.spec.response
     if response is None:
         known = step.tool.spec.effects.readonly or step.value is not None
@@ -118,32 +114,25 @@ def _fields(step: Step) -> list[tuple[str, Node]]:
     schema = resolved(response, response)
     properties = cast("Mapping[str, Node]", schema.get("properties") or {})
     sure = schema.get("required", properties)
-    found = [
-        (n, resolved(node, response)) for n, node in properties.items() if n in sure
-    ]
+    found = [(n, resolved(properties[n], response)) for n in properties if n in sure]
     fields = [(n, node) for n, node in found if node.get("type") != "boolean"]
     return fields if properties else [("", schema)]
 
 
 def _fits(slot: Slot, name: str, schema: Node, index: int | None) -> bool:
-    types: Json = schema.get("type")
-    if types == "array" and index is not None:
-        items: Node = schema.get("items") or {}
-        types = items.get("type", "string")
     if slot.kind in ("object", "text"):
         return True
+    types: Json = schema.get("type")
+    if types == "array" and index is not None:
+        types = cast("Node", schema.get("items") or {}).get("type", "string")
     if slot.kind in ("list", "number"):
         return types in (["array"] if slot.kind == "list" else ["integer", "number"])
     return bool(types == "string") and slot.kind in f"{name} {schema.get('format')}"
 
 
 def _is_named(name: str, schema: Node, nouns: Sequence[str]) -> bool:
-    known = [*stems(name), *stems(str(schema.get("description", "")))]
-    return all(
-        noun in english.RESULTS
-        or any(noun == word or alike(noun, word) for word in known)
-        for noun in nouns
-    )
+    known = [*english.RESULTS, *stems(f"{name} {schema.get('description', '')}")]
+    return all(noun in known or any(alike(noun, w) for w in known) for noun in nouns)
 
 
 def _earlier(step: Step, name: str, index: int | None, slot: Slot) -> Json:
@@ -151,9 +140,8 @@ def _earlier(step: Step, name: str, index: int | None, slot: Slot) -> Json:
         return f"asset://{step.asset}/content/response"
     value = step.value
     if name:
-        value = (
-            cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-        )
+        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        value = fields.get(name)
     items = cast("list[Any]", value) if isinstance(value, list) else []
     if index is not None:
         value = items[index] if -len(items) <= index < len(items) else None

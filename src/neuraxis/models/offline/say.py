@@ -10,8 +10,7 @@ from neuraxis.messages import Result
 from neuraxis.models.offline.catalogue import Catalogue
 from neuraxis.models.offline.planner import Planned
 
-LONGEST = 4000
-"""Characters of one value that are said."""
+LONGEST = 4000  # characters of one value that are said
 SHORT = 200
 _BESIDE = ("success", "sandbox")
 WHO = "This is the offline planner: rules, no language model."
@@ -36,17 +35,12 @@ def declined(found: Planned, known: Catalogue) -> str:
         but = ", ".join(lacks) or "it is not clear that this is meant"
         call = f"{near.tool.name}({given})"
         why = f"“{clause}” looks like {call}, but {but}; I did nothing."
-    shown = ["Here I understand, for example:"]
+    lines = [f"{WHO} {why}"]
     for plugin in known.plugins:
         examples = [one for command in plugin.commands for one in command.examples]
-        told = [f"  {plugin.title or plugin.name}: {one.question}" for one in examples]
-        shown += told[:1]
-    return "\n".join([f"{WHO} {why}", *(shown if shown[1:] else []), OTHER])
-
-
-def errors(said: Sequence[str]) -> str:
-    """Why the runtime did not take the plan."""
-    return f"{WHO} The plan was not accepted, and nothing was done: {' '.join(said)}"
+        title = f"Here I understand, for {plugin.title or plugin.name}"
+        lines += [f"{title}: {one.question}" for one in examples[:1]]
+    return "\n".join([*lines, OTHER])
 
 
 def results(done: Sequence[Result]) -> str:
@@ -59,22 +53,16 @@ def results(done: Sequence[Result]) -> str:
 
 
 def _one(result: Result, *, brief: bool) -> str:
-    given: object = result.call.arguments
-    values = cast("dict[str, Any]", given).values() if isinstance(given, dict) else ()
-    short = [
-        text for value in values if len(text := _text(value)) <= 60 and "\n" not in text
-    ]
-    head = result.call.target + (f" ({', '.join(short)})" if short else "")
-    body = _value(result)
+    target, body = result.call.target, _value(result)
     if result.status != "done":
         reason = result.error.message if result.error else "no reason was given"
-        parts = [
-            reason if reason.startswith(result.call.target) else f"{head}: {reason}"
-        ]
-        return "\n".join([*parts, body] if body and body not in reason else parts)
-    body = "\n".join([body, *(f"(Warning: {text})" for text in result.warnings)]).strip(
-        "\n"
-    )
+        reason = reason if reason.startswith(target) else f"{target}: {reason}"
+        return reason if body in reason else f"{reason}\n{body}"
+    texts = [_text(value) for value in dict(result.call.arguments).values()]
+    short = [text for text in texts if len(text) <= 60 and "\n" not in text]
+    head = target + (f" ({', '.join(short)})" if short else "")
+    lines = [body, *(f"(Warning: {text})" for text in result.warnings)]
+    body = "\n".join(lines).strip("\n")
     if brief and len(body) > SHORT:
         return f"{head}: done, {len(body)} characters, used by the next step."
     return f"{head}:\n{body}" if body else f"{head}: done."
@@ -83,8 +71,7 @@ def _one(result: Result, *, brief: bool) -> str:
 def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, str | int | float | dict | list):
-        kind = type(cast("object", value)).__name__
-        return f"The result ({kind}) is kept as asset {result.call.id}."
+        return f"The result ({type(value).__name__}) is kept as asset {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
     told = {
@@ -92,9 +79,8 @@ def _value(result: Result) -> str:
         for name, item in cast("Mapping[str, Any]", value).items()
         if not (item is True or item is None or item == "" or name in _BESIDE)
     }
-    if len(told) == 1:
-        return next(iter(told.values()))
-    return "\n".join(f"{name}: {text}" for name, text in told.items())
+    lines = [f"{name}: {text}" for name, text in told.items()]
+    return "\n".join(told.values() if len(told) == 1 else lines)
 
 
 def _text(value: Any) -> str:

@@ -44,13 +44,11 @@ class Token(Struct, frozen=True, kw_only=True):
     text: str
     low: str
     stem: str
-    kind: str
-    """`word`, `mark`, or what a value is."""
+    kind: str  # `word`, `mark`, or what a value is
     value: Json
     start: int
     end: int
-    inner: str = ""
-    """Of what is in quotes: its kind, if it is one value."""
+    inner: str = ""  # of what is in quotes: its kind, if it is one value
 
     def has(self, kind: str) -> bool:
         """Whether it can be a value of this kind."""
@@ -82,43 +80,28 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in named(text)]
 
 
-def tokenise(text: str, *, tail: bool = False) -> list[Token]:
-    """Cut a text into tokens.
-
-    Args:
-        text: what a person wrote.
-        tail: what follows a colon is one value, to the end.
-    """
+def tokenise(text: str) -> list[Token]:
+    """Return the words and values of a text."""
     found: list[Token] = []
-    place = 0
-    while (match := _TOKEN.search(text, place)) is not None:
-        place = match.end()
+    for match in _TOKEN.finditer(text):
         kind, said = str(match.lastgroup), match.group()
-        if tail and said == ":" and (rest := text[place:].strip()):
-            start = text.index(rest, place)
-            found.append(_token("quoted", rest, rest, start, len(text)))
-            break
         value: Json = said[1:-1] if kind == "quoted" else said
         if kind == "number":
             digits = said.replace(",", "")
             value = float(digits) if "." in digits else int(digits)
         elif kind == "word" and said.lower() in english.NUMBERS:
             value = english.NUMBERS[said.lower()]
-        found.append(_token(kind, said, value, match.start(), match.end()))
+        inner, low = "", said.lower()
+        if kind == "quoted" and (whole := _TOKEN.fullmatch(str(value))):
+            inner = str(whole.lastgroup)
+        if kind == "path" and "." not in said.rsplit("/", 1)[-1]:
+            inner = "folder"
+        token = Token(
+            text=said, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
+            value=value, start=match.start(), end=match.end(), inner=inner,
+        )  # fmt: skip
+        found.append(token)
     return found
-
-
-def _token(kind: str, text: str, value: Json, start: int, end: int) -> Token:
-    inner = ""
-    if kind == "quoted" and (match := _TOKEN.fullmatch(value)) is not None:
-        inner = str(match.lastgroup)
-    if kind == "path" and "." not in text.rsplit("/", 1)[-1]:
-        inner = "folder"
-    low = text.lower()
-    return Token(
-        text=text, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
-        value=value, start=start, end=end, inner=inner,
-    )  # fmt: skip
 
 
 def alike(first: str, second: str) -> bool:
@@ -127,14 +110,12 @@ def alike(first: str, second: str) -> bool:
 
 
 _GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
-VERBS = frozenset[str]().union(*_GROUPS)
-"""Stems that may lead a clause, whatever commands there are."""
+VERBS = frozenset[str]().union(*_GROUPS)  # may lead a clause, whatever commands are
 _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
 _VALUES = ("quoted", "url", "path", "email")
-MOST = 8
-"""Places where a request may be cut."""
+MOST = 8  # places where a request may be cut
 
 
 def bare(text: str) -> str:
