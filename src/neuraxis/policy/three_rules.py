@@ -33,8 +33,8 @@ def by_rules(
     if spec.effects.kind == "none":
         return ALLOWED
     asked = out(target, arguments, facts)
-    if asked is None and not (mild and not spec.effects.destructive):
-        asked = deeds(target, spec, arguments, facts)
+    if asked is None:
+        asked = deeds(target, spec, arguments, facts, mild)
     return asked or ALLOWED
 
 
@@ -119,13 +119,14 @@ def host_of(value: Json, *, port: bool = True) -> str:
 
 
 def deeds(
-    target: str, spec: CommandSpec, arguments: Json, facts: Facts
+    target: str, spec: CommandSpec, arguments: Json, facts: Facts, mild: bool = False
 ) -> Decision | None:
     """Rule Deeds: a plan written before reading runs; later, a yes.
 
     No value from outside may stand where the command takes the user's only. After
     something from outside was shown, every effect takes a yes but for new documents,
-    additions to those that the request names, and new scripts.
+    additions to those that the request names, and new scripts. `mild`: only effects
+    that destroy.
     """
     origins, effects = facts.origins, spec.effects
     if effects.asks_inside:
@@ -144,7 +145,7 @@ def deeds(
     for path, value in leaves(arguments):
         if facts.marks.file_use(path) == "run":
             return _run(target, arguments, facts, str(value))
-    if not origins.read or free:
+    if not origins.read or free or (mild and not effects.destructive):
         return None
     return _deed(target, arguments, facts, None)
 

@@ -10,6 +10,7 @@ import pytest
 from neuraxis import Call, Session, command
 from neuraxis.bridges import mcp
 from neuraxis.bridges.mcp_client.guarded_http import GuardedTransport, RefusedAddress
+from neuraxis.bridges.mcp_server.server import McpService
 from neuraxis.bridges.mcp_server.transports import serve_http
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
@@ -40,7 +41,7 @@ def url(tmp_path):
                 ready.set()
 
             found["task"] = asyncio.current_task()
-            await serve_http(session, token=TOKEN, started=started)
+            await serve_http(McpService(session), token=TOKEN, started=started)
 
     def work():
         asyncio.set_event_loop(loop)
