@@ -39,7 +39,6 @@ class Adapter(Base):
     dists = "neuraxis"
 
     def _tool(self, tool, is_async):
-        from neuraxis import Options
         from neuraxis import command
 
         function = work.make_function(tool, is_async, Item, returns=RETURNS[tool.kind])
@@ -82,7 +81,7 @@ class Adapter(Base):
         return Model()
 
     def _session(self, tools, script, is_async):
-        from neuraxis import Budget, Session
+        from neuraxis import Budget, Options, Session
         from neuraxis.settings import Settings
 
         many = 10**9
