@@ -92,6 +92,8 @@ class PlanChecked(Struct, frozen=True, kw_only=True):
     problems: tuple[Json, ...] = ()
     """Each a CallError as JSON; not empty: nothing ran."""
     notes: tuple[str, ...] = ()
+    by_program: bool = False
+    """Whether the program wrote the calls; no reply of the model holds them."""
 
 
 class CallStarted(Struct, frozen=True, kw_only=True):

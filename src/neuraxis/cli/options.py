@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from neuraxis.cli.display.text import why
 from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
@@ -229,7 +230,7 @@ def instructions_of(settings: Settings) -> str | None:
     try:
         return Path(text[1:]).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"instructions: {text[1:]}: {error}") from None
+        raise ConfigError(f"instructions: {text[1:]}: {why(error)}") from None
 
 
 def _schema_in(file: str | None) -> Json:
@@ -238,8 +239,10 @@ def _schema_in(file: str | None) -> Json:
         return None
     try:
         return json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--output {file}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--output {file}: {why(error)}") from None
+    except ValueError as error:
+        raise ConfigError(f"--output {file}: expected a JSON Schema: {error}") from None
 
 
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:

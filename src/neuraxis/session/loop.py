@@ -178,7 +178,7 @@ async def run_calls(
     Where the plan has problems nothing runs, and each call's result is the first.
     """
     plan = plan_of(calls, parts, params)
-    emit(_checked(plan, Reply()))
+    emit(replace(_checked(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]

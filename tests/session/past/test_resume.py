@@ -11,12 +11,15 @@ from typing import Any
 from neuraxis import CommandError, Options, Session, command
 from neuraxis.dialects import find_dialect
 from neuraxis.events import (
+    ApprovalAsked,
     CallFinished,
     CallStarted,
     Event,
     MessageSent,
     ModelFinished,
     PlanChecked,
+    SessionFinished,
+    SessionStarted,
 )
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
@@ -172,7 +175,7 @@ def test_a_plan_of_the_program_does_not_hide_that_of_the_model() -> None:
         ModelFinished(text="[...]", finish_reason="stop"),
         PlanChecked(steps=({**step, "id": "a1"}, {**step, "id": "a2"})),
         CallStarted(id="a1", **names, arguments={}, effects="once"),
-        PlanChecked(steps=({**step, "id": "own"},)),
+        PlanChecked(steps=({**step, "id": "own"},), by_program=True),
         CallStarted(id="own", **names, arguments={}, effects="once"),
         CallFinished(id="own", **names, status="done", value="of the program"),
     ]
@@ -180,6 +183,31 @@ def test_a_plan_of_the_program_does_not_hide_that_of_the_model() -> None:
     assert "unknown" in told.content
     assert "of the program" not in told.content
     assert told.content.count('"tool":"pay"') == 2, told.content
+
+
+def test_a_reply_that_a_second_process_ran_is_not_run_by_a_third() -> None:
+    """Killed before the plan was checked, resumed, cut off again: nothing twice."""
+    step: dict[str, Any] = {"tool": "pay", "arguments": {}, "id": "a1"}
+    names: Any = {"id": "a1", "plugin": "p", "command": "pay", "tool": "pay"}
+    begun = SessionStarted(session="s", model="m", dialect="intents", plugins=())
+    asked = ApprovalAsked(
+        id="a2", call={"plugin": "p", "command": "pay"}, reason="money", expires=9e9
+    )
+    events: list[Event] = [
+        begun,
+        MessageSent(sender="user", receiver="model", content="go"),
+        ModelFinished(text="[...]", finish_reason="stop"),
+        begun,
+        PlanChecked(steps=(step, step | {"id": "a2"})),
+        CallStarted(**names, arguments={}, effects="once"),
+        CallFinished(**names, status="done", value="paid"),
+    ]
+    past = history_of([*events, begun], find_dialect("intents"))
+    assert not past.pending
+    assert "paid" in past.untold[0].content
+    waiting = SessionFinished(outcome="waiting", text="", error="", seconds=0.1)
+    past = history_of([*events, asked, waiting, begun], find_dialect("intents"))
+    assert ("a1", "a2") == past.waits
 
 
 def test_a_failed_call_has_no_answer_to_refer_to(tmp_path: Path) -> None:

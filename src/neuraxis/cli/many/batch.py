@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli import signals
+from neuraxis.cli.display.text import why
 from neuraxis.cli.options import (
     Choices,
     journal_path,
@@ -75,8 +76,8 @@ def _rows(file: Path) -> list[_Row]:
     """
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: {why(error)}") from error
     rows: dict[str, _Row] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -30,7 +30,6 @@ from neuraxis.events import (
     ModelFinished,
     PlanChecked,
     SessionFinished,
-    SessionStarted,
     Unknown,
 )
 from neuraxis.journal import Journal
@@ -123,8 +122,6 @@ class _Said(Struct, kw_only=True):
     """Whether a request began and did not end."""
     is_reply_open: bool = False
     """Whether the last reply was not looked at."""
-    _by_model: bool = False
-    """Whether the next plan is the model's, and not the program's."""
     _steps: dict[str, str] = field(default_factory=dict[str, str])
     """Tools of the model's plan without a reported result, by call id."""
     _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
@@ -157,7 +154,7 @@ class _Said(Struct, kw_only=True):
                 if event.asset:
                     self.summed.add(dropped, event.asset)
             case ModelFinished():
-                self._by_model = self.is_reply_open = True
+                self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
                 self.messages.append(
@@ -168,8 +165,8 @@ class _Said(Struct, kw_only=True):
                         carried=event.carried,
                     )
                 )
-            case PlanChecked() if self._by_model:
-                self._by_model = self.is_reply_open = False
+            case PlanChecked(by_program=False) if self.is_reply_open:
+                self.is_reply_open = False
                 steps = () if event.problems else event.steps
                 self._steps = dict(_tool(step) for step in steps)
             case CallStarted() if not event.part_of:
@@ -178,11 +175,9 @@ class _Said(Struct, kw_only=True):
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
-            case SessionStarted():
-                self._by_model = False
             case SessionFinished():
-                self._by_model = False
                 self.cut_off = event.outcome in ("cancelled", "waiting")
+                self.is_reply_open = self.is_reply_open and self.cut_off
             case _:
                 pass
 

@@ -30,7 +30,6 @@ from neuraxis.events import (
     ModelFinished,
     PlanChecked,
     SessionFinished,
-    SessionStarted,
     Unknown,
 )
 from neuraxis.formatting import quote
@@ -135,22 +134,20 @@ class Standing(Struct, kw_only=True):
 def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
     """Return the last plan, if a call of it is asked about."""
     standing: Standing | None = None
-    by_model = False
+    is_reply_open = False
     for event in events:
         match event:
             case ModelFinished():
-                by_model, standing = True, None
-            case PlanChecked() if by_model:
-                by_model = False
+                is_reply_open, standing = True, None
+            case PlanChecked(by_program=False) if is_reply_open:
+                is_reply_open = False
                 if not event.problems:
                     steps = [cast("dict[str, Json]", step) for step in event.steps]
                     standing = Standing(steps={str(one["id"]): one for one in steps})
-            case MessageSent(receiver="model"):
-                by_model, standing = False, None
-            case SessionFinished(outcome="waiting" | "cancelled") | SessionStarted():
-                by_model = False
-            case SessionFinished():
-                by_model, standing = False, None
+            case SessionFinished(outcome="waiting" | "cancelled"):
+                pass
+            case MessageSent(receiver="model") | SessionFinished():
+                is_reply_open, standing = False, None
             case _:
                 if standing is not None:
                     standing.hear(event)
