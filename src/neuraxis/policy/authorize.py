@@ -63,7 +63,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     """Whether a call sends again, with private things read."""
     origins = gate.origins
-    if not (origins.read and origins.read_private):
+    if not (origins.read and origins.private):
         return False
     places = origins.marks(step.tool, step.command.spec).sends_out
     return any(

@@ -56,7 +56,7 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
             continue
         item = _covering(labels, path)
         label = OWN if item is None else item.label
-        if origins.read and (origins.read_private or is_private(label)):
+        if origins.read and (origins.private or is_private(label)):
             if is_own_address(value, origins.request) and sent_as(value) not in (
                 origins.sent
             ):
