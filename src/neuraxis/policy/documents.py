@@ -103,7 +103,7 @@ def is_free_script(path: str, workspace: File) -> bool:
 
 
 def is_named(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file, by its path as it is written."""
+    """Whether the request names a file, by its path."""
     name, texts = normal(path), list(request)
     return any(
         token.removeprefix("./") == name for text in texts for token in tokens(text)

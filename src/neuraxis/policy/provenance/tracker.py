@@ -68,7 +68,7 @@ class Origins(Struct):
     asked_by: tuple[str, ...] = ()
     """The request of the run around a nested session."""
     instructions: str = ""
-    """What the program told the model; counts as said in each request."""
+    """What the program told the model; its words count in each request."""
     sent: set[str] = field(default_factory=set[str])
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -121,7 +121,7 @@ class Origins(Struct):
     def said(self, text: str) -> None:
         """Record a request; what a model wrote to an agent is nobody's word."""
         self.fresh.clear()
-        self.request[:] = [*self.asked_by, *filter(None, [self.instructions])]
+        self.request[:] = self.asked_by
         if not self.is_nested:
             self.sent.clear()
             self.words.append(text)
@@ -130,6 +130,11 @@ class Origins(Struct):
     def instructed(self, text: str) -> None:
         """Record the program's instructions, which count in each request."""
         self.instructions = text
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """The words of request and instructions."""
+        return (self.instructions, *self.request)
 
     def told(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
