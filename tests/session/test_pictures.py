@@ -17,8 +17,8 @@ from neuraxis.events import HistoryShortened, MessageSent, ModelFinished
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.plugins.context import Context
-from neuraxis.policy.provenance.labels import is_outside
 from neuraxis.plugins.functions.command import command
+from neuraxis.policy.provenance.labels import is_outside
 
 image: Any = pytest.importorskip("PIL.Image")
 
