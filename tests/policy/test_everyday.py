@@ -91,7 +91,9 @@ def all_done(request: dict[str, Any], answer: Answer) -> None:
     assert len(answer.calls) == planned, request["q"]
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=[each["q"][:50] for each in REQUESTS])
+@pytest.mark.parametrize(
+    "request_", REQUESTS, ids=[each["q"][:50] for each in REQUESTS]
+)
 def test_a_session_of_its_own(folder: Path, request_: dict[str, Any]) -> None:
     """As often as foreseen, and the request is done."""
     asked: list[ApprovalAsked] = []
