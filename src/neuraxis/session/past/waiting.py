@@ -249,7 +249,7 @@ def _checked(asked: ApprovalAsked, given: Mapping[str, Any], target: str) -> Jso
 
 
 def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
-    """Take up the yeses of a session that hold for more than one call."""
+    """Restore the yeses that hold for a whole session."""
     said = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
     approvals.yes_to = (*approvals.yes_to, *(e.always for e in said if e.always))
     approvals.offered.update(e.offer for e in said if e.offer)
