@@ -245,7 +245,7 @@ class Session(Generic[Out]):
         events = [entry.event for entry in entries]
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
-        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
+        waiting.restore_yeses(self.approvals, events)
         self._unknown.replay(events)
         self.files.replay(events)
         self._is_cut_off, self.history = past.cut_off, list(past.messages)
@@ -274,7 +274,7 @@ class Session(Generic[Out]):
         """
         always, given = how == "always", (self.journal, self.id, question)
         said = waiting.answer(*given, True, arguments=changed, always=always)
-        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
+        waiting.restore_yeses(self.approvals, [said])
 
     def deny(self, question: str, reason: str = "") -> None:
         """Say no to a call that waits; the model is told why."""
