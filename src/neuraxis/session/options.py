@@ -52,7 +52,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """How long a question of `approve="later"` may be answered; then it is a no."""
     prompt_tokens: int | None = None
     """Tokens that a prompt may have: older turns are shortened to fit, without a loss.
-    None: nothing is shortened."""
+    None: nothing is shortened, since no server tells how much its model takes."""
     reopen: bool = False
     """Whether a session of this `id` that exists already is gone on with."""
     parent: Context | None = None
