@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from mcp import Client
 
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_client import content
 from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.connection import Connection
@@ -241,7 +241,7 @@ async def _list_prompts(client: Client, arguments: dict[str, Json], _: Any) -> A
 
 
 async def _get_prompt(client: Client, arguments: dict[str, Json], _: Any) -> Any:
-    given = {str(k): str(v) for k, v in mapping(arguments.get("arguments")).items()}
+    given = {str(k): str(v) for k, v in as_map(arguments.get("arguments")).items()}
     return _dumped(await client.get_prompt(arguments["name"], given))
 
 

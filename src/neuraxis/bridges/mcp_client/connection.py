@@ -19,7 +19,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import BaseModel
 
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import http
@@ -170,10 +170,13 @@ class Connection:
             return _SECRET.sub(lambda found: secrets.value(found[1]), text)
 
         if config.url:
-            inner = http(
-                config.url,
-                {name: filled(value) for name, value in config.headers.items()},
-                auth.oauth(config, filled, self._asking.on_sign_in),
+            inner = watched(
+                http(
+                    config.url,
+                    {name: filled(value) for name, value in config.headers.items()},
+                    auth.oauth(config, filled, self._asking.on_sign_in),
+                ),
+                inbox,
             )
         else:
             inner = stdio(
@@ -183,7 +186,7 @@ class Connection:
                 cwd=config.cwd,
             )
         return Client(
-            watched(inner, inbox),
+            inner,
             client_info=types.Implementation(name="neuraxis", version="0.1.0"),
             elicitation_callback=self._elicitation,
             sampling_callback=None if self._asking.sampling is None else self._sampling,
@@ -263,7 +266,7 @@ class Connection:
                 self._inbox.listing = None
             kept = {tool.name for tool in result.tools}
             found += [
-                tool for tool in page if mapping(tool).get("name") in {*kept, None}
+                tool for tool in page if as_map(tool).get("name") in {*kept, None}
             ]
             cursor = result.next_cursor
             if not cursor:
@@ -380,7 +383,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
         told.append(Message(role="system", content=params.system_prompt))
     for message in params.messages:
         content: Any = message.content
-        blocks: list[Any] = items(content) or [content]
+        blocks: list[Any] = as_list(content) or [content]
         texts = [str(getattr(block, "text", "")) for block in blocks]
         role = "user" if message.role == "user" else "assistant"
         told.append(Message(role=role, content="\n".join(texts)))
@@ -388,7 +391,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
 
 
 def _name(tool: Any) -> str:
-    return str(mapping(tool).get("name", ""))
+    return str(as_map(tool).get("name", ""))
 
 
 def _difference(before: Any, now: Any) -> str:
