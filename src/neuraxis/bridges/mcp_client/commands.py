@@ -132,15 +132,20 @@ async def _asked(
     _scrub_later(context, connection)
     call = RunningCall(connection.config.name, context.outer)
     progress = _progress(context)
+    updated: set[str] = set()
 
     async def there() -> Mapping[str, Json]:
         connection.running.append(call)
+        if work is _read_resource:
+            connection.watch(arguments["uri"])
         try:
             return await connection.ask(
                 lambda client: work(client, arguments, progress)
             )
         finally:
             connection.running.remove(call)
+            updated.update(connection.updated)
+            connection.updated.clear()
 
     try:
         answer = await asyncio.wrap_future(loop.submit(there()))
@@ -149,6 +154,8 @@ async def _asked(
             context.warn(
                 f"the server asked {call.asked} questions; {call.refused} were refused"
             )
+    for uri in sorted(updated):
+        context.warn(f"the resource {uri} changed since it was read; read it again")
     return answer
 
 

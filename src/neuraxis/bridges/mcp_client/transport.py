@@ -85,7 +85,7 @@ def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def watched(transport: Any, inbox: Inbox) -> AsyncGenerator[_Streams]:
-    """Pass on the messages of a transport of the SDK's while they are within limits."""
+    """Pass on the messages of a transport while they are within limits."""
     async with transport as (incoming, outgoing):
         send, receive = anyio.create_memory_object_stream[Any](0)
 
@@ -120,7 +120,7 @@ async def stdio(
     env: Mapping[str, str],
     cwd: str | None,
 ) -> AsyncGenerator[_Streams]:
-    """Start a server process and exchange lines of JSON with it, within limits.
+    """Exchange lines of JSON with a server process, within limits.
 
     Its environment is a short list of the person's variables and `env`; no shell reads
     the command. What it writes to standard error never reaches the terminal.
