@@ -20,7 +20,6 @@ from msgspec import Struct, field
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
-from neuraxis.policy.decision import Offer
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import CommandSpec, Json
 
@@ -155,7 +154,7 @@ class Approvals(Struct, kw_only=True):
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = field(default_factory=set[str])
-    """Keys of the wider yeses that hold for this session."""
+    """The wider yeses that hold for this session, in their words."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
@@ -167,10 +166,6 @@ class Approvals(Struct, kw_only=True):
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
-
-    def holds_offer(self, offers: Iterable[Offer]) -> bool:
-        """Whether the person gave one of these wider yeses in this session."""
-        return any(offer.key in self.offered for offer in offers)
 
     def grant(self, digest: str) -> None:
         """A person said yes to the call of this digest."""

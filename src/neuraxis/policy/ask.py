@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -18,7 +18,6 @@ from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.policy.approvals import MOST_REFUSALS
-from neuraxis.policy.decision import Offer
 from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
@@ -54,7 +53,6 @@ async def ask_person(
     asked: ApprovalAsked,
     now: Callable[[], str],
     gate: Gate,
-    offers: Sequence[Offer] = (),
 ) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
@@ -62,7 +60,6 @@ async def ask_person(
         asked: what is shown.
         now: gives the digest of what was shown, as it is by then.
         gate: with somebody to ask.
-        offers: wider answers, as `asked.offers` shows them.
     """
     if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
         return said[0]
@@ -92,8 +89,8 @@ async def ask_person(
         allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed"
-    if allowed:
-        gate.approvals.offered.update(o.key for o in offers if o.text == wider)
+    if allowed and wider:
+        gate.approvals.offered.add(wider)
     gate.emit(
         ApprovalAnswered(
             id=asked.id, allowed=allowed, by=by, digest=asked.digest, offer=wider

@@ -121,7 +121,7 @@ async def _ask(
     own = f"{plugin}.{spec.name}"
     if approvals.always(own) or approvals.always(target):
         return
-    if approvals.holds_offer(decision.offers):
+    if approvals.offered.intersection(decision.offers):
         return
     digest = call_digest(plugin, spec, arguments)
     if approvals.take(digest):
@@ -149,13 +149,10 @@ async def _ask(
                 digest=digest,
                 origins=describe_origins(arguments, tuple(facts.traced)),
                 summary=call_errors.summary(own, shown, decision.reason),
-                offers=tuple(offer.text for offer in decision.offers),
+                offers=decision.offers,
             )
             no = await ask_person(
-                asked,
-                lambda: call_digest(plugin, spec, arguments),
-                gate,
-                decision.offers,
+                asked, lambda: call_digest(plugin, spec, arguments), gate
             )
         except TooLong as error:
             raise Refused(_denied(target, str(error), decision)) from None
