@@ -20,7 +20,7 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 SHARE = 0.5
 """How much meaning counts beside the words."""
 CANDIDATES = 200
-"""Hits of the words that are weighed anew."""
+"""Hits of the words, and nearest ones, that are weighed together."""
 _MOST_TOKENS = 512
 _BATCH = 64
 
@@ -31,6 +31,7 @@ class Vectors:
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
         self._keys: list[str] = []
+        self._places: dict[str, int] = {}
         self._matrix: Any = None
 
     def update(self, entries: Iterable[Entry]) -> None:
@@ -45,21 +46,22 @@ class Vectors:
         for entry in entries:
             self._keys.append(entry.key)
             texts.append(f"{entry.texts[name].replace('_', ' ')}: {entry.texts[said]}")
+        self._places = {key: place for place, key in enumerate(self._keys)}
         self._matrix = self._unit(texts)
 
     def fused(self, query: str, hits: Sequence[Hit], most: int) -> list[Hit]:
         """Return what fits best by words and meaning, the best first."""
         if not self._keys:
             return list(hits[:most])
-        near = (self._matrix @ self._unit([query])[0]).tolist()
-        closest = max(max(near), 1e-9)
-        highest = hits[0].score if hits else 1.0
+        near = self._matrix @ self._unit([query])[0]
+        nearest = near.argsort()[-CANDIDATES:].tolist()
+        words = {hit.key: hit.score / hits[0].score for hit in hits}
+        places = {*nearest, *(self._places[key] for key in words)}
+        share = SHARE / max(float(near.max()), 1e-9)
         scores = {
-            key: SHARE * value / closest
-            for key, value in zip(self._keys, near, strict=True)
+            (key := self._keys[at]): words.get(key, 0.0) + share * float(near[at])
+            for at in places
         }
-        for hit in hits:
-            scores[hit.key] = scores.get(hit.key, 0.0) + hit.score / highest
         best = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
         return [Hit(key=key, score=scores[key]) for key in best]
 
