@@ -61,6 +61,7 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
             warnings=result.warnings,
             seconds=result.seconds,
             part_of=part_of,
+            shown=result.shown,
             wrote=origins.ended(call.id) if origins.written else (),
         )
     )
