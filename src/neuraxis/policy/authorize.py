@@ -34,7 +34,7 @@ from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
-from neuraxis.policy.settle import settle_earlier
+from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_as, weighed
 from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import Json
@@ -179,7 +179,7 @@ async def _ask(
 
 
 def _code(arguments: Json, facts: Facts) -> dict[str, Json]:
-    """The scripts that a call would run: the person sees what a yes is for."""
+    """Return the text of the scripts that a call would run."""
     found: dict[str, Json] = {}
     for path, value in leaves(arguments):
         place = facts.workspace / str(value)

@@ -92,7 +92,7 @@ class Later(Struct, kw_only=True):
 
 
 def code_of(asked: ApprovalAsked) -> Json:
-    """Return the scripts that the call of a question would run, with their text."""
+    """Return the text of the scripts that are asked about."""
     return cast("dict[str, Json]", asked.call).get("code")
 
 
