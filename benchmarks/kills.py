@@ -3,9 +3,11 @@
     python benchmarks/kills.py --times 300
 
 Each round runs sessions on one journal (one process, 8 processes or 8 threads), kills
-them at a random moment, opens the journal and goes on with each session, whose model
-writes the same `once` call again. Printed: lost announcements, effects done twice,
-unknown calls that were told, journals that open.
+them at a random moment, goes on with each session in new processes, which are killed
+too, and at last lets them end. A person says yes to every question, and the model
+writes its `once` call until it is told that this was done, or that nobody knows.
+Printed: kills, announcements and how many of them are lost, effects done twice, effects
+that were neither done nor told as unknown, unknown ones, journals that open.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from neuraxis import Context, Policy, Rule, Session, command
+from neuraxis import Context, Options, Policy, Rule, Session, command
+from neuraxis.errors import ConfigError
 from neuraxis.events import NOT_STORED, Event, to_json
 from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
@@ -35,11 +39,17 @@ LAYOUTS = ((1, 1), (8, 1), (1, 8))
 PROMISED = (
     "model_finished", "call_started", "approval_asked", "approval_answered",
 )  # fmt: skip
+NAMES = ("kills", "opens", "announced", "lost", "twice", "undone", "unknown")
 CALL = '[{"tool": "pay", "amount": 1}]'
 
 
-def options(folder: Path, replies: list[str]) -> dict[str, Any]:
+def options(folder: Path) -> dict[str, Any]:
     """A session that pays, with a question before it."""
+
+    def reply(prompt: Any) -> str:
+        last = prompt.messages[-1].content
+        ended = '"status":"done"' in last or "outcome_unknown" in last
+        return "done" if ended else CALL
 
     @command(effects="once")
     def pay(amount: int, context: Context) -> str:
@@ -50,16 +60,17 @@ def options(folder: Path, replies: list[str]) -> dict[str, Any]:
         return "paid"
 
     return {
-        "model": ScriptedModel(replies),
+        "model": ScriptedModel(reply),
         "plugins": [pay],
         "workspace": folder / "w",
         "settings": Settings(),
+        "approve": lambda asked: True,
         "policy": Policy(rules=[Rule(verdict="ask", target="pay.*", reason="money")]),
     }
 
 
 def child(folder: Path, number: int, threads: int) -> None:
-    """Run one session in each thread, and say what was announced."""
+    """Run one session in each thread, or go on with it; say what was announced."""
     journal = open_journal(folder / "journal.db")
 
     def work(name: str) -> None:
@@ -68,11 +79,17 @@ def child(folder: Path, number: int, threads: int) -> None:
                 line = f"{name} {json.dumps(to_json(event)['type'])}\n"
                 os.write(1, line.encode())
 
-        given = options(folder, [CALL, "done"])
-        with Session(
-            id=name, journal=journal, approve=lambda asked: True, **given
-        ) as session:
-            session.run_sync("pay", watch)
+        given = options(folder) | {"options": Options(reopen=True)}
+        with Session(id=name, journal=journal, **given) as session:
+            if not session.history:
+                session.run_sync("pay", watch)
+                return
+            if session.unknown_calls:
+                line = f"{session.id}\n".encode()
+                with (folder / "unknown").open("ab") as file:
+                    file.write(line)
+            with suppress(ConfigError):  # it had ended
+                session.resume_sync(watch)
 
     names = [f"s{number}-{thread}" for thread in range(threads)]
     workers = [threading.Thread(target=work, args=(name,)) for name in names]
@@ -84,64 +101,65 @@ def child(folder: Path, number: int, threads: int) -> None:
 
 
 def one(folder: Path, layout: tuple[int, int], rng: random.Random) -> Counter[str]:
-    """One round of killing and looking."""
-    processes, threads = layout
-    running = [
-        subprocess.Popen(
-            [sys.executable, __file__, "--child", str(folder), str(number),
-             str(threads)], stdout=subprocess.PIPE, text=True,
-        )
-        for number in range(processes)
-    ]  # fmt: skip
-    first = [process.stdout.readline() for process in running if process.stdout]
-    time.sleep(rng.random() * 0.6)
-    said = list(first)
-    for process in running:
-        process.send_signal(signal.SIGKILL)
-    for process in running:
-        said += process.communicate()[0].splitlines()
-    announced: Counter[tuple[str, str]] = Counter()
-    for line in said:
-        name, _, kind = line.strip().partition(" ")
-        if kind and json.loads(kind) in PROMISED:
-            announced[name, json.loads(kind)] += 1
-    return _look(folder, announced)
+    """One round: begun and killed, gone on with and killed, gone on with to the end."""
+    found, announced = Counter[str](), Counter[tuple[str, str]]()
+    for turn in ("begun", "resumed", "ended"):
+        running = [
+            subprocess.Popen(
+                [sys.executable, __file__, "--child", str(folder), str(number),
+                 str(layout[1])], stdout=subprocess.PIPE, text=True,
+            )
+            for number in range(layout[0])
+        ]  # fmt: skip
+        said = [process.stdout.readline() for process in running if process.stdout]
+        if turn != "ended":
+            time.sleep(rng.random() * 0.3)
+            for process in running:
+                process.send_signal(signal.SIGKILL)
+            found["kills"] += len(running)
+        for process in running:
+            said += process.communicate()[0].splitlines()
+            if turn == "ended" and process.returncode:
+                raise RuntimeError(f"a process ended with {process.returncode}")
+        for line in said:
+            name, _, kind = line.strip().partition(" ")
+            if kind and json.loads(kind) in PROMISED:
+                announced[name, json.loads(kind)] += 1
+    return found + _look(folder, announced)
 
 
 def _look(folder: Path, announced: Counter[tuple[str, str]]) -> Counter[str]:
-    """What the journal holds, and what a second process does."""
+    """What the journal holds, beside what was announced and done."""
     found: Counter[str] = Counter()
     journal = open_journal(folder / "journal.db")
     found["opens"] += 1
     stored: Counter[tuple[str, str]] = Counter()
-    for info in journal.sessions():
-        for entry in journal.read(info.session):
-            stored[info.session, str(to_json(entry.event)["type"])] += 1  # type: ignore[arg-type]
+    sessions = [info.session for info in journal.sessions()]
+    for name in sessions:
+        for entry in journal.read(name):
+            stored[name, str(to_json(entry.event)["type"])] += 1  # type: ignore[arg-type]
+    journal.close()
     found["announced"] += announced.total()
     found["lost"] += (announced - stored).total()
-    effects = _effects(folder)
-    found["lost"] += sum(not stored[name, "call_started"] for name in effects)
-    for info in journal.sessions():
-        given = options(folder, [CALL, "ok"])
-        with Session.open(info.session, journal=journal, **given) as session:
-            found["unknown"] += len(session.unknown_calls)
-            session.run_sync("go on")
-    found["twice"] += sum(count > 1 for count in _effects(folder).values())
-    journal.close()
+    paid, unknown = _named(folder / "effects"), _named(folder / "unknown")
+    found["twice"] += sum(count > 1 for count in paid.values())
+    found["undone"] += sum(not paid[name] and not unknown[name] for name in sessions)
+    found["unknown"] += len(unknown)
     return found
 
 
-def _effects(folder: Path) -> Counter[str]:
-    file = folder / "effects"
+def _named(file: Path) -> Counter[str]:
     return Counter(file.read_text().split() if file.exists() else [])
 
 
 def kills(times: int, seed: int = 1) -> Counter[str]:
-    """So many rounds; what was found in all of them."""
+    """Rounds until there were so many kills; what was found in all of them."""
     rng, found = random.Random(seed), Counter[str]()
-    for turn in range(times):
+    turn = 0
+    while found["kills"] < times:
         with tempfile.TemporaryDirectory() as folder:
             found += one(Path(folder), LAYOUTS[turn % len(LAYOUTS)], rng)
+        turn += 1
     return found
 
 
@@ -154,5 +172,4 @@ if __name__ == "__main__":
         parser.add_argument("--seed", type=int, default=1)
         given = parser.parse_args()
         found = kills(given.times, given.seed)
-        names = ("opens", "announced", "lost", "twice", "unknown")
-        print(f"kills {given.times}", *[f"{name} {found[name]}" for name in names])
+        print(*[f"{name} {found[name]}" for name in NAMES])

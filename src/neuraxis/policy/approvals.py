@@ -10,7 +10,6 @@ is not approved.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -20,7 +19,6 @@ from msgspec import Struct, field
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
-from neuraxis.policy.decision import Offer
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import CommandSpec, Json
 
@@ -73,47 +71,31 @@ def value_digest(value: Any) -> str:
 
 
 def _digest(value: Any) -> str:
-    try:
-        text = _written(value)
-    except (TypeError, ValueError):  # other keys than texts, integers without a text
-        text = "plain " + _written(_plain(value))  # nothing in JSON begins like that
-    return _sha256(text.encode())
+    return _sha256(_form(value).encode())
 
 
-def _written(value: Any) -> str:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), default=_object, ensure_ascii=True
-    )
-
-
-def _plain(value: Any) -> Json:
-    """Return a unique JSON form for a value that contains objects."""
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return {
-            "pairs": sorted(
-                ([_written(_plain(key)), _plain(part)] for key, part in pairs),
-                key=lambda pair: str(pair[0]),
-            )
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("Sequence[Any]", value)]
-    return {"int": hex(value)} if type(value) is int else value
+def _form(value: Any) -> str:
+    """Return a unique text for a value."""
+    match value:
+        case dict():
+            pairs = cast("dict[Any, Any]", value).items()
+            return f"{{{','.join(sorted(f'{_form(k)}:{_form(v)}' for k, v in pairs))}}}"
+        case list() | tuple():
+            return f"[{','.join(map(_form, cast('Sequence[Any]', value)))}]"
+        case bytes() | bytearray():
+            return f"<{_sha256(value)}>"
+        case int() if not isinstance(value, bool):
+            return hex(value)  # a long one has no other text
+        case None | bool() | float() | str():
+            return repr(value)
+        case _:
+            return f"<{type(value).__module__}.{type(value).__qualname__}#{id(value)}>"
 
 
 def _sha256(data: bytes | bytearray) -> str:
     import hashlib  # slow to import, and needed where a person is asked only
 
     return hashlib.sha256(data).hexdigest()
-
-
-def _object(value: Any) -> Json:
-    """Return a unique stand-in for an object without a JSON form."""
-    if isinstance(value, bytes | bytearray):
-        return {"bytes": _sha256(value)}
-    return {
-        "object": f"{type(value).__module__}.{type(value).__qualname__}#{id(value)}"
-    }
 
 
 Place = tuple[Path, str, Label]
@@ -155,7 +137,7 @@ class Approvals(Struct, kw_only=True):
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = field(default_factory=set[str])
-    """Keys of the wider yeses that hold for this session."""
+    """The wider yeses that hold for this session, in their words."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
@@ -167,10 +149,6 @@ class Approvals(Struct, kw_only=True):
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
-
-    def holds_offer(self, offers: Iterable[Offer]) -> bool:
-        """Whether the person gave one of these wider yeses in this session."""
-        return any(offer.key in self.offered for offer in offers)
 
     def grant(self, digest: str) -> None:
         """A person said yes to the call of this digest."""

@@ -45,6 +45,7 @@ class _Foreseen(Struct, frozen=True, kw_only=True):
     known: bool
     """Whether all that it needs the yes for can be shown."""
     seen: Seen
+    offers: tuple[str, ...]
     told: dict[str, str]
     items: Sequence[Json] | None
     """What it is done for each of, if it is and that is known."""
@@ -90,6 +91,7 @@ async def ask_together(step: Step, gate: Gate) -> None:
         digest=digest,
         plan=plan,
         summary=f"{reason}: {due[0].reason}",
+        offers=tuple(dict.fromkeys(offer for item in due for offer in item.offers)),
     )
 
     def now() -> str:
@@ -187,6 +189,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
             for item in values
         ),
         seen=Seen(reason=decision.reason, places=places_of(values)),
+        offers=decision.offers,
         told=describe_origins(arguments, tuple(facts.traced))
         | {str(path[0]): _UNKNOWN for path in unknown if path},
         items=items,
@@ -195,7 +198,7 @@ def _look(step: Step, gate: Gate) -> _Foreseen:
         approvals.always(target)
         or approvals.always(step.call.target)
         or all(approvals.is_settled(call_id) for call_id in found.ids)
-        or approvals.holds_offer(decision.offers)
+        or approvals.offered.intersection(decision.offers)
         or approvals.holds(call_digest(plugin, spec, arguments))
     ):
         return replace(found, reason="")

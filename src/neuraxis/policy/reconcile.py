@@ -1,4 +1,4 @@
-"""Settle what became of earlier calls of a `once` command, before another is made.
+"""Reconcile unknown calls of a `once` command before it is called again.
 
 The plugin is asked first (`reconcile(call_id)`: True, it had its effect; False, it had
 none; None, nobody knows), then a person. With nobody to ask the call is refused.
@@ -28,7 +28,7 @@ _SECONDS = 30.0
 
 
 async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
-    """Let a further call of a command through once its earlier ones are settled.
+    """Settle the earlier calls of a step's command.
 
     Raises:
         Refused: one of them had its effect, or it stays unknown.
@@ -69,7 +69,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
 
 
 def _leave_unknown(calls: Sequence[CallStarted], gate: Gate) -> None:
-    """Note that a person knows of them, and let the command be called again."""
+    """Record that a person knows of these calls."""
     for call in calls:
         error = call_errors.outcome_unknown(call.tool)
         gate.emit(

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAsked
+from neuraxis.formatting import preview
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest, plan_digest
@@ -18,7 +19,6 @@ from neuraxis.policy.ask import (
     TooLong,
     ask_person,
     describe_origins,
-    preview,
     shown_whole,
 )
 from neuraxis.policy.gate import Gate
