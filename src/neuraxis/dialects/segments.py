@@ -85,7 +85,7 @@ def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece
 
 
 def shown_calls(text: str, found: Sequence[Piece]) -> set[int]:
-    """Return where pieces begin that are quoted, or said not to be called."""
+    """Return the starts of calls that are quoted or only shown."""
     shown: set[int] = set()
     since = last = -1
     for piece in found:

@@ -64,7 +64,7 @@ def like_intents(value: Value, is_tool: IsTool = no_tools) -> bool:
 
 
 def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
-    """Return the calls that a message holds beside words; None: it is no message."""
+    """Return the calls inside a message; None if it has none."""
     if not isinstance(value, dict):
         return None
     message = cast("dict[str, Json]", value)
