@@ -93,7 +93,7 @@ def test_a_session_has_few_arguments_and_the_page_has_all() -> None:
     for name in (*names, *Options.__struct_fields__, *Policy.__struct_fields__):
         assert f"\n| `{name}` | " in page, name
     for name in names:
-        assert f"\n        {name}: " in (Session.__doc__ or ""), name
+        assert f"\n    {name}: " in (inspect.getdoc(Session) or ""), name
 
 
 def test_going_on_needs_a_journal() -> None:
