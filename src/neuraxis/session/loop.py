@@ -39,7 +39,7 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.guesses import confirm, describe, refused
+from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model

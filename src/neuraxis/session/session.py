@@ -123,12 +123,11 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        self._shortlist = shortlist_of(
-            self.registry, options.catalog_limit, options.always_shown
-        )
+        self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
-        own = (instructions, options.template, output)
+        shown = build.shown_beside_search(options, self.model, self.dialect)
+        own = (instructions, options.template, output, shown)
         self._prompts = Prompts(self.registry, self.dialect, *own)
         self.output = self._prompts.output
         self._deps = deps
