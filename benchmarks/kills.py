@@ -5,9 +5,9 @@
 Each round runs sessions on one journal (one process, 8 processes or 8 threads), kills
 them at a random moment, goes on with each session in new processes, which are killed
 too, and at last lets them end. A person says yes to every question, and the model
-writes its `once` call until it is told that this was done, or that nobody knows. Printed: kills, announcements
-and how many of them are lost, effects done twice, effects that were neither done nor
-told as unknown, unknown ones, journals that open.
+writes its `once` call until it is told that this was done, or that nobody knows.
+Printed: kills, announcements and how many of them are lost, effects done twice, effects
+that were neither done nor told as unknown, unknown ones, journals that open.
 """
 
 from __future__ import annotations

@@ -51,10 +51,11 @@ WRONG = {
     "answer.output.totl": "totl",
     "def g(context: Context[Shop]) -> int:\n    return context.deps.age": "age",
     "Session(plugin=[clerk])": "plugin",
+    'Options(on_error="carry_on")': "carry_on",
 }
 
 
-def test_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> None:
+def test_N11_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> None:
     """By pyright in its strict mode, on the package as it is installed."""
     pytest.importorskip("pyright")
     root = Path(__file__).resolve().parent.parent
@@ -82,7 +83,7 @@ def test_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> None:
         assert word in found.get(f"wrong{number}.py", ""), line
 
 
-def test_every_public_class_documents_its_fields() -> None:
+def test_N11_every_public_class_documents_its_fields() -> None:
     """`help` of a class explains each field that a user may read or set."""
     import neuraxis
 

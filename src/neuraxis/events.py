@@ -37,6 +37,8 @@ class MessageSent(Struct, frozen=True, kw_only=True):
     sender: Literal["user", "model", "system"]
     receiver: Literal["user", "model"]
     content: str
+    assets: tuple[str, ...] = ()
+    """Ids of the pictures and files that the model is shown with it."""
 
 
 class ModelStarted(Struct, frozen=True, kw_only=True):
@@ -145,6 +147,8 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     """Files of the workspace that it wrote, relative to it."""
     part_of: str = ""
     """Id of the `for_each` step, for a call of one item."""
+    shown: bool = False
+    """Whether the model is shown the picture that it is."""
 
 
 class FileChanged(Struct, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 from neuraxis.messages import Path
+from neuraxis.specs import Json
 
 QUOTED = 60
 """Maximum characters of a value that an error quotes."""
@@ -156,3 +157,41 @@ def digits(value: float) -> str:
     most = max(0, min(12, DIGITS - 1 - math.floor(math.log10(abs(value)))))
     places = len(f"{value:.{most}f}".rstrip("0").partition(".")[2])
     return f"{value:,.{places}f}"
+
+
+def preview(
+    arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
+) -> Json:
+    """Return a short form of resolved arguments, for people.
+
+    Args:
+        arguments: or any part of them.
+        text: characters of a text that are shown.
+        items: entries of a list that are shown.
+        levels: how deep it is looked into: an object may hold itself.
+    """
+    if levels < 0:
+        return "…"
+    below = levels - 1
+    if isinstance(arguments, dict):
+        named = cast("dict[str, Json]", arguments)
+        # the journal is JSON, and an object's keys may be dates or pairs
+        return {
+            str(key): preview(it, text=text, items=items, levels=below)
+            for key, it in named.items()
+        }
+    if isinstance(arguments, str):
+        cut = len(arguments) - text
+        return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
+    if isinstance(arguments, int) and arguments.bit_length() > 1_000:
+        return f"<int of {arguments.bit_length()} bits>"  # it may have no text
+    if arguments is None or isinstance(arguments, bool | int | float):
+        return arguments
+    if isinstance(arguments, list):
+        given = cast("list[Json]", arguments)
+        told = [
+            preview(item, text=text, items=items, levels=below)
+            for item in given[:items]
+        ]
+        return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
+    return f"<{type_name(arguments)}>"

@@ -120,6 +120,8 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     """What was odd, as the model is told."""
     seconds: float = 0.0
     """Seconds from the command's start to its end; 0 if not run."""
+    shown: bool = False
+    """Whether a model that sees is shown the picture that it is."""
     exception: BaseException | None = None
     """Exception that the command raised, for tests and `raise_errors`."""
 
@@ -238,6 +240,10 @@ class Part(Struct, frozen=True, kw_only=True):
     data: bytes
     name: str = ""
     """The file's name, for servers that want one."""
+    about: str = ""
+    """Its size in words, or why there is no `data` to send."""
+    asset: str = ""
+    """Reference to the object that it shows."""
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -259,6 +265,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """Whether it begins a turn: a request of the user's."""
     parts: tuple[Part, ...] = ()
     """Pictures and files beside `content`, for models that can read them."""
+    assets: tuple[str, ...] = ()
+    """Ids of the objects that `parts` show."""
 
 
 class CallForm(Struct, frozen=True, kw_only=True):

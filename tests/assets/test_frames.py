@@ -92,7 +92,7 @@ def _session(first: str, *plugins: Any) -> tuple[Session, ScriptedModel]:
     return Session(model, plugins=list(plugins)), model
 
 
-def test_a_chain_goes_from_library_to_library() -> None:
+def test_N9_a_chain_goes_from_library_to_library() -> None:
     """A Polars table is handed on where pandas is wanted (N7)."""
     session, _ = _session("prices", prices, total)
     with session:
@@ -101,7 +101,7 @@ def test_a_chain_goes_from_library_to_library() -> None:
     assert answer.calls[1].value == 5
 
 
-def test_what_can_never_be_a_table_is_told_before_anything_runs() -> None:
+def test_N9_what_can_never_be_a_table_is_told_before_anything_runs() -> None:
     """The plan check knows the classes of results."""
     session, model = _session("today", today, total)
     with session:

@@ -8,6 +8,7 @@ import pytest
 
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.schema.annotations import marks_of
 from neuraxis.specs import Example
 
 NAMES = ("web_search", "files", "fetch_url", "python_file")
@@ -55,6 +56,15 @@ def test_C8_to_C11_tools_have_the_names_of_the_document(registry: Registry) -> N
         assert parameters == command.spec.required
         assert command.spec.response is not None
         assert returned in command.spec.response["required"]
+
+
+@pytest.mark.parametrize(("tool", "place"), [("GOOGLE", "query"), ("FETCH_URL", "url")])
+def test_L_what_leaves_is_declared(registry: Registry, tool: str, place: str) -> None:
+    """A query leaves this machine as an address does."""
+    plugin, name = registry.tool_names[tool]
+    command = registry.find(plugin, name)
+    assert isinstance(command, Command)
+    assert marks_of(command.spec.parameters).sends_out == ((place,),)
 
 
 def test_effects(registry: Registry) -> None:

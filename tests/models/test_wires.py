@@ -333,6 +333,25 @@ async def test_another_kind_of_file_is_refused(wire: Wire, make: Make) -> None:
 
 
 @wires
+async def test_a_refused_picture_is_told_in_words(
+    wire: Wire, make: Make, server: Server
+) -> None:
+    """Here and in each later request; the note says so once."""
+    said = {"error": {"message": "this model takes no image input"}}
+    model = make(wire, answer(said, 400), wire.script(Answer()))
+    shown = replace(USER, parts=(replace(PICTURE, name="cat.png"),))
+    prompt = replace(PROMPT, messages=(shown,))
+    notes: list[str] = []
+    for _ in range(2):
+        await complete(model, prompt, lambda chunk: notes.append(chunk.note))
+    sent = [json.dumps(request.body) for request in server.requests]
+    assert ["iVBORw==" in body for body in sent] == [True, False, False]
+    words = "Not shown here: cat.png, image/png."
+    assert [words in body for body in sent] == [False, True, True]
+    assert len([note for note in notes if "without pictures" in note]) == 1
+
+
+@wires
 async def test_a_refused_option_is_left_out_with_a_note(
     wire: Wire, make: Make, server: Server
 ) -> None:

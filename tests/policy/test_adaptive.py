@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -411,3 +412,36 @@ def test_M3_the_address_that_the_user_wrote_is_used(tmp_path: Path) -> None:
     ) as session:
         session.run_sync("Read the comments and write hi to dora@x.test")
     assert DONE == ["send dora@x.test"]
+
+
+def test_a_yes_for_this_session_holds_when_the_session_goes_on(tmp_path: Path) -> None:
+    """It is in the journal; that of another session is another's."""
+    asked: list[Any] = []
+
+    def approve(question: Any) -> Any:
+        asked.append(question)
+        return question.offers[0]
+
+    def go(url: str, **given: Any) -> None:
+        reading = [{"tool": "fetch", "url": "https://a.test/page"}, {"tool": "notes"}]
+        reply = [{"tool": "fetch", "url": url}]
+        replies = map(json.dumps, [reply] if "begin" in given else [reading, reply])
+        given |= {"journal": tmp_path / "j.db", "workspace": tmp_path / "w"}
+        begin = given.pop("begin", Session)
+        with begin(
+            model=ScriptedModel([*replies, "done"]),
+            plugins=[fetch, notes],
+            approve=approve,
+            **given,
+        ) as session:
+            session.run_sync("Read https://a.test/page and my notes")
+
+    go("https://e.test/1", id="one")
+    assert len(asked) == 1
+    go("https://e.test/2", begin=partial(Session.open, "one"))
+    assert len(asked) == 1
+    go("https://f.test/1", begin=partial(Session.open, "one"))
+    go("https://e.test/3", id="two")
+    assert [each.call["arguments"]["url"] for each in asked] == [
+        "https://e.test/1", "https://f.test/1", "https://e.test/3"
+    ]  # fmt: skip

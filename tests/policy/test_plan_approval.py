@@ -346,3 +346,26 @@ def test_the_question_about_a_plan_is_inert() -> None:
         line.split()[0] for line in text.splitlines() if line[:4].strip()
     ]
     assert 12 == len(text.splitlines())
+
+
+def test_a_plan_offers_the_wider_yes(tmp_path: Path) -> None:
+    """For its commands and values, each once; what is taken holds from then on."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> str:
+        asked.append(question)
+        assert len(set(question.offers)) == 3  # two recipients and their command
+        return "every call of send.send in this session"
+
+    plan = [mail("a@y.test"), mail("b@y.test")]
+    replies = [[READ], plan, [mail("c@y.test")]]
+    SENT.clear()
+    with Session(
+        model=ScriptedModel([*map(json.dumps, replies), "done"]),
+        plugins=[page, send],
+        approve=approve,
+    ) as session:
+        session.run_sync("Read https://a.test/")
+    (question_,) = asked
+    assert len(question_.plan) == 2
+    assert len(SENT) == 3

@@ -1,13 +1,16 @@
-"""M7: what the file tool refuses, a session's script neither reads nor writes."""
+"""What scripts of a session may do, and what a yes to run one is for."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from neuraxis import Session
+from neuraxis.cli.approve import question as terminal_question
+from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
 
@@ -62,3 +65,60 @@ def test_M7_a_script_cannot_do_what_the_file_tool_refuses(
     for name in NAMES:
         assert (work / name).exists() is there
         assert not there or (work / name).read_text(encoding="utf-8") == "4711"
+
+
+def _run_after_reading(
+    tmp_path: Path, text: str, approve: Any, script: str = "total.py"
+) -> tuple[Path, Any]:
+    """The person's own `page.txt` is read, and then a script is run."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "page.txt").write_text("open('thesis.md', 'w').write('theirs')")
+    (work / "thesis.md").write_text("mine")
+    (work / "given.py").write_text("print('hello')")
+    replies = [
+        [{"tool": "file_reader", "file_path": "page.txt"}],
+        [{"tool": "FILEWRITER", "file_path": "total.py", "contents": text},
+         {"tool": "EXECUTE_PYTHON_FILE", "file_path": script}],
+    ]  # fmt: skip
+    with Session(
+        model=ScriptedModel([*map(json.dumps, replies), "ok"]),
+        plugins=["neuraxis:files", "neuraxis:python_file"],
+        workspace=work,
+        approve=approve,
+    ) as session:
+        answer = session.run_sync("Read page.txt")
+    return work, answer.calls[-1]
+
+
+def test_L_what_a_script_that_executes_a_read_text_does_is_held_back(
+    tmp_path: Path,
+) -> None:
+    """It needs no yes to run, and has one for what it changed, or leaves it."""
+    code = "exec(open('page.txt').read()); open('conftest.py', 'w').write('theirs')"
+    work, result = _run_after_reading(tmp_path, code, None)
+    assert result.status == "done", result.error
+    assert (work / "thesis.md").read_text() == "mine"
+    assert not (work / "conftest.py").exists()
+
+
+def test_L_a_yes_to_run_is_for_the_code_that_was_shown(tmp_path: Path) -> None:
+    """The person sees it; where it is another by then, the yes is for nothing."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        (tmp_path / "w" / "given.py").write_text("print('another')")
+        return True
+
+    _, result = _run_after_reading(tmp_path, "x = 1", approve, "given.py")
+    assert "print('hello')" in terminal_question(asked[0])
+    assert "the call had changed" in str(result.error)
+
+
+def test_L_the_same_code_runs_after_the_yes(tmp_path: Path) -> None:
+    """The control."""
+    _, result = _run_after_reading(tmp_path, "x = 1", lambda _: True, "given.py")
+    assert result.value["output"] == "hello\n"

@@ -32,7 +32,7 @@ def _session(*replies: Any, **given: Any) -> Session:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_they_stand_behind_the_dialects_own_text(dialect: str) -> None:
+def test_N4_they_stand_behind_the_dialects_own_text(dialect: str) -> None:
     """Once, in the constant part, which is the dialect's word for word."""
     with _session(dialect=dialect) as plain:
         own = plain.prompt().messages[0].content
@@ -83,7 +83,7 @@ def test_a_function_that_gives_no_text_is_told() -> None:
         _session(instructions=3)
 
 
-def test_a_template_without_the_tools_is_warned_of(tmp_path: Path) -> None:
+def test_N4_a_template_without_the_tools_is_warned_of(tmp_path: Path) -> None:
     """At the start; one that names a tool is not."""
     own = tmp_path / "own.md"
     own.write_text("Answer the user.\n{{ message }}", encoding="utf-8")

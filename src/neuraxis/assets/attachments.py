@@ -41,7 +41,7 @@ def read_attachment(path: Path) -> Any:
     ending = path.suffix.casefold()
     try:
         if ending in _PICTURES:
-            return _picture(data)
+            return read_picture(data)
         if ending in (".csv", ".tsv", ".parquet"):
             return _table(data, ending)
     except ImportError:
@@ -49,11 +49,17 @@ def read_attachment(path: Path) -> Any:
     except (OSError, ValueError, ArithmeticError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
-    found = None if ending in _PICTURES else text_of(data)
+    found = None if ending in (*_PICTURES, ".pdf") else text_of(data)
     return data if found is None else found[0]
 
 
-def _picture(data: bytes) -> Any:
+def read_picture(data: bytes) -> Any:
+    """Return a picture, upright.
+
+    Raises:
+        ImportError: Pillow is not installed.
+        OSError, ValueError: it is broken, or too large.
+    """
     image: Any = importlib.import_module("PIL.Image")
     try:
         picture = image.open(io.BytesIO(data))

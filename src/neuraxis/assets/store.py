@@ -306,6 +306,11 @@ class AssetStore:
             for asset_id, asset in list(self._assets.items())
         ]
 
+    def name(self, asset_id: str) -> str:
+        """Return what the user called an object."""
+        asset = self._assets.get(asset_id)
+        return "" if asset is None else str(asset.meta.get("description", ""))
+
     def root(self, asset_id: str) -> Mapping[str, Any]:
         """Return the whole asset: `{"content": …}`.
 

@@ -44,9 +44,11 @@ from neuraxis.call_errors.files import version_stored as version_stored
 from neuraxis.call_errors.reading import calls_left as calls_left
 from neuraxis.call_errors.reading import duplicate_key as duplicate_key
 from neuraxis.call_errors.reading import malformed_reply as malformed_reply
+from neuraxis.call_errors.reading import only_words as only_words
 from neuraxis.call_errors.reading import (
     receiver_id_not_allowed as receiver_id_not_allowed,
 )
+from neuraxis.call_errors.reading import shown_here as shown_here
 from neuraxis.call_errors.reading import truncated_reply as truncated_reply
 from neuraxis.call_errors.reading import wrong_output as wrong_output
 from neuraxis.call_errors.running import budget_exhausted as budget_exhausted

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from neuraxis.formatting import listed
-from neuraxis.messages import CallError, Problem
+from neuraxis.messages import CallError, Part, Problem
 
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -68,3 +68,17 @@ def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
         message=f"The answer has not the form that was asked for: {told}. Write the "
         "whole answer again, corrected, as one JSON object and nothing else.",
     )
+
+
+def only_words(part: Part) -> str:
+    """Tell in words of a picture or file that is not sent."""
+    told = ", ".join(filter(None, [part.name, part.media_type, part.about.rstrip(".")]))
+    at = (
+        f" Commands that take such a file are given {part.asset}." if part.asset else ""
+    )
+    return f"(Not shown here: {told or 'a file'}.{at})"
+
+
+def shown_here(assets: Sequence[str]) -> str:
+    """Tell which objects the pictures of a message are, in their order."""
+    return f"(Shown here: {', '.join(assets)}.)"

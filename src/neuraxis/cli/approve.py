@@ -105,6 +105,9 @@ def question(asked: ApprovalAsked) -> str:
     call = cast("dict[str, Json]", asked.call)
     lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
     lines += arguments_shown(call["arguments"], asked.origins)
+    for path, code in cast("dict[str, str]", call.get("code", {})).items():
+        lines.append(f"    {_one(path)} is")
+        lines += [f"    | {_one(line)}" for line in code.split("\n")]
     lines.append(f"  why asked: {_one(asked.reason)}")
     return "\n".join(lines)
 

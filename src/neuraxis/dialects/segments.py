@@ -23,6 +23,18 @@ FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
 _NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+_SHOWN = re.compile(
+    r"(?i:\b(?:examples?|e\.g\.|for instance|such as)\b|\byou (?:c|w|sh)ould\b)"
+    r"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?"
+    r"(?:call|do|execut|mak|run|send|us|writ)\w*\b[^.]*$)"
+    r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
+    r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
+)
+"""What the line before a call says of one that is shown, refused or asked about."""
+_QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
+_REACT = re.compile(
+    r"\s*(?:Question:[^\n]*\n\s*)?Thought:.*?(?:\nFinal Answer:|\Z)", re.DOTALL
+)
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
@@ -70,6 +82,37 @@ def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece
             return found[:index]
         called = called or is_ours(piece)
     return found
+
+
+def shown_calls(text: str, found: Sequence[Piece]) -> set[int]:
+    """Return the starts of calls that are quoted or only shown."""
+    shown: set[int] = set()
+    since = last = -1
+    for piece in found:
+        if piece.kind in ("value", "calls"):
+            words = text[max(since, piece.start - 400, 0) : piece.start]
+            rest = text[piece.end : piece.end + 300]
+            bare = strip_fence_before(words)
+            follows = since >= 0 and since == last and not without_frames(bare)
+            frames = words[len(bare) :] + text[piece.start]
+            if follows or _is_shown(bare, frames, rest):
+                shown.add(piece.start)
+                last = piece.end
+        if piece.kind != "text":
+            since = piece.end
+    return shown
+
+
+def _is_shown(words: str, frames: str, rest: str) -> bool:
+    line = words.rpartition("\n")[2]
+    if "```" in frames and "<" in frames and words.strip():
+        return True  # a model does not fence its own tokens
+    mark = _QUOTES.get(line[-1:], "")
+    if mark:  # alone in its marks a call is one, if they are closed
+        _, closed, after = rest.partition("\n")[0].partition(mark)
+        return not closed or bool(line[:-1].strip() or after.strip(" .`"))
+    said = words.rstrip("\n\t `*").rpartition("\n")[2].strip()
+    return re.match(r"\s*>(?!>)", line) is not None or bool(_SHOWN.search(said))
 
 
 def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
@@ -126,7 +169,12 @@ def said_around(
     label = _ANSWER_LABEL.match(stretches[0])
     if label is not None:
         stretches[0] = stretches[0][label.end() :]
-    bare = [without_frames(part) if block else part.strip() for part in stretches]
+    thought = _REACT.match(stretches[0])
+    if thought is not None and (block or thought[0].endswith(":")):
+        stretches[0] = stretches[0][thought.end() :]
+    bare = [
+        without_frames(part) or ("" if block else part.strip()) for part in stretches
+    ]
     said = tuple(part for part in bare if part)
     if block and said:
         notes["text around the block"] = None

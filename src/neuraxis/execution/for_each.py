@@ -163,6 +163,7 @@ async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Re
         command=command.spec.name,
         value=kept.value,
         stored=kept.stored,
+        shown=any(result.shown for result in done),
         warnings=tuple(
             dict.fromkeys(text for result in done for text in result.warnings)
         ),

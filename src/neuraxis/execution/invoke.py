@@ -137,6 +137,7 @@ def _context(
         allowed_hosts=runtime.allowed_hosts,
         wrote=wrote,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
+        show=lambda: runtime.shown.add(call.id),
         assets=runtime.assets.listing,
         files=_files(step, runtime, warned, note),
         outer=ParentRun(

@@ -9,9 +9,9 @@ from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import Kept
 from neuraxis.events import AssetStored, CallFinished, CallStarted, Event
 from neuraxis.execution.runtime import Runtime
+from neuraxis.formatting import preview
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
-from neuraxis.policy.ask import preview
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import Json
 
@@ -61,6 +61,7 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
             warnings=result.warnings,
             seconds=result.seconds,
             part_of=part_of,
+            shown=result.shown,
             wrote=origins.ended(call.id) if origins.written else (),
         )
     )

@@ -42,6 +42,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     secrets: Secrets = field(default_factory=Secrets)
+    shown: set[str] = field(default_factory=set[str])
+    """Calls whose pictures the model is to see."""
     strict: bool = False
     on_error: OnError = "fail_fast"
     depth: int = 0

@@ -146,6 +146,7 @@ async def _store(step: Step, value: object, runtime: Runtime) -> Result:
         command=command.spec.name,
         value=kept.value,
         stored=kept.stored,
+        shown=call.id in runtime.shown,
         error=error,
         warnings=warnings,
     )

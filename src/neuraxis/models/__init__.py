@@ -17,6 +17,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.messages import Chunk, Completion, Prompt
 from neuraxis.models.accumulate import Joiner
+from neuraxis.models.parts import as_seen_by
 from neuraxis.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Model(Protocol):
     `stream` is an async generator function. Its chunks end with exactly one that has
     a `finish_reason`; a model that has none raises a `ModelError`. Closing the
     generator early frees its resources. `close` frees all others; a closed model
-    may be asked again. One model may stream several prompts at the same time.
+    may be asked again. One model may stream several prompts at the same time. A model
+    with `sees = True` gets the parts of messages, any other words in their place.
     """
 
     @property
@@ -163,7 +165,7 @@ async def complete(
         ModelError: the model could not be asked, or its stream broke off.
     """
     joined = Joiner()
-    chunks = model.stream(prompt)
+    chunks = model.stream(as_seen_by(model, prompt))
     try:
         async for chunk in chunks:
             joined.add(chunk)

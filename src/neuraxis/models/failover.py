@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from neuraxis.errors import ModelError
 from neuraxis.messages import Chunk, Prompt
+from neuraxis.models.parts import as_seen_by
 
 if TYPE_CHECKING:
     from neuraxis.models import Model
@@ -31,6 +32,7 @@ class Failover:
         self, models: Sequence[Model], now: Callable[[], float] = time.monotonic
     ) -> None:
         self._models = tuple(models)
+        self.sees = True
         self._now = now
         self._failed: dict[int, float] = {}
         self.name = ", else ".join(model.name for model in models)
@@ -55,7 +57,7 @@ class Failover:
             model = self._models[index]
             given = False
             yield Chunk(model=model.name)
-            chunks = model.stream(prompt)
+            chunks = model.stream(as_seen_by(model, prompt))
             try:
                 async for chunk in chunks:
                     given = given or bool(chunk.text or chunk.tool_calls)

@@ -22,6 +22,7 @@ from neuraxis.errors import ModelError, StorageError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
 from neuraxis.models.accumulate import Closable, Joiner
+from neuraxis.models.parts import sees
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 
@@ -39,6 +40,7 @@ class Recorder:
 
     def __init__(self, model: Model, path: Path | str) -> None:
         self._model = model
+        self.sees = sees(model)
         self._path = Path(path)
         self._entries: list[str] = []
 

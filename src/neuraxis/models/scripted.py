@@ -38,6 +38,7 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
+from neuraxis.models.parts import with_shown
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -82,6 +83,7 @@ class ScriptedModel:
             the prompt.
         name: its name in errors.
         chunk_size: texts are streamed in pieces of that many characters; 0: whole.
+        sees: whether it is shown pictures, and not words for them.
     """
 
     def __init__(
@@ -90,8 +92,9 @@ class ScriptedModel:
         *,
         name: str = "scripted:",
         chunk_size: int = 0,
+        sees: bool = False,
     ) -> None:
-        self.name = name
+        self.name, self.sees = name, sees
         self.prompts: list[Prompt] = []
         """Every prompt so far, in order."""
         self._chunk_size = chunk_size
@@ -159,6 +162,7 @@ class ScriptedModel:
 
     def _next(self, prompt: Prompt) -> ScriptedReply:
         number = len(self.prompts)
+        prompt = with_shown(prompt, lambda part: True)
         self.prompts.append(prompt)
         where = f"{self.name}: reply {number + 1}"
         if self._function is not None:

@@ -42,15 +42,17 @@ _BEGINS = re.compile(
     r"\{\s*(?:[\"'“‘}]|[A-Za-z_$][\w$-]*\s*:|//|/\*|\#)"
     r"|\[\s*(?:[{\[\]\"'“‘\d-]|//|/\*|\#|(?:true|false|null|True|False|None)\b)"
 )
+_THOUGHT = r"(?:\w{1,20}:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)"
 # a thought's beginning and its end; of the last forms the chat template writes one half
 _THOUGHTS = (
-    (r"<think(?:ing)?>", r"</think(?:ing)?>"),
+    (rf"<{_THOUGHT}>", rf"</{_THOUGHT}>"),
+    (r"\[THINK\]", r"\[/THINK\]"),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
     (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),
     (r"<\|channel\|>analysis<\|message\|>", r"<\|(?:end|return)\|>"),
     (r"to=self<\|message\|>", r"<\|(?:eom|end)\|>"),
 )
-_CLOSED = "|".join([end for _, end in _THOUGHTS[:3]] + [r"\[BEGIN FINAL RESPONSE\]"])
+_CLOSED = "|".join([end for _, end in _THOUGHTS[:4]] + [r"\[BEGIN FINAL RESPONSE\]"])
 _OPENED = "|".join(begin for begin, _ in _THOUGHTS)
 _TOKEN = rf"(?P<think>{_OPENED})|(?P<thought>{_CLOSED})|[{{\[]"
 _PLAIN_TOKEN = re.compile(_TOKEN, re.IGNORECASE)
@@ -60,9 +62,9 @@ _BRACKET = re.compile(r"[\[\]{}]")
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+(?P<closed>"?)|[\[\]{}]')
 _CALL_TAG = r"[\w-]{0,20}(?:tool|function)_?calls?"
 _FENCE_BEFORE = re.compile(
-    rf"(?:(?<!`)```++[\w-]*+|<{_CALL_TAG}>)\s*+\Z", re.IGNORECASE
+    rf"(?:(?<!`)```++[\w-]*+|~~~[\w-]*+|<{_CALL_TAG}>)\s*+\Z", re.IGNORECASE
 )
-_FENCE_AFTER = re.compile(rf"\s*(?:```+(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
+_FENCE_AFTER = re.compile(rf"\s*(?:(?:```+|~~~)(?!\w)|</{_CALL_TAG}>)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s*+(?:,\s*+)?\"(?:[^\"\\\n]|\\.){0,300}\"\s*[:\"]")
 _MEMBER_BEFORE = re.compile(r"[\w\"'”’]\s*[\"'”’]\s*:\s*\Z|\{\s*\w+\s*:\s*\Z")
 _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")

@@ -32,6 +32,10 @@ def _no_warning(text: str) -> None:
     """Do nothing."""
 
 
+def _no_picture() -> None:
+    """Do nothing."""
+
+
 def _no_assets() -> Sequence[Mapping[str, Json]]:
     return ()
 
@@ -68,6 +72,8 @@ class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     """`wrote(path)` names a file that it wrote, relative to the workspace."""
     warn: Callable[[str], None] = _no_warning
     """`warn(text)` adds a warning to the result that the model sees."""
+    show: Callable[[], None] = _no_picture
+    """`show()` sends the picture or PDF file that it returns to a model that sees."""
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
     """`assets()` lists the session's stored assets."""
     files: object = None

@@ -10,7 +10,6 @@ is not approved.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -20,7 +19,6 @@ from msgspec import Struct, field
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
-from neuraxis.policy.decision import Offer
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.specs import CommandSpec, Json
 
@@ -73,47 +71,31 @@ def value_digest(value: Any) -> str:
 
 
 def _digest(value: Any) -> str:
-    try:
-        text = _written(value)
-    except (TypeError, ValueError):  # other keys than texts, integers without a text
-        text = "plain " + _written(_plain(value))  # nothing in JSON begins like that
-    return _sha256(text.encode())
+    return _sha256(_form(value).encode())
 
 
-def _written(value: Any) -> str:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), default=_object, ensure_ascii=True
-    )
-
-
-def _plain(value: Any) -> Json:
-    """Return a unique JSON form for a value that contains objects."""
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return {
-            "pairs": sorted(
-                ([_written(_plain(key)), _plain(part)] for key, part in pairs),
-                key=lambda pair: str(pair[0]),
-            )
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("Sequence[Any]", value)]
-    return {"int": hex(value)} if type(value) is int else value
+def _form(value: Any) -> str:
+    """Return a unique text for a value."""
+    match value:
+        case dict():
+            pairs = cast("dict[Any, Any]", value).items()
+            return f"{{{','.join(sorted(f'{_form(k)}:{_form(v)}' for k, v in pairs))}}}"
+        case list() | tuple():
+            return f"[{','.join(map(_form, cast('Sequence[Any]', value)))}]"
+        case bytes() | bytearray():
+            return f"<{_sha256(value)}>"
+        case int() if not isinstance(value, bool):
+            return hex(value)  # a long one has no other text
+        case None | bool() | float() | str():
+            return repr(value)
+        case _:
+            return f"<{type(value).__module__}.{type(value).__qualname__}#{id(value)}>"
 
 
 def _sha256(data: bytes | bytearray) -> str:
     import hashlib  # slow to import, and needed where a person is asked only
 
     return hashlib.sha256(data).hexdigest()
-
-
-def _object(value: Any) -> Json:
-    """Return a unique stand-in for an object without a JSON form."""
-    if isinstance(value, bytes | bytearray):
-        return {"bytes": _sha256(value)}
-    return {
-        "object": f"{type(value).__module__}.{type(value).__qualname__}#{id(value)}"
-    }
 
 
 Place = tuple[Path, str, Label]
@@ -132,14 +114,13 @@ class Seen(Struct, frozen=True, kw_only=True):
     places: frozenset[Place] = frozenset()
 
 
-class _StepYes(Struct, frozen=True, kw_only=True):
-    """Approval of one call of a plan; `now` returns the current digest."""
+class _PlanYes(Struct, frozen=True, kw_only=True):
+    """Approval of a plan; `now` returns the current digest."""
 
     digest: str
     until: float
     written: str
     now: Callable[[], str]
-    seen: Seen
 
 
 class Approvals(Struct, kw_only=True):
@@ -155,22 +136,19 @@ class Approvals(Struct, kw_only=True):
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = field(default_factory=set[str])
-    """Keys of the wider yeses that hold for this session."""
+    """The wider yeses that hold for this session, in their words."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
-    _by_step: dict[str, _StepYes] = field(default_factory=dict[str, _StepYes])
+    _plan: _PlanYes | None = None
+    _seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     _refused: dict[str, str] = field(default_factory=dict[str, str])
 
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
-
-    def holds_offer(self, offers: Iterable[Offer]) -> bool:
-        """Whether the person gave one of these wider yeses in this session."""
-        return any(offer.key in self.offered for offer in offers)
 
     def grant(self, digest: str) -> None:
         """A person said yes to the call of this digest."""
@@ -189,7 +167,7 @@ class Approvals(Struct, kw_only=True):
         """Start a plan; approvals of an earlier plan expire."""
         self.steps = steps
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
-        self._by_step.clear()
+        self._seen.clear()
         self._refused.clear()
 
     def grant_plan(
@@ -202,33 +180,27 @@ class Approvals(Struct, kw_only=True):
             now: gives the digest of the plan's calls as they are written.
             seen: by call id, the calls that were asked about.
         """
-        until, written = self.clock() + self.expires, now()
-        for call_id, each in seen.items():
-            self._by_step[call_id] = _StepYes(
-                digest=digest, until=until, written=written, now=now, seen=each
-            )
+        until = self.clock() + self.expires
+        self._plan = _PlanYes(digest=digest, until=until, written=now(), now=now)
+        self._seen.update(seen)
 
     def is_settled(self, call_id: str) -> bool:
         """Whether a person answered for it, with others of its plan."""
-        return call_id in self._by_step or call_id in self._refused
+        return call_id in self._seen or call_id in self._refused
 
     def take_step(self, call_id: str, reason: str, places: Iterable[Place]) -> str:
         """Consume a plan approval that covers this call; return the digest.
 
         Empty: there is none, or the call is asked about for what was not shown.
         """
-        given = self._by_step.pop(call_id, None)
-        if given is None:
+        seen, plan = self._seen.pop(call_id, None), self._plan
+        if seen is None or plan is None:
             return ""
-        if given.now() != given.written:
-            self._by_step.clear()  # the plan has changed: all of it is closed
+        if plan.now() != plan.written:
+            self._seen.clear()  # the plan has changed: all of it is closed
             return ""
-        good = (
-            self.clock() < given.until
-            and given.seen.reason == reason
-            and given.seen.places.issuperset(places)
-        )
-        return given.digest if good else ""
+        covered = seen.reason == reason and seen.places.issuperset(places)
+        return plan.digest if covered and self.clock() < plan.until else ""
 
     def refuse(self, call_ids: Iterable[str], why: str) -> None:
         """The plan of these calls was not allowed; `why` is told."""
@@ -237,8 +209,3 @@ class Approvals(Struct, kw_only=True):
     def refused(self, call_id: str) -> str:
         """Return why the plan of this call was refused, or empty."""
         return self._refused.get(call_id, "")
-
-    def close(self) -> None:
-        """Forget all of them: the plan they were given for has changed."""
-        self._granted.clear()
-        self._by_step.clear()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.formatting import preview
+from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS
-from neuraxis.policy.decision import Offer
 from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
@@ -54,7 +55,6 @@ async def ask_person(
     asked: ApprovalAsked,
     now: Callable[[], str],
     gate: Gate,
-    offers: Sequence[Offer] = (),
 ) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
@@ -62,7 +62,6 @@ async def ask_person(
         asked: what is shown.
         now: gives the digest of what was shown, as it is by then.
         gate: with somebody to ask.
-        offers: wider answers, as `asked.offers` shows them.
     """
     if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
         return said[0]
@@ -92,8 +91,8 @@ async def ask_person(
         allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed"
-    if allowed:
-        gate.approvals.offered.update(o.key for o in offers if o.text == wider)
+    if allowed and wider:
+        gate.approvals.offered.add(wider)
     gate.emit(
         ApprovalAnswered(
             id=asked.id, allowed=allowed, by=by, digest=asked.digest, offer=wider
@@ -142,42 +141,17 @@ def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, s
     return told
 
 
-def preview(
-    arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
-) -> Json:
-    """Return a short form of resolved arguments, for people.
+def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
+    """Return a call as a question shows it.
 
-    Args:
-        arguments: or any part of them.
-        text: characters of a text that are shown.
-        items: entries of a list that are shown.
-        levels: how deep it is looked into: an object may hold itself.
+    Raises:
+        TooLong: nobody would read it.
     """
-    if levels < 0:
-        return "…"
-    below = levels - 1
-    if isinstance(arguments, dict):
-        named = cast("dict[str, Json]", arguments)
-        # the journal is JSON, and an object's keys may be dates or pairs
-        return {
-            str(key): preview(it, text=text, items=items, levels=below)
-            for key, it in named.items()
-        }
-    if isinstance(arguments, str):
-        cut = len(arguments) - text
-        return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
-    if isinstance(arguments, int) and arguments.bit_length() > 1_000:
-        return f"<int of {arguments.bit_length()} bits>"  # it may have no text
-    if arguments is None or isinstance(arguments, bool | int | float):
-        return arguments
-    if isinstance(arguments, list):
-        given = cast("list[Json]", arguments)
-        told = [
-            preview(item, text=text, items=items, levels=below)
-            for item in given[:items]
-        ]
-        return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
-    return f"<{call_errors.type_name(arguments)}>"
+    return {
+        "plugin": step.command.plugin.name,
+        "command": step.command.spec.name,
+        "arguments": shown_whole(arguments),
+    }
 
 
 def shown_whole(arguments: Json) -> Json:

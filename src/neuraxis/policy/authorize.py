@@ -8,13 +8,20 @@ that need approval (`plan_approval`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_whole
+from neuraxis.policy.ask import (
+    MOST_SHOWN,
+    TooLong,
+    ask_person,
+    describe_origins,
+    shown_whole,
+)
 from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.evaluate import (
     allow_files,
@@ -26,7 +33,7 @@ from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.settle import settle_earlier
+from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values, weighed
 from neuraxis.specs import Json
 
@@ -115,7 +122,7 @@ async def _ask(
     own = f"{plugin}.{spec.name}"
     if approvals.always(own) or approvals.always(target):
         return
-    if approvals.holds_offer(decision.offers):
+    if approvals.offered.intersection(decision.offers):
         return
     digest = call_digest(plugin, spec, arguments)
     if approvals.take(digest):
@@ -135,21 +142,26 @@ async def _ask(
                 # with the call's own start, which is waited for
                 return
         try:
+            code = _code(arguments, facts)
             shown = shown_whole(arguments)
             asked = ApprovalAsked(
                 id=step.call.id,
-                call={"plugin": plugin, "command": spec.name, "arguments": shown},
+                call={
+                    "plugin": plugin,
+                    "command": spec.name,
+                    "arguments": shown,
+                    **({"code": shown_whole(code)} if code else {}),
+                },
                 reason=decision.reason,
                 digest=digest,
                 origins=describe_origins(arguments, tuple(facts.traced)),
                 summary=call_errors.summary(own, shown, decision.reason),
-                offers=tuple(offer.text for offer in decision.offers),
+                offers=decision.offers,
             )
             no = await ask_person(
                 asked,
-                lambda: call_digest(plugin, spec, arguments),
+                lambda: call_digest(plugin, spec, [arguments, _code(arguments, facts)]),
                 gate,
-                decision.offers,
             )
         except TooLong as error:
             raise Refused(_denied(target, str(error), decision)) from None
@@ -158,6 +170,17 @@ async def _ask(
             raise
     if no:
         raise Refused(_denied(target, no, decision))
+
+
+def _code(arguments: Json, facts: Facts) -> dict[str, Json]:
+    """Return the text of the scripts that a call would run."""
+    found: dict[str, Json] = {}
+    for path, value in leaves(arguments):
+        place = facts.workspace / str(value)
+        if facts.marks.file_use(path) == "run" and place.is_file():
+            with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
+                found[str(value)] = f.read(MOST_SHOWN)
+    return found
 
 
 async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:

@@ -24,13 +24,6 @@ class Refused(Exception):
         self.error = error
 
 
-class Offer(Struct, frozen=True, kw_only=True):
-    """A wider yes for this session: its words and key."""
-
-    text: str
-    key: str
-
-
 class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
@@ -38,7 +31,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str = ""
     way_out: str = ""
     """What the model can do instead where nobody approves."""
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[str, ...] = ()
+    """Wider answers for this session, in words."""
 
 
 ALLOWED = Decision(verdict="allow")

@@ -63,7 +63,11 @@ class Later(Struct, kw_only=True):
         "": a yes; any other text: why not. An answer counts for the question as asked.
         """
         known = self.asked.get(step.call.id)
-        if known is None or known.reason != asked.reason:
+        if (
+            known is None
+            or known.reason != asked.reason
+            or code_of(known) != code_of(asked)
+        ):
             return None
         answer = self.answered.get(known.id)
         if answer is not None and not answer.allowed:
@@ -85,6 +89,11 @@ class Later(Struct, kw_only=True):
         """Whether a person said yes to this call."""
         answer = self.answered.get(call_id)
         return answer is not None and answer.allowed
+
+
+def code_of(asked: ApprovalAsked) -> Json:
+    """Return the text of the scripts that are asked about."""
+    return cast("dict[str, Json]", asked.call).get("code")
 
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:

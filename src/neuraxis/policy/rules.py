@@ -139,46 +139,41 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         ConfigError: a word in it is not known.
     """
     default = section.get("default", "by_origin")
-    if default not in _DEFAULTS:
-        raise ConfigError(
-            f"policy.default: expected {', '.join(_DEFAULTS)}, got {default!r}"
-        )
     undeclared = section.get("undeclared", "inside")
-    if undeclared not in ("inside", "outside"):
-        raise ConfigError(
-            f"policy.undeclared: expected inside or outside, got {undeclared!r}"
-        )
-    unknown = sorted(set(section) - {"default", "rules", "undeclared", "yes_to"})
-    if unknown:
-        raise ConfigError(
-            f"policy.{unknown[0]}: expected default, rules, undeclared or yes_to"
-        )
+    _check("policy.default", default, _DEFAULTS)
+    _check("policy.undeclared", undeclared, ("inside", "outside"))
+    for key in section:
+        _check("policy", key, ("default", "rules", "undeclared", "yes_to"))
     listed = section.get("rules", [])
     if not isinstance(listed, list):
         raise ConfigError("policy.rules: expected a list of tables")
-    rules = [_rule(item, n) for n, item in enumerate(cast("list[Json]", listed), 1)]
     always: Json = section.get("yes_to") or []
     patterns = always.split(",") if isinstance(always, str) else [*always]
     return Policy(
-        rules=tuple(rules),
+        rules=tuple(
+            _rule(item, f"policy.rules, rule {number}")
+            for number, item in enumerate(cast("list[Json]", listed), 1)
+        ),
         default=default,
         undeclared=undeclared,
         yes_to=tuple(map(str, patterns)),
     )
 
 
-def _rule(given: Json, number: int) -> Rule:
-    where = f"policy.rules, rule {number}"
+def _check(where: str, given: Json, known: Sequence[str]) -> None:
+    if given not in known:
+        raise ConfigError(f"{where}: expected one of {', '.join(known)}, got {given!r}")
+
+
+def _rule(given: Json, where: str) -> Rule:
     entry = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
-    known = {"verdict", "target", "effects", "arguments", "origin", "reason"}
-    if unknown := sorted(set(entry) - known):
-        raise ConfigError(f"{where}: {unknown[0]} is not known")
-    if entry.get("verdict") not in get_args(Verdict):
-        raise ConfigError(f"{where}: verdict: expected allow, ask or deny")
+    for key in entry:
+        _check(where, key, Rule.__struct_fields__)
+    _check(f"{where}: verdict", entry.get("verdict"), get_args(Verdict))
     effects: Json = entry.get("effects", [])
     kinds = [effects] if isinstance(effects, str) else list(effects)
-    if wrong := [kind for kind in kinds if kind not in get_args(EffectKind)]:
-        raise ConfigError(f"{where}: effects: {wrong[0]!r} is not known")
+    for kind in kinds:
+        _check(f"{where}: effects", kind, get_args(EffectKind))
     arguments: Json = entry.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ConfigError(f"{where}: arguments: expected a table of patterns")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from neuraxis import call_errors
 from neuraxis.messages import Path
-from neuraxis.policy.decision import ALLOWED, Decision, Facts, Offer
+from neuraxis.policy.decision import ALLOWED, Decision, Facts
 from neuraxis.policy.documents import is_document, is_free_script, is_named, is_plain
 from neuraxis.policy.provenance.labels import (
     OWN,
@@ -114,11 +114,9 @@ def _is_mixed(item: Traced) -> bool:
 
 def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> Decision:
     host = host_of(value)
-    offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
+    offers = [call_errors.offer_command(target)]
     if "." in host:
-        offers.insert(
-            0, Offer(text=call_errors.offer_host(host), key=f"host {target} {host}")
-        )
+        offers.insert(0, call_errors.offer_host(host))
     return Decision(
         verdict="ask",
         reason=call_errors.asks_out(path, label=describe(label)),
@@ -241,12 +239,11 @@ def _deed(
     item: Traced | None,
     code: Label = OWN,
 ) -> Decision:
-    offers = [Offer(text=call_errors.offer_command(target), key=f"command {target}")]
+    offers = [call_errors.offer_command(target)]
     places = facts.marks.trusted_only
     who = [value for path, value in leaves(arguments) if is_covered(places, path)]
     if who and not any(use == "run" for _, use in facts.marks.files):
-        text = call_errors.offer_values(target, who)
-        offers.insert(0, Offer(text=text, key=f"values {target} {who!r}"))
+        offers.insert(0, call_errors.offer_values(target, who))
     if code:
         reason = call_errors.asks_code(describe(code))
     elif item is not None:

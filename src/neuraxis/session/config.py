@@ -20,6 +20,7 @@ from neuraxis.engines import Engine
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.runtime import Runtime
+from neuraxis.journal import Journal
 from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
@@ -32,8 +33,9 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.session.past import resume
 from neuraxis.session.past.shortened import SummedUp
-from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.past.waiting import GoingOn, waited_of
 from neuraxis.session.typed.output import Output
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
@@ -84,7 +86,39 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     """The plan that waited for answers, for the run that goes on with it."""
 
 
-def going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
+async def take_up(
+    parts: RunConfig,
+    text: str | None,
+    history: list[Message],
+    pending: int,
+    journal: Journal,
+) -> RunConfig:
+    """Return the configuration to go on with what was cut off.
+
+    Where the plan does not wait, the history tells how its calls ended.
+
+    Args:
+        parts: the session's.
+        text: the request; None: that which was cut off.
+        history: of the session; changed in place.
+        pending: messages behind a reply that was not acted upon; -1: there is none.
+        journal: of the session.
+    """
+    waited, is_open = None, bool(history and history[-1].calls)
+    if is_open or (text is None and pending >= 0):
+        events = await resume.read_events(journal, parts.session)
+        if text is None:
+            waited = waited_of(events, parts.assets)
+        if is_open and waited is None:
+            history += resume.history_of(events, parts.dialect).untold
+    if text is None and pending >= 0:
+        del history[len(history) - pending :]
+    elif waited is None and (is_open or pending >= 0):
+        parts.origins.told(tuple(parts.origins.results))
+    return _going_on(parts, waited)
+
+
+def _going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
     """Return the configuration for a plan that waited.
 
     Where nobody is asked now, its further questions wait, too.

@@ -12,6 +12,7 @@ from neuraxis.journal import Journal
 from neuraxis.policy.gate import Approve
 from neuraxis.sandbox.files.history import FileHistory, Undone
 from neuraxis.sandbox.files.versions import BUDGET
+from neuraxis.session.answer import StoredAsset
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.settings import Settings
 
@@ -108,11 +109,13 @@ def undo_last(
 
 
 def read_given(value: Any, description: str) -> tuple[Any, str]:
-    """Read what a user attaches: a `Path` becomes what its file holds.
+    """Read what a user attaches: a file, or an asset.
 
     Raises:
         ConfigError: the file cannot be read, or does not match its suffix.
     """
+    if isinstance(value, StoredAsset):
+        value = value.value
     if not isinstance(value, Path):
         return value, description
     # imported here: few sessions attach files, and it would delay a first run

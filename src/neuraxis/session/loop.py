@@ -39,7 +39,7 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.guesses import confirm, describe, refused
+from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
@@ -48,7 +48,7 @@ from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
 from neuraxis.session.typed.output import MENDS, decoded
-from neuraxis.session.visible_results import visible_results
+from neuraxis.session.visible_results import showing, visible_results
 from neuraxis.specs import Json
 
 MISREAD = 3
@@ -60,8 +60,8 @@ async def converse(
     parts: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
-    *,
     live: bool = True,
+    shows: Sequence[str] = (),
 ) -> Answer:
     """Answer one request. `history` grows by its messages, also on failure.
 
@@ -71,6 +71,7 @@ async def converse(
         history: the messages so far.
         emit: sees every event as it happens.
         live: whether the chunks of a reply are reported as events.
+        shows: assets that the model is shown with the request.
 
     Raises:
         StorageError: the journal could not be written.
@@ -81,9 +82,7 @@ async def converse(
     cancelled = threading.Event()
     outcome: Outcome = "answered"
     if text is not None:
-        emit(MessageSent(sender="user", receiver="model", content=text))
-        parts.origins.said(text)
-        history.append(_request(text, parts))
+        history.append(_take_request(text, tuple(shows), parts, emit))
     runtime = runtime_of(parts, state, emit, cancelled)
     early = _early_starts(parts, runtime)
     turns = _turns(parts, history, state, runtime, early, emit, live)
@@ -117,9 +116,16 @@ async def converse(
     return answer
 
 
-def _request(text: str, parts: RunConfig) -> Message:
-    content = parts.dialect.request(text)
-    return Message(role="user", content=content, is_request=True)
+def _take_request(
+    text: str,
+    assets: tuple[str, ...],
+    parts: RunConfig,
+    emit: Callable[[Event], None],
+) -> Message:
+    emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
+    parts.origins.said(text)
+    said = parts.dialect.request(text)
+    return Message(role="user", content=said, is_request=True, assets=assets)
 
 
 def _add_last_word(
@@ -424,11 +430,13 @@ def _report_results(
     if parts.raise_failures:
         _raise_first(results)
     parts.origins.told([result.call.id for result in results])
-    for message in parts.dialect.answer(
-        visible_results(plan, results, parts.show_results)
-    ):
+    visible = visible_results(plan, results, parts.show_results)
+    for message in showing(parts.dialect.answer(visible), results):
         history.append(message)
-        emit(MessageSent(sender="system", receiver="model", content=message.content))
+        told, assets = message.content, message.assets
+        emit(
+            MessageSent(sender="system", receiver="model", content=told, assets=assets)
+        )
     if state.declined:
         raise Stop("declined", state.declined)
 

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, Self, Unpack
 
 from msgspec.structs import replace
 
+from neuraxis.assets.pictures import media_type
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
@@ -36,16 +37,17 @@ from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html
 from neuraxis.session.answer import Answer, Out
-from neuraxis.session.config import RunConfig, going_on
+from neuraxis.session.config import RunConfig, take_up
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import begin_files, read_given, undo_last, versions_root
+from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments
 from neuraxis.session.past import resume, waiting
-from neuraxis.session.past.waiting import GoingOn, Question
+from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
 from neuraxis.session.validation import (
@@ -121,13 +123,13 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        self._shortlist = shortlist_of(
-            self.registry, options.catalog_limit, options.always_shown
-        )
+        self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
-        own = (instructions, options.template, output)
+        shown = build.shown_beside_search(options, self.model, self.dialect)
+        own = (instructions, options.template, output, shown)
         self._prompts = Prompts(self.registry, self.dialect, *own)
+        self.output = self._prompts.output
         self._deps = deps
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
@@ -147,14 +149,8 @@ class Session(Generic[Out]):
         self._turn = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
-        self._sink = EventSink(
-            self.id,
-            self.journal,
-            self._turn,
-            self._outer,
-            self.workspace,
-            self._unknown,
-        )
+        around = (self._turn, self._outer, self.workspace, self._unknown)
+        self._sink = EventSink(self.id, self.journal, *around)
 
     def _open_stores(
         self, over: Inherited, options: Options, journal: str | Path | Journal | None
@@ -169,19 +165,17 @@ class Session(Generic[Out]):
             inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
         )
         self.origins = over.origins(self.workspace, self.settings)
+        root = versions_root(journal, folder, options.versions_folder)
+        given = (self.workspace, root, self.id, self.settings, journal)
         self.files = over.files(self.workspace) or build.build_files(
-            self.workspace,
-            versions_root(journal, folder, options.versions_folder),
-            self.id,
-            self.settings,
-            journal,
-            self._sink.emit,
-            self.origins.words,
+            *given, self._sink.emit, self.origins.words
         )
         # the id of the next call, and of the asset that its result may become
         self._numbers = count(1)
         self._next_id = map("a{}".format, self._numbers).__next__
         self._announced = False
+        self._shows: list[str] = []
+        """Attached pictures and files that the next request shows."""
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
@@ -252,7 +246,7 @@ class Session(Generic[Out]):
         events = [entry.event for entry in entries]
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
-        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always(events))
+        waiting.restore_yeses(self.approvals, events)
         self._unknown.replay(events)
         self.files.replay(events)
         self._is_cut_off, self.history = past.cut_off, list(past.messages)
@@ -281,7 +275,7 @@ class Session(Generic[Out]):
         """
         always, given = how == "always", (self.journal, self.id, question)
         said = waiting.answer(*given, True, arguments=changed, always=always)
-        self.approvals.yes_to = (*self.approvals.yes_to, *waiting.said_always([said]))
+        waiting.restore_yeses(self.approvals, [said])
 
     def deny(self, question: str, reason: str = "") -> None:
         """Say no to a call that waits; the model is told why."""
@@ -301,14 +295,19 @@ class Session(Generic[Out]):
         self._sink.settle(call_id, happened)
         flush(self.journal)
 
-    def run(self, text: str, *, deps: Any = None) -> Run[Out]:
+    def run(
+        self, text: str, *, attach: Iterable[Any] = (), deps: Any = None
+    ) -> Run[Out]:
         """Answer one request: `await` it, or `async for` its events.
 
         Args:
             text: the request.
+            attach: paths of files, or objects, for `attach`; a model that sees is
+                shown the pictures and PDF files, any other is told of them.
             deps: what commands find as `context.deps`: the user, a connection, ...
         """
-        return Run(partial(self.drive, deps=deps), text, self._turn.left)
+        drive = partial(self.drive, attach=attach, deps=deps)
+        return Run(drive, text, self._turn.left)
 
     def resume(self, *, deps: Any = None) -> Run[Out]:
         """End the request that waited or was cut off, repeating no call."""
@@ -323,10 +322,15 @@ class Session(Generic[Out]):
         return self._loop.run(self._run_and_close(drive, "", watch))
 
     def run_sync(
-        self, text: str, watch: Watch | None = None, *, deps: Any = None
+        self,
+        text: str,
+        watch: Watch | None = None,
+        *,
+        attach: Iterable[Any] = (),
+        deps: Any = None,
     ) -> Answer[Out]:
         """Answer one request from synchronous code; `watch` gets the events."""
-        drive = partial(self.drive, deps=deps)
+        drive = partial(self.drive, attach=attach, deps=deps)
         return self._loop.run(self._run_and_close(drive, text, watch))
 
     async def _run_and_close(
@@ -345,11 +349,14 @@ class Session(Generic[Out]):
         text: str,
         watch: Watch | None = None,
         *,
+        attach: Iterable[Any] = (),
         deps: Any = None,
         is_resumed: bool = False,
     ) -> Answer[Out]:
         """Answer one request, as `run` does; `watch` gets the stored events."""
         check_request(text, watch)
+        if watch is None and self._outer is None:
+            watch = watch_in_cell()
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
@@ -359,14 +366,18 @@ class Session(Generic[Out]):
             if not self._announced:
                 self._announce()
             asked = None if is_resumed else text
-            parts = going_on(parts, await self._take_up_cut_off(asked))
+            for item in attach:
+                self.attach(Path(item) if isinstance(item, str) else item)
+            cut_off = (self.history, self._pending, self.journal)
+            parts = await take_up(parts, asked, *cut_off)
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
                 self._shortlist.choose(asked or "", said)
-            live = watch is not None
-            work = converse(asked, parts, self.history, self._sink.emit, live=live)
+            shows, self._shows = self._shows, []
+            around = (self._sink.emit, watch is not None, shows)
+            work = converse(asked, parts, self.history, *around)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
@@ -376,22 +387,6 @@ class Session(Generic[Out]):
         finally:
             self._sink.forget()
             turn.end()
-
-    async def _take_up_cut_off(self, text: str | None) -> GoingOn | None:
-        """Return the plan that waited, or report what was cut off."""
-        history, waited = self.history, None
-        is_open = bool(history and history[-1].calls)
-        if is_open or (text is None and self._pending >= 0):
-            events = await resume.read_events(self.journal, self.id)
-            if text is None:
-                waited = waiting.waited_of(events, self.assets)
-            if is_open and waited is None:
-                history += resume.history_of(events, self.dialect).untold
-        if text is None and self._pending >= 0:
-            del history[len(history) - self._pending :]
-        elif waited is None and (is_open or self._pending >= 0):
-            self.origins.told(tuple(self.origins.results))
-        return waited
 
     def attach(self, value: Any, description: str = "") -> str:
         """Store an object of the user's; return its id for references (B61).
@@ -410,6 +405,8 @@ class Session(Generic[Out]):
         if not self._announced:
             self._announce()
         asset_id = self._next_id()
+        if media_type(value):
+            self._shows.append(asset_id)
         kept = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id)
         report_stored(asset_id, kept, self._sink.emit)
@@ -439,6 +436,8 @@ class Session(Generic[Out]):
         deps: Any = None,
     ) -> list[Result]:
         """Run a plan that no model wrote, checked before it runs.
+
+        The values are as the journal has them: JSON, where they have that form.
 
         Args:
             calls: the steps; a result's id is its call's. Where they are wrong none

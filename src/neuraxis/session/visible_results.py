@@ -1,20 +1,31 @@
-"""Select the results of a plan that the model sees (rule C25).
+"""Select what the model sees of results (rule C25), with pictures.
 
 By default it sees all of them. With `final`, a result that a later step of the plan has
 taken is shown by its address only: it is stored all the same, for references and for
 commands that show a part of it, but the model neither reads nor pays for its content.
+
+Messages name the pictures and files that they show; the parts that are sent are made of
+the stored objects, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
 from neuraxis.assets.describe import size_of
-from neuraxis.messages import Result
+from neuraxis.assets.embed import of_root
+from neuraxis.assets.pictures import part_of
+from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.dialects.results import json_text
+from neuraxis.errors import CommandError
+from neuraxis.execution.large import aside
+from neuraxis.messages import Message, Part, Path, Result
 from neuraxis.planning.plan import Plan
+from neuraxis.references.asset_ref import AssetRef, format_url
 
 ShowResults = Literal["all", "final"]
 LITTLE = 200
@@ -42,3 +53,46 @@ def visible_results(
         else result
         for result in results
     ]
+
+
+def showing(messages: Sequence[Message], results: Sequence[Result]) -> list[Message]:
+    """Return the messages that tell results, with their pictures."""
+    shown = tuple(result.call.id for result in results if result.shown)
+    return [*messages[:-1], replace(messages[-1], assets=shown)]
+
+
+async def fill_in(history: list[Message], assets: AssetStore) -> None:
+    """Make the parts of the messages that have none yet, in place."""
+    for here, message in enumerate(history):
+        if message.assets and not message.parts:
+            made = partial(_parts, message.assets, assets)
+            history[here] = replace(message, parts=await aside(True, made))
+
+
+def _parts(asset_ids: Sequence[str], assets: AssetStore) -> tuple[Part, ...]:
+    return tuple(part for own in asset_ids for part in _parts_of(own, assets))
+
+
+def _parts_of(asset_id: str, assets: AssetStore) -> list[Part]:
+    whole = AssetRef(asset_id=asset_id)
+    name = json_text(assets.name(asset_id))[1:-1]
+    try:
+        root = assets.root(asset_id)
+    except ReferenceLost:
+        url = format_url(whole)
+        return [Part(media_type="", data=b"", name=name, about="lost", asset=url)]
+    value = of_root(root, whole)
+    steps = ("content",) if value is root["content"] else ("content", "response")
+    found: list[tuple[Path, Any]] = [(steps, value)]
+    if type(value) is list:  # of a step with `for_each`
+        items = enumerate(cast("list[Any]", value))
+        found = [((*steps, index), item) for index, item in items]
+    parts: list[Part] = []
+    for path, item in found:
+        try:
+            part = part_of(item)
+        except CommandError as error:
+            part = Part(media_type="", data=b"", about=str(error))
+        url = format_url(AssetRef(asset_id=asset_id, field_path=path))
+        parts.append(replace(part, name=name, asset=url))
+    return parts

@@ -58,7 +58,6 @@ def test_D10_no_cut_makes_a_call_that_the_whole_does_not_hold(
     "text",
     [
         "Use look(x) to find it.\nlook(x) is fast.\n[look](https://example.org)",
-        "Call:\n\n```python\nx = look(a=1)\nprint(x)\n```\nThat is all.",
         "The <b>tool</b> call, <code>x</code> and a <s>struck</s> word </s>.",
         "Headers: `<tool_call>`, `[TOOL_CALLS]` and `<|channel|>` are tokens.",
         "The result is {1, 2} or [1, 2]; see [1] and {name}.",

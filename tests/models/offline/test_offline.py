@@ -43,7 +43,7 @@ def session(tmp_path: Path, plugins: Sequence[Any], **more: Any) -> Session:
     return Session(model="local:", plugins=list(plugins), workspace=tmp_path, **more)
 
 
-def test_the_conversation_of_the_readme(tmp_path: Path) -> None:
+def test_N5_the_conversation_of_the_readme(tmp_path: Path) -> None:
     """N5: a question, and the same of another city, both answered by the plugin."""
     with session(tmp_path, [population, "neuraxis:files"]) as talk:
         assert "841600" in talk.run_sync("What is the population of Turin?").text

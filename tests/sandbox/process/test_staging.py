@@ -67,6 +67,15 @@ def test_what_changed_meanwhile_outside_stays(workspace: Path) -> None:
     assert "theirs.txt" in _tree(workspace)
 
 
+def test_L_a_git_that_a_person_makes_meanwhile_stays(workspace: Path) -> None:
+    """Their folder is no script's; one that the script makes does not come back."""
+    with staging.staged(workspace, None, Limits()) as copy:
+        for place, text in ((workspace, "theirs"), (copy, "the script's")):
+            (place / ".git").mkdir()
+            (place / ".git" / "config").write_text(text, encoding="utf-8")
+    assert (workspace / ".git" / "config").read_text(encoding="utf-8") == "theirs"
+
+
 def test_S11_only_files_and_folders_come_back(workspace: Path, tmp_path: Path) -> None:
     """No link, no pipe, no socket; and none is followed on the way."""
     secret = tmp_path / "secret"

@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import describe, size_of, size_text
+from neuraxis.assets.embed import is_picture
 from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.pictures import part_of
 from neuraxis.builtin.assets import grep
 from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
+from neuraxis.builtin.images.pillow import picture_of
 from neuraxis.builtin.tables.frames import frame_of
 from neuraxis.builtin.tables.views import (
     CHARACTERS,
@@ -215,6 +218,19 @@ def _fields(entries: Sequence[tuple[Any, Any]]) -> dict[str, Json]:
             name = f"{name} #{number + 1}"
         told[name] = describe(item)
     return told
+
+
+def look_at(asset: Any, context: Context) -> dict[str, Any]:
+    """Show a picture or PDF file to the model."""
+    value = _opened(asset)
+    try:
+        part = part_of(value)
+    except CommandError:
+        if not hasattr(value, "__array_interface__") or is_picture(value):
+            raise
+        part = part_of(picture_of(value))
+    context.show()
+    return {"mime_type": part.media_type, "data": part.data}
 
 
 def list_assets(context: Context, start: int = 0) -> dict[str, Json]:

@@ -13,9 +13,9 @@ from neuraxis.dialects.families.family import BAR, Family, Reading, Taken
 from neuraxis.dialects.families.gemma import GEMMA
 from neuraxis.dialects.families.harmony import HARMONY
 from neuraxis.dialects.families.named_json import NAMED_JSON
-from neuraxis.dialects.families.python_calls import PYTHON
+from neuraxis.dialects.families.python_calls import BEFORE, PYTHON
 from neuraxis.dialects.families.tagged import TAGGED
-from neuraxis.parsing.json_errors import Broken, broken, cut_off
+from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
 from neuraxis.parsing.json_scan import (
     Piece,
     ReadValue,
@@ -33,14 +33,16 @@ FRAME = (
     rf"|</?{BAR}DSML{BAR}\w{{1,20}}>|<{BAR}(?:open|close){BAR}>\w{{1,20}}<{BAR}sep{BAR}>"
     r"|<\|message_sep\|>\s*function call\s*(?:<\|role_sep\|>)?"
     rf"|<{BAR}[^<>|｜\s]{{1,40}}{BAR}>"
-    r"|<(?:start|end)_function_call>|\[/?TOOL_CALLS\]|\]?<\]minimax\[>\["
+    r"|<(?:start|end)_function_call>|<end_of_turn>|\[/?TOOL_CALLS\]|\]?<\]minimax\[>\["
+    r"|\[e~\["
 )
 """Tokens that frame calls, also those of a turn's end."""
 _FRAMES_BEFORE = re.compile(rf"(?:\s|{FRAME})*+", re.IGNORECASE)
-_FRAMES_ONLY = re.compile(rf"(?:\s|[,;]|{FRAME})*+", re.IGNORECASE)
+_FRAMES_ONLY = re.compile(rf"(?:\s|[,;`]|{FRAME})*+", re.IGNORECASE)
 _LAST_FRAME = re.compile(rf"(?:{FRAME}|</s>)\Z", re.IGNORECASE)
 _THOUGHT_ENDS = ("</think>", "</thinking>", "<|END_THINKING|>", "RESPONSE]")
 
+_COMMENTS = re.compile(r"(?:[\s,;]|\#[^\n]*+)*+")
 _HEADER_END = re.compile(r"(?=<\|channel\|>analysis<\|message)|<\|message\|>")
 
 _NAME = r"[^\W\d][\w.-]{0,200}"
@@ -51,7 +53,8 @@ _OPENS = (
     rf"|<{BAR}(?:START_ACTION|action_start|function_call|python_(?:tag|start)|tools_prefix"
     rf"|tool_?calls?|tool[_▁]calls?[_▁](?:section_)?(?:begin|start)){BAR}>"
 )
-_LINE = r"(?:(?<=\n)|\A)"
+_OPENED = re.compile(rf"(?:{_OPENS})\s*\Z", re.IGNORECASE)
+_LINE = r"(?:(?<=\n)|\A|(?<=think>|THINK\]))"
 # where a form may begin: a token that nothing else has, a tag, or a name on its line
 _TAG = (
     rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
@@ -59,6 +62,7 @@ _TAG = (
     r"|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
     r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
     r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
+    r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>(?!\s*all\b)"
     rf"|(?:{_OPENS})(?=\s*\Z)|(?:{_PYTHON})(?=\s*(?:\w|\[\s*[^\W\d]))"
 )
 _FRAMED = (
@@ -66,12 +70,23 @@ _FRAMED = (
     rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
 )
 _WORDS = (
-    rf"{_LINE}[ \t]*+(?=(?:>>>|\[\s*+)?{_NAME}[ \t]*+"
-    r"(?:\(|(?::[ \t]*+)?\r?\n\s*+(?:```(?:json)?\s*+)?\{))"
-    rf"|{_LINE}(?=Action:)|(?<=[:>|])[ \t]*+(?=\[\s*+{_NAME}\()"
+    rf"{_LINE}(?:(?=Action:[ \t]*+\w)|[ \t]*+`?(?=(?:>>>|\[\s*+|{BEFORE})?{_NAME}"
+    r"[ \t]*+(?:\(|(?::[ \t]*+)?(?:\r?\n\s*+)?(?:```(?:json)?\s*+)?\{)))"
+    rf"|>>>(?={_NAME}\r?\n\s*+\{{)|(?<=[:*>|])[ \t]*+(?=\[\s*+{_NAME}\()"
 )
-_TURN = rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext){BAR}>|</s>|{_LINE}Observation:"
-_CALL = rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})|(?P<turn>{_TURN})"
+_TURN = (
+    rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext){BAR}>|</s>|Observation:(?<![^\n].{{12}})"
+    r"|<!--\s*RESULTS_(?:START|END)\s*-->"
+)
+_FRAMES = (
+    r"functools(?=\[)|Action:(?<![^\n].{7})(?=\s*(?:```(?:json)?\s*)?[{\[])"
+    r"|>>>all\r?\n|\Aall\r?\n"
+    r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>\s*all\s*<\|content\|>"
+)
+_CALL = (
+    rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})"
+    rf"|(?P<turn>{_TURN})|(?P<frame>{_FRAMES})"
+)
 
 
 def markers(own: str = "") -> re.Pattern[str]:
@@ -88,27 +103,31 @@ def cut(
     pattern: re.Pattern[str] = _MARKERS,
 ) -> list[Piece]:
     """Cut a reply into pieces, calls of every family among them."""
-    return pieces(text, markers=pattern, take=_taker(text, is_tool))
+    return pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
 
 
-def _taker(text: str, is_tool: Callable[[str], bool]) -> Take:
-    fences = counted = 0
+def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
+    fences = counted = last = 0
 
-    def is_shown(start: int) -> bool:
-        """Return whether the place is in code that the reply only shows."""
-        nonlocal fences, counted
+    def is_program(start: int, end: int) -> bool:
+        """Return whether the fence around a call holds more than calls."""
+        nonlocal fences, counted, last
         fences += text.count("```", counted, start)
-        counted = max(counted, start)
-        if text[start - 1 : start] == "`":
-            return True
-        return fences % 2 == 1 and not text[: min(start, 200)].lstrip().startswith(
-            "```"
-        )
+        before, last, counted = last, end, start
+        if fences % 2 == 0:
+            return False
+        if (fence := text.rfind("```", before, start)) >= 0:
+            before = text.find("\n", fence, start) + 1 or fence + 3
+        behind = end_of(_COMMENTS, text, end)
+        if behind == len(text):
+            raise cut_off(text, "inside a fence")
+        ends = text.startswith("```", behind) or pattern.match(text, behind)
+        return not (ends and _COMMENTS.fullmatch(text, before, start))
 
     def take(match: re.Match[str], value: ReadValue) -> Piece | None:
         start, tag = match.start(), match["tag"] is not None
         framed = match["framed"] is not None
-        if tag and is_shown(start):
+        if tag and text[start - 1 : start] == "`":
             return None
         at = start if tag else match.end()
         reading = Reading(value, is_tool, framed, _is_alone(text, start))
@@ -116,6 +135,11 @@ def _taker(text: str, is_tool: Callable[[str], bool]) -> Take:
             taken = _first(text, at, reading)
             if taken is None:
                 return _unread(text, match, start) if tag or framed else None
+            if text[at - 1 : at] == "`" != text[taken.end - 1]:
+                return None
+            if text[at] not in "<{" and is_program(start, taken.end):
+                message = "expected nothing but calls with values in a fence"
+                raise broken(text, start, message)
         except Broken as error:
             # nothing behind it is read: it may be the rest of what is broken
             return Piece(
@@ -162,6 +186,11 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
     if end == len(text) or ">" not in text[start:]:
         raise cut_off(text, "inside the beginning of a tool call")
     raise broken(text, start, "a tool call begins here, in a form that is not read")
+
+
+def is_framed(text: str, start: int) -> bool:
+    """Return whether a token that begins calls stands before `start`."""
+    return _OPENED.search(text, max(0, start - 80), start) is not None
 
 
 def without_frames(text: str) -> str:

@@ -89,6 +89,14 @@ NAMED_JSON: tuple[Family, ...] = (
         re.compile(r"\s*<\|tool_call_end\|>"),
     ),
     _NamedJson(
+        "Functionary 2.4",
+        re.compile(
+            r"(?:<\|from\|>\s*\w+\s*)?<\|recipient\|>\s*"
+            rf"{NAME}\s*<\|content\|>\s*{_OPEN}"
+        ),
+        re.compile(r"\s*<\|stop\|>"),
+    ),
+    _NamedJson(
         "Qwen-Agent",
         re.compile(rf"✿FUNCTION✿:\s*{NAME}\s*✿ARGS✿:\s*{_OPEN}"),
         _NO_END,
@@ -104,7 +112,7 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "Functionary 3.2, and models without a form of their own",
         re.compile(
-            rf"(?:>>>[ \t]*+)?{NAME}[ \t]*+(?::[ \t]*+)?\r?\n\s*+"
+            rf"(?:>>>[ \t]*+)?{NAME}[ \t]*+(?::[ \t]*+)?(?:\r?\n\s*+)?"
             r"(?:```(?:json)?\s*+)?(?=\{)"
         ),
         _FENCE_END,

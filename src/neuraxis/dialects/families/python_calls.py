@@ -10,12 +10,13 @@ import ast
 import re
 from collections.abc import Iterator
 from math import isfinite
+from typing import cast
 
 from msgspec import Struct
 
 from neuraxis.dialects.families.family import Family, Reading, Taken
 from neuraxis.formatting import quote
-from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off
+from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_scan import Written
 from neuraxis.specs import Json
 
@@ -37,8 +38,17 @@ _ESCAPE = re.compile(
     r"\\(?P<known>[\\'\"abfnrtv]|0(?!\d)|x[\da-fA-F]{2}|u[\da-fA-F]{4})?", re.DOTALL
 )
 _NO_NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(?![eE][+-]?\d)[^\W\d]")
-_LINE_ENDS = re.compile(r"[ \t]*+(?:[;,.]?[ \t]*+(?:\r?\n|\Z)|```|</?\w|<[|｜])")
-_NEXT = re.compile(r"\s*+(?:[,;]\s*+)?(?:\#[^\n]*\s*+)*+(?=[^\W\d][\w.-]*+\()")
+BEFORE = r"print\(\s*+|[^\W\d]\w{0,60}+[ \t]*+=[ \t]*+"
+"""What may stand before a call on its line: it is printed, or its result named."""
+_GIVEN_NAME = re.compile(BEFORE.partition("|")[2])
+_REST = re.compile(r"(?:`(?!`))?[ \t]*+(?:\#[^\n]*+)?")
+_LINE_ENDS = re.compile(
+    rf"{_REST.pattern}(?:[;,.]?[ \t]*+(?:\r?\n|\Z)|```|</?\w|<[|｜])"
+)
+_NEXT = re.compile(
+    r"\s*+(?:[,;]\s*+)?(?:\#[^\n]*\s*+)*+"
+    rf"(?:{_GIVEN_NAME.pattern})?+(?=[^\W\d][\w.-]*+\()"
+)
 _OWN = re.compile(r"(?:functions|default_api|tools)\.")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 
@@ -48,10 +58,10 @@ class _Python(Struct, frozen=True):
     begin: re.Pattern[str]
 
     def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
-        at = begin.start()
+        at = end_of(_GIVEN_NAME, text, begin.start())
         listed = text[at] == "["
         known = reading.is_tool(_bare(begin["name"], reading))
-        whole = listed and reading.alone
+        whole = reading.alone and (listed or "```" not in text[:at])
         if not (reading.framed or known or whole):
             return None
         calls: list[Written] = []
@@ -65,6 +75,7 @@ class _Python(Struct, frozen=True):
                 at = following.end()
             if not (reading.framed or _LINE_ENDS.match(text, end)):
                 raise broken(text, end, "expected nothing behind a call on its line")
+            end = end_of(_REST, text, end)
         except Broken as error:
             half = error.fault.code == "truncated"
             code = listed or half or (reading.alone and text.rstrip()[-1] in ")]}`")
@@ -72,6 +83,7 @@ class _Python(Struct, frozen=True):
                 raise
             return None  # words, or a program that is only shown
         is_whole = whole and not text[end:].strip(" \t\r\n`.")
+        is_whole = is_whole and (listed or all(given for _, given in calls))
         if reading.framed or is_whole or all(reading.is_tool(to) for to, _ in calls):
             return Taken(calls=tuple(calls), end=end)
         return None
@@ -154,7 +166,9 @@ def _calls(
                     Fault(code="duplicate_key", message=message, position=at, key=key)
                 )
             arguments[key] = _literal(text, at, keyword.value)
-        if call.args or len(arguments) < len(call.keywords):
+        if not arguments and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+            arguments = cast("dict[str, Json]", _literal(text, at, call.args[0]))
+        elif call.args or len(arguments) < len(call.keywords):
             message = f"write each argument of {name} as parameter=value"
             raise broken(text, at, message)
         yield name, arguments
@@ -215,5 +229,5 @@ def _literal(text: str, at: int, node: ast.expr) -> Json:
 
 PYTHON: Family = _Python(
     "Llama 4, LFM 2, OLMo 3, Gemini, and models that are asked for it",
-    re.compile(r"(?:\[\s*+)?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
+    re.compile(rf"(?:\[\s*+|{BEFORE})?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
 )

@@ -25,6 +25,7 @@ RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 _OURS = "literal|value|for_each|max_items"
 _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
+_HELD = re.compile(r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions")
 _NAMES = ("name", "tool_name", "function", "function_name", "action")
 _USUAL = ("parameters", "arguments", "args", "input")
 _NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
@@ -56,21 +57,28 @@ def no_tools(name: str) -> bool:
 def like_intents(value: Value, is_tool: IsTool = no_tools) -> bool:
     """Return whether a value without markers was meant as intents."""
     whole = value.value
-    if (inside := passed_calls(whole)) is not None:
+    if (inside := passed_calls(whole, is_tool)) is not None:
         whole = inside
     items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
     return any(_like_intent(item, is_tool) for item in items)
 
 
-def passed_calls(value: Json) -> list[Json] | None:
-    """Return the "tool_calls" of a server's message; None if it has none."""
+def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
+    """Return the calls inside a message; None if it has none."""
     if not isinstance(value, dict):
         return None
     message = cast("dict[str, Json]", value)
-    inside = message.get("tool_calls")
-    if not isinstance(inside, list) or set(message) - {"role", "content", "tool_calls"}:
+    held = [key for key, item in message.items() if isinstance(item, dict | list)]
+    if (
+        len(held) != 1
+        or not _HELD.fullmatch(held[0])
+        or set(message) & {"tool", *_NAMES}
+    ):
         return None
-    return cast("list[Json]", inside)
+    inside: Json = message[held[0]]
+    calls = cast("list[Json]", inside) if isinstance(inside, list) else [inside]
+    sure = held[0] == "tool_calls" or any(_like_intent(item, is_tool) for item in calls)
+    return calls if sure else None
 
 
 def _like_intent(item: Json, is_tool: IsTool) -> bool:
@@ -87,7 +95,9 @@ def _like_intent(item: Json, is_tool: IsTool) -> bool:
         return False
     usual = "name" in intent or "tool_name" in intent
     nested = _NESTED if is_tool(name) else _USUAL if usual else ()
-    return any(isinstance(intent.get(key), dict | str) for key in nested)
+    given = [intent[key] for key in nested if isinstance(intent.get(key), dict | str)]
+    # the definition of a tool is no call of it
+    return bool(given) and not ("description" in intent and "properties" in given[0])
 
 
 def by_tool(item: Json, is_tool: IsTool) -> list[tuple[str, dict[str, Json]]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects.families.cut import cut, markers
+from neuraxis.dialects.families.cut import cut, is_framed, markers
 from neuraxis.dialects.intents.calls import (
     IsTool,
     ParameterNames,
@@ -29,6 +29,7 @@ from neuraxis.dialects.segments import (
     open_thought,
     own_turn,
     said_around,
+    shown_calls,
     thoughts,
 )
 from neuraxis.formatting import quote
@@ -45,9 +46,14 @@ _MARKERS = markers(
 )
 _SAYS_TOOL = re.compile(r"[\"'“‘]?\btool[\"'”’]?\s*:")
 _TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
-_SAYS_NAME = re.compile(r"[\"'“‘]?\bname[\"'”’]?\s*:")
+_SAYS_NAME = re.compile(r"[\"'“‘]?\b(?:tool_|function_)?name[\"'”’]?\s*:")
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
+_YAML = re.compile(
+    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?\s*\n"
+    r"\s*(?:arguments|parameters|args|input):",
+    re.MULTILINE,
+)
 _MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
@@ -77,11 +83,15 @@ def read_reply(
     )
 
     def is_ours(piece: Piece) -> bool:
+        if piece.start in shown:
+            return False
         if piece.value is not None:
             return like_intents(piece.value, is_tool)
         return piece.kind == "calls"
 
-    found = own_turn(cut(text, is_tool, _MARKERS), is_ours)
+    found = cut(text, is_tool, _MARKERS)
+    shown = shown_calls(text, found)
+    found = own_turn(found, is_ours)
     thought = thoughts(text, found)
     blocks, fault = _find_blocks(text, found, is_ours, is_tool, reading)
     if fault is None and not blocks:
@@ -169,12 +179,13 @@ def _find_blocks(
     for piece in found:
         if piece.fault is not None:
             said = text[piece.start : piece.end]
-            if piece.meant or _says_call(said) or _says_tool(said, is_tool):
+            meant = piece.meant or is_framed(text, piece.start)
+            if meant or _says_call(said) or _says_tool(said, is_tool):
                 return [], piece.fault
     groups = adjacent(text, [piece for piece in found if is_ours(piece)])
     if groups and groups[0][0].kind == "value":
         reading.notes["no markers"] = None
-    return groups, None if groups else _lost_bracket(text, found)
+    return groups, None if groups else _lost_bracket(text, found, is_tool)
 
 
 def _find_marked(
@@ -212,12 +223,16 @@ def _says_tool(text: str, is_tool: IsTool) -> bool:
     return key is not None and is_tool(key[1])
 
 
-def _lost_bracket(text: str, found: Sequence[Piece]) -> Fault | None:
-    """Return the fault of an intent that lost its brackets."""
+def _lost_bracket(text: str, found: Sequence[Piece], is_tool: IsTool) -> Fault | None:
+    """Return the fault of an intent without brackets."""
     for piece in found:
-        if piece.kind == "text" and (
-            said := _TOOL_MEMBER.search(text, piece.start, piece.end)
-        ):
+        if piece.kind != "text":
+            continue
+        said = _TOOL_MEMBER.search(text, piece.start, piece.end)
+        lines = _YAML.search(text, piece.start, piece.end)
+        if said is None and lines is not None and is_tool(lines[1]):
+            said = lines
+        if said is not None:
             message = "a tool is named outside of a JSON object"
             return broken(text, said.start(), message).fault
     return None
@@ -249,9 +264,9 @@ def _listed(piece: Piece, reading: Reading, is_tool: IsTool) -> list[Json]:
         return [flat_intent(*call, reading) for call in piece.calls]
     reading.notes.update(dict.fromkeys(piece.value.notes))
     block: Json = piece.value.value
-    inside = passed_calls(block)
+    inside = passed_calls(block, is_tool)
     if inside is not None:
-        reading.notes['a list under "tool_calls"'] = None
+        reading.notes["calls inside another object"] = None
         block = inside
     elif not isinstance(block, list):
         reading.notes["an object instead of a list"] = None

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec import Struct
 
-from neuraxis.errors import ConfigError, ModelUnavailable
-from neuraxis.messages import Chunk, Prompt
+from neuraxis.errors import ConfigError, ModelError, ModelUnavailable
+from neuraxis.messages import Chunk, Part, Prompt
 from neuraxis.models.http.answers import ServerError, items
 from neuraxis.models.http.bodies import as_json
 from neuraxis.models.http.clients import Clients
@@ -49,6 +49,7 @@ from neuraxis.models.http.transport import (
     refused,
     send,
 )
+from neuraxis.models.parts import refused_parts, with_shown
 from neuraxis.models.rate_limits import RateLimit, shared_limit
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
@@ -117,6 +118,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     """Notes on options that this protocol does not have."""
     unasked: Collection[str] = ()
     """Parts that may be left out without a note."""
+    finds_tools: bool = False
+    """Whether the provider searches tools that are marked `defer_loading`."""
 
 
 MakeWire = Callable[[str, Endpoint, Options], Wire]
@@ -138,6 +141,8 @@ class HttpModel:
         now: the clock of `Options.retry_seconds`, in seconds.
     """
 
+    sees = True
+
     def __init__(
         self,
         provider: Provider,
@@ -158,6 +163,7 @@ class HttpModel:
         options = options or Options()
         self.name = name or f"{server.url}#{model}"
         self._wire = wire(model, server, options)
+        self.finds_tools = self._wire.finds_tools
         self._endpoint = server
         self._options = options
         self._limit = limit_of(server, model, options)
@@ -168,6 +174,8 @@ class HttpModel:
         self._clients = Clients(lambda: new_client(server, options))
         # Parts of the request that this server refuses; None: not known yet.
         self._refuses: tuple[str, ...] | None = None
+        # Pictures and files that it refused: another one may please.
+        self._unseen: set[Part] = set()
 
     def __repr__(self) -> str:
         return f"HttpModel({self.name!r})"
@@ -186,10 +194,8 @@ class HttpModel:
         client = await self._clients.here()
         wire = self._wire
         origin = self._origin if prompt.native_tools else ""
-        body = wire.body(prompt, origin)
         left_out = list(self._refuses or ())
-        for part in left_out:
-            body = wire.without(body, part)
+        told, body = self._request(prompt, origin, left_out)
         if self._refuses is None and wire.missing:
             yield Chunk(note="; ".join(wire.missing))
         started = self._now()
@@ -197,7 +203,7 @@ class HttpModel:
         while True:
             async for note in self._limit.turn(self._sleep, waited=attempt > 0):
                 yield Chunk(note=note)
-            content = wire.encoded(body, prompt, left_out)
+            content = wire.encoded(body, told, left_out)
             given = False
             try:
                 async with aclosing(
@@ -215,6 +221,11 @@ class HttpModel:
                 if given:
                     failure.error.again = failure.again
                     raise failure.error from failure.__cause__
+                if unseen := self._refused_parts(prompt, failure.error):
+                    self._unseen.update(unseen)
+                    told, body = self._request(prompt, origin, left_out)
+                    yield Chunk(note=f"asked again without pictures: {failure.error}")
+                    continue
                 known = self._refuses is not None
                 part = wire.refused_part(body, failure, known)
                 if part and part not in left_out:
@@ -233,6 +244,23 @@ class HttpModel:
                     self._limit.pause(wait)
             yield Chunk(note=note)
             await self._sleep(wait)
+
+    def _request(
+        self, prompt: Prompt, origin: str, left_out: Sequence[str]
+    ) -> tuple[Prompt, dict[str, Json]]:
+        told = with_shown(prompt, self._takes)
+        body = self._wire.body(told, origin)
+        for part in left_out:
+            body = self._wire.without(body, part)
+        return told, body
+
+    def _takes(self, part: Part) -> bool:
+        return self._options.vision is not False and part not in self._unseen
+
+    def _refused_parts(self, prompt: Prompt, error: ModelError) -> set[Part]:
+        """Return what was sent and is refused."""
+        refused = () if self._options.vision else refused_parts(prompt, error)
+        return {part for part in refused if part.data and self._takes(part)}
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
         """Return the seconds before the next attempt; None: there is none."""

@@ -49,6 +49,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """JSON Schema that the text of each reply must fit."""
     grammar: Kind | None = None
     """What holds calls in text to the commands' schemas there: `llama.cpp`, `vllm`."""
+    vision: bool | None = None
+    """Whether it takes pictures and PDF files. None: they are sent, and told in words
+    where the server refuses them."""
     cache: bool = True
     """Mark the constant part for the prompt cache, where the server wants a mark."""
     requests_per_minute: int | None = None
@@ -419,6 +422,7 @@ _READERS: Mapping[str, Callable[[Json, str], Json]] = {
     "parallel_tool_calls": _boolean,
     "grammar": _grammar,
     "cache": _boolean,
+    "vision": _boolean,
     "requests_per_minute": integer,
     "max_retries": integer,
     "retry_seconds": _number,

@@ -43,7 +43,10 @@ def request_body(
     if told := "\n\n".join(said.content for said in system if said.content.strip()):
         body["instructions"] = told
     if native:
-        body["tools"] = [_tool(tool) for tool in prompt.native_tools]
+        tools = [_tool(tool) for tool in prompt.native_tools]
+        if any("defer_loading" in tool for tool in tools):
+            tools.append({"type": "tool_search"})
+        body["tools"] = tools
         if options.tool_choice is not None:
             body["tool_choice"] = _tool_choice(options.tool_choice)
         if options.parallel_tool_calls is not None:
@@ -131,6 +134,8 @@ def _tool(tool: Mapping[str, Json]) -> Block:
     }
     if function.get("description"):
         told["description"] = function["description"]
+    if tool.get("defer_loading"):
+        told["defer_loading"] = True
     return told
 
 

@@ -119,7 +119,7 @@ class Origins(Struct):
         return known[1]
 
     def said(self, text: str) -> None:
-        """Record a request; what a model wrote to an agent is nobody's word."""
+        """Record a request; a nested one is nobody's word."""
         self.fresh.clear()
         self.request[:] = self.asked_by
         if not self.is_nested:

@@ -74,8 +74,7 @@ def is_own_address(value: Json, texts: Iterable[str]) -> bool:
 def place_of(value: Json, text: str) -> int:
     """Where the user first wrote an address or quoted a text.
 
-    -1: nowhere.
-    `https://` may be added where the user left it out (rule C13).
+    -1: nowhere. `https://` may be added where the user left it out (rule C13).
     """
     if not isinstance(value, str) or _is_odd(value):
         return -1

@@ -28,6 +28,7 @@ def result_of(
             error=_error(end.error),
             warnings=end.warnings,
             seconds=end.seconds,
+            shown=end.shown,
         )
     if begun is not None:
         return Result(

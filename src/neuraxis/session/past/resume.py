@@ -15,6 +15,7 @@ from functools import partial
 from typing import cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
@@ -136,9 +137,8 @@ class _Said(Struct, kw_only=True):
                 self.tell_the_rest()
                 self.cut_off, self.is_reply_open = True, False
                 text = self.dialect.request(event.content)
-                self.messages.append(
-                    Message(role="user", content=text, is_request=True)
-                )
+                said = Message(role="user", content=text, is_request=True)
+                self.messages.append(replace(said, assets=event.assets))
             case MessageSent(sender="system", receiver="model"):
                 self.is_reply_open = False
                 results = [self._result(*step) for step in self._steps.items()]
@@ -148,7 +148,7 @@ class _Said(Struct, kw_only=True):
                 else:
                     self._steps.clear()
                     self._ended.clear()
-                self._answer(event.content, tuple(results))
+                self._answer(event.content, tuple(results), event.assets)
             case HistoryShortened():
                 dropped = shorten(self.messages, event)
                 if event.asset:
@@ -181,14 +181,17 @@ class _Said(Struct, kw_only=True):
             case _:
                 pass
 
-    def _answer(self, content: str, results: tuple[Result, ...] = ()) -> None:
+    def _answer(
+        self,
+        content: str,
+        results: tuple[Result, ...] = (),
+        assets: tuple[str, ...] = (),
+    ) -> None:
+        told = Message(role="user", content=content, results=results, assets=assets)
         if self._native:
             own = self._native.popleft().id
-            self.messages.append(
-                Message(role="tool", content=content, tool_call_id=own, results=results)
-            )
-        else:
-            self.messages.append(Message(role="user", content=content, results=results))
+            told = replace(told, role="tool", tool_call_id=own)
+        self.messages.append(told)
 
     def tell_the_rest(self) -> None:
         """Append the results that the model has not seen."""

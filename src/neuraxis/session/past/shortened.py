@@ -34,7 +34,8 @@ def shorten(history: list[Message], event: HistoryShortened) -> list[Message]:
     for told in event.messages:
         index, content = cast("tuple[int, str]", told)
         if 0 <= index < len(history):
-            history[index] = replace(history[index], content=content, results=())
+            now = replace(history[index], content=content, results=())
+            history[index] = replace(now, parts=(), assets=())
     dropped = history[: event.dropped]
     del history[: event.dropped]
     return dropped

@@ -35,6 +35,7 @@ from neuraxis.events import (
 from neuraxis.formatting import quote
 from neuraxis.journal import Journal
 from neuraxis.messages import Call, Path, Reply, Result
+from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
 from neuraxis.schema import Schema
@@ -247,13 +248,11 @@ def _checked(asked: ApprovalAsked, given: Mapping[str, Any], target: str) -> Jso
     return {name: whole[name] for name in told}
 
 
-def said_always(events: Iterable[Event | Unknown]) -> tuple[str, ...]:
-    """Return the commands that need no further yes in their session."""
-    return tuple(
-        event.always
-        for event in events
-        if isinstance(event, ApprovalAnswered) and event.allowed and event.always
-    )
+def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
+    """Restore the yeses that hold for a whole session."""
+    said = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
+    approvals.yes_to = (*approvals.yes_to, *(e.always for e in said if e.always))
+    approvals.offered.update(e.offer for e in said if e.offer)
 
 
 # --- going on ------------------------------------------------------------------

@@ -25,12 +25,16 @@ from neuraxis.session.ask_model import reply_cost
 from neuraxis.session.config import RunConfig, RunState
 from neuraxis.session.past.shortened import SUMMED_UP, shorten
 from neuraxis.session.prompt import with_status
-from neuraxis.session.visible_results import LITTLE
+from neuraxis.session.visible_results import LITTLE, fill_in
 
 BYTES = 3
 """Of text that count as a token: of English four are, of most other scripts fewer."""
 ENOUGH = 0.75
 """Part of the room that the references must leave in use at most; else a summary."""
+PICTURE = 1500
+"""Tokens of a picture, or of a PDF file's page: servers count some 250 to 1600."""
+PDF_BYTES = 30
+"""Of a PDF file that count as a token."""
 KEPT = 0.4
 """Part of the room that stays in use where a summary is made."""
 _TURNS = 30
@@ -45,7 +49,11 @@ def tokens(messages: Sequence[Message]) -> int:
 def _cost(message: Message) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
     said = len(message.content.encode(errors="surrogatepass"))
-    return (said + len(message.carried) + calls) // BYTES + 4
+    return (said + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
+
+
+def _of_parts(message: Message) -> int:
+    return sum(max(PICTURE, len(part.data) // PDF_BYTES) for part in message.parts)
 
 
 async def fitting_prompt(
@@ -66,6 +74,7 @@ async def fitting_prompt(
         runtime: counts its cost.
         emit: told of each step.
     """
+    await fill_in(history, parts.assets)
 
     def made() -> Prompt:
         return parts.prompt(with_status(history, parts.assets, left))
@@ -87,7 +96,10 @@ async def fitting_prompt(
 
 
 def _size(prompt: Prompt) -> int:
-    tools = sum(len(repr(tool)) for tool in prompt.native_tools) // BYTES
+    tools = (
+        sum(len(repr(t)) for t in prompt.native_tools if "defer_loading" not in t)
+        // BYTES
+    )
     return tokens(prompt.messages) + tools
 
 
@@ -111,12 +123,14 @@ def _to_references(
     shorter: list[tuple[int, str]] = []
     saved = 0
     for here, message in enumerate(history[:end]):
-        if not message.results:
+        if not (message.results or message.parts):
             continue
         results = [_referred(result) for result in message.results]
-        answer = parts.dialect.answer(results)
+        answer = parts.dialect.answer(results) if results else ()
         content = answer[0].content if len(answer) == 1 else message.content
-        less = _cost(message) - _cost(replace(message, content=content))
+        words = [call_errors.only_words(part) for part in message.parts]
+        content = "\n\n".join([content, *words])
+        less = _cost(message) - _cost(replace(message, content=content, parts=()))
         if less > 0:
             shorter.append((here, content))
             saved += less

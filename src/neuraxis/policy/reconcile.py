@@ -1,4 +1,4 @@
-"""Settle what became of earlier calls of a `once` command, before another is made.
+"""Reconcile unknown calls of a `once` command before it is called again.
 
 The plugin is asked first (`reconcile(call_id)`: True, it had its effect; False, it had
 none; None, nobody knows), then a person. With nobody to ask the call is refused.
@@ -17,7 +17,7 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import ask_person, describe_origins, shown_whole
+from neuraxis.policy.ask import ask_person, describe_origins, shown_call
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.unknown_calls import settlement
@@ -28,7 +28,7 @@ _SECONDS = 30.0
 
 
 async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
-    """Let a further call of a command through once its earlier ones are settled.
+    """Settle the earlier calls of a step's command.
 
     Raises:
         Refused: one of them had its effect, or it stays unknown.
@@ -51,11 +51,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     digest = call_digest(plugin, spec, arguments)
     asked = ApprovalAsked(
         id=step.call.id,
-        call={
-            "plugin": plugin,
-            "command": spec.name,
-            "arguments": shown_whole(arguments),
-        },
+        call=shown_call(step, arguments),
         reason=reason,
         digest=digest,
         origins=describe_origins(arguments, ()),
@@ -69,7 +65,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
 
 
 def _leave_unknown(calls: Sequence[CallStarted], gate: Gate) -> None:
-    """Note that a person knows of them, and let the command be called again."""
+    """Record that a person knows of these calls."""
     for call in calls:
         error = call_errors.outcome_unknown(call.tool)
         gate.emit(

@@ -1,0 +1,83 @@
+"""Pictures and files of a prompt, and words in their place.
+
+Who does not see is told what there is, and how commands are given it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from neuraxis import call_errors
+from neuraxis.errors import ModelError
+from neuraxis.messages import Message, Part, Prompt
+
+if TYPE_CHECKING:
+    from neuraxis.models import Model
+
+MOST_BYTES = 15_000_000
+"""Of all pictures and files in a prompt; the oldest are left to words."""
+_ABOUT_FILES = re.compile(r"\bpdf\b|document|\bfiles?\b|input_file", re.IGNORECASE)
+_ABOUT_PARTS = re.compile(
+    r"image|picture|vision|visual|multi-?modal|modalit|mmproj|media.?type"
+    r"|content.{0,80}string|string.{0,40}content|expected.{0,20}\b(?:str|text)",
+    re.IGNORECASE,
+)
+
+
+def sees(model: Model) -> bool:
+    """Return whether a model takes the parts of a message."""
+    return bool(getattr(model, "sees", False))
+
+
+def as_seen_by(model: Model, prompt: Prompt) -> Prompt:
+    """Return the prompt as a model can take it."""
+    return prompt if sees(model) else with_shown(prompt, lambda part: False)
+
+
+def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
+    """Return the prompt with words in place of what is not seen."""
+    if not [message for message in prompt.messages if message.parts]:
+        return prompt
+    room, told = MOST_BYTES, list[Message]()
+    for message in reversed(prompt.messages):
+        shown: list[Part] = []
+        for part in message.parts:
+            is_there = bool(part.data or not part.about)
+            if is_there and len(part.data) <= room and is_seen(part):
+                room -= len(part.data)
+                shown.append(part)
+        told += reversed([*_told(message, tuple(shown))])
+    return replace(prompt, messages=tuple(reversed(told)))
+
+
+def _told(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
+    if not message.parts:
+        yield message
+        return
+    words = [
+        call_errors.only_words(part) for part in message.parts if part not in shown
+    ]
+    if named := [part.asset for part in shown if part.asset]:
+        words.append(call_errors.shown_here(named))
+    if message.role == "tool":  # which servers take as text only
+        yield replace(message, parts=())
+        yield Message(role="user", content="\n".join(words), parts=shown)
+    else:
+        content = "\n\n".join(filter(None, [message.content, *words]))
+        yield replace(message, content=content, parts=shown)
+
+
+def refused_parts(prompt: Prompt, error: ModelError) -> list[Part]:
+    """Return the pictures and files that a refusal is about."""
+    parts = [part for message in prompt.messages for part in message.parts]
+    said = str(error)
+    if error.status in (401, 403, 429):
+        return []
+    files = [part for part in parts if not part.media_type.startswith("image/")]
+    if files and _ABOUT_FILES.search(said):
+        return files
+    return parts if error.status == 413 or _ABOUT_PARTS.search(said) else []
