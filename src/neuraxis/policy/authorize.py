@@ -33,6 +33,7 @@ from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values, weighed
 from neuraxis.specs import Json
