@@ -100,7 +100,7 @@ def is_new_document(path: str, origins: Origins, workspace: File) -> bool:
 
 
 def _is_of_request(stem: str, request: Iterable[str]) -> bool:
-    """Whether a name has a word that begins as one of the request does."""
+    """Whether a name has a word of the request."""
     said = {word[:4] for word in _spoken(request)}
     return any(word[:4] in said for word in _words(stem))
 
@@ -156,7 +156,7 @@ def is_named(path: str, request: Iterable[str]) -> bool:
 
 
 def _is_mentioned(stem: str, own: str, workspace: File) -> bool:
-    """Whether code in the workspace may hold the name, or a pattern of it."""
+    """Whether code in the workspace may name the script."""
     wanted, seen = stem.encode(), 0
     for folder, folders, names in os.walk(workspace):
         folders[:] = [one for one in folders if one not in (".git", "node_modules")]
