@@ -46,7 +46,7 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 
 
 def warnings_in(file: str, texts: Iterable[str]) -> tuple[ManifestProblem, ...]:
-    """Return texts as problems with which a plugin is loaded all the same."""
+    """Return texts as problems with which a plugin is still loaded."""
     return tuple(
         ManifestProblem(file=file, line=0, message=text, severity="warning")
         for text in texts
