@@ -1,10 +1,11 @@
 """Commands found for a request, beside plain BM25 in the same run; and 10,000 of them.
 
-    python benchmarks/retrieval.py [FOLDER] [--draws 30]
+    python benchmarks/retrieval.py [FOLDER] [--draws 30] [--embed]
 
 FOLDER holds the retrieval collections (default: ../shared/data/retrieval). Both see the
-same texts: name, description and parameters. Plain BM25: lower-case words, k1 1.5,
-b 0.75, one field. "All": among all tools; "own": among those of the query's collection.
+same texts: name, description and parameters; vectors see the first two. Plain BM25:
+lower-case words, k1 1.5, b 0.75, one field. "All": among all tools; "own": among those
+of the query's collection.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 from neuraxis.plugins.search import index
 from neuraxis.plugins.search.index import FIELDS, Entry, Index
 from neuraxis.plugins.search.store import Store
+from neuraxis.plugins.search.vectors import CANDIDATES, Vectors, static_embedding
 
 MOST = 5
 Find = Callable[[str], Sequence[str]]
@@ -76,6 +78,20 @@ def ours(tools: list[dict[str, Any]]) -> Find:
     return lambda request: [hit.key for hit in made.find(request, MOST)]
 
 
+def meaning(tools: list[dict[str, Any]]) -> Find:
+    """Ours, fused with the static vectors of the extra `embeddings`."""
+    given = entries(tools)
+    made, vectors = Index(), Vectors(static_embedding())
+    made.add(given)
+    vectors.update(given)
+
+    def find(request: str) -> list[str]:
+        hits = made.find(request, CANDIDATES)
+        return [hit.key for hit in vectors.fused(request, hits, MOST)]
+
+    return find
+
+
 def recalls(
     finders: Mapping[str, Find],
     queries: list[dict[str, Any]],
@@ -110,13 +126,13 @@ def fewer(before: float, after: float) -> float:
     return 1 - (1 - after) / (1 - before) if before < 1 else 0.0
 
 
-def quality(folder: Path) -> None:
+def quality(folder: Path, second: Callable[[list[dict[str, Any]]], Find]) -> None:
     tools, queries, wanted = read(folder)
     sources: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for tool in tools:
         sources[tool["source"]].append(tool)
     rows: dict[str, dict[str, float]] = {}
-    for title, make in (("plain", plain), ("ours", ours)):
+    for title, make in (("plain", plain), ("ours", second)):
         own = {source: make(given) for source, given in sources.items()}
         finders = {"all": dict.fromkeys(sources, make(tools)), "own": own}
         for setting, finder in finders.items():
@@ -225,11 +241,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=default)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--draws", type=int, default=0, help="cross-validate so often")
+    parser.add_argument("--embed", action="store_true", help="with vectors")
     chosen = parser.parse_args()
     if chosen.draws:
         held_out(chosen.folder, chosen.draws)
         return
-    quality(chosen.folder)
+    quality(chosen.folder, meaning if chosen.embed else ours)
     speed(chosen.folder, chosen.count)
 
 

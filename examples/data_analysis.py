@@ -20,7 +20,9 @@ session = Session(
     plugins=["neuraxis:tables", "neuraxis:plots", "neuraxis:images"],
     workspace="report",
 )
-session.attach(Path(__file__).with_name("orders.csv"))
-answer = session.run_sync("Monthly revenue as bars in revenue.png; the three best?")
+answer = session.run_sync(
+    "Monthly revenue as bars in revenue.png; the three best?",
+    attach=[Path(__file__).with_name("orders.csv")],
+)
 print([row["revenue"] for row in answer.calls[-1].value["rows"]])
 print(answer.text, *answer.files)

@@ -4,7 +4,9 @@ Each package has a scripted model of its own, which asks for order 7 and then sa
 what it was told, so the answer shows that the tool ran with what belongs to the run.
 """
 
+import asyncio
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,17 @@ def test_every_program_of_the_page_is_run() -> None:
     assert list(PROGRAMS) == list(MODELS)
 
 
+@pytest.fixture
+def own_loop() -> Iterator[None]:
+    """An event loop for those that make one of their own and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.mark.usefixtures("own_loop")
 @pytest.mark.filterwarnings("default")  # theirs
 @pytest.mark.parametrize("package", MODELS)
 def test_the_program_says_where_the_order_is(

@@ -51,6 +51,7 @@ WRONG = {
     "answer.output.totl": "totl",
     "def g(context: Context[Shop]) -> int:\n    return context.deps.age": "age",
     "Session(plugin=[clerk])": "plugin",
+    'Options(on_error="carry_on")': "carry_on",
 }
 
 

@@ -9,6 +9,7 @@ import time
 
 MODE = sys.argv[1]
 COLOURS = "\x1b[31mred\x1b[0m\x1b]0;title\x07<script>alert(1)</script>\u202e"
+RESOURCES = {"resources": {"subscribe": True}} if MODE == "updates" else {}
 state = {"calls": 0, "asks": 0, "refused": 0}
 
 
@@ -135,12 +136,22 @@ def answer(message):
                 "id": number,
                 "result": {
                     "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {"listChanged": True}},
+                    "capabilities": {
+                        "tools": {"listChanged": True},
+                        **RESOURCES,
+                    },
                     "serverInfo": {"name": "files" + COLOURS, "version": "1"},
                     "instructions": "Use me. " + COLOURS,
                 },
             }
         )
+    elif method == "resources/subscribe":
+        send({"id": number, "result": {}})
+        for uri in (params["uri"], "doc://other " + COLOURS):  # at once, and unasked
+            send({"method": "notifications/resources/updated", "params": {"uri": uri}})
+    elif method == "resources/read":
+        contents = [{"uri": params["uri"], "text": "words"}]
+        send({"id": number, "result": {"contents": contents}})
     elif method == "tools/list":
         send({"id": number, "result": {"tools": tools()}})
     elif method == "tools/call":

@@ -104,3 +104,20 @@ def test_a_new_plugin_is_accepted_where_there_is_a_lock(tmp_path: Path) -> None:
     refused = neuraxis(*run, cwd=tmp_path)
     assert "is not as it was accepted" in refused.stderr
     assert "Send all files" in refused.stderr
+
+
+def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
+    """Under another path too: what is written can be loaded; another name is taken."""
+    file = document(tmp_path)
+    neuraxis("plugins", "add", file.name, cwd=tmp_path)
+    written = (tmp_path / "neuraxis.toml").read_text("utf-8")
+    (tmp_path / "copy.json").write_text(file.read_text("utf-8"), "utf-8")
+    for again in (file.name, "copy.json"):
+        refused = neuraxis("plugins", "add", again, cwd=tmp_path)
+        assert refused.returncode != 0
+        assert "the plugin name 'pet_store' is taken by openapi:" in refused.stderr
+    assert (tmp_path / "neuraxis.toml").read_text("utf-8") == written
+    named = neuraxis("plugins", "add", "copy.json", "--name", "second", cwd=tmp_path)
+    assert named.returncode == 0, named.stderr
+    listed = neuraxis("plugins", "list", cwd=tmp_path)
+    assert listed.returncode == 0, listed.stderr

@@ -89,6 +89,16 @@ def _is_gone(number: int) -> bool:
     )
 
 
+def _is_caught(process: int, number: int) -> bool:
+    """Whether the process has a handler for the signal."""
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        time.sleep(2)
+        return True
+    mask = status.read_text(encoding="utf-8").partition("SigCgt:")[2].split()[0]
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
 def _ends(tmp_path: Path) -> list[str]:
     """How the runs of the journal ended."""
     environ = {**os.environ, "NEURAXIS_HOME": str(tmp_path / "home")}
@@ -145,7 +155,8 @@ def test_R5_a_signal_ends_a_chat_that_waits_for_a_line(
 ) -> None:
     """Nothing runs there: it ends at once, with the signal's code."""
     process = _start(tmp_path, "waits_for_child", "chat")
-    time.sleep(1.5)
+    _wait(lambda: _is_caught(process.pid, number))
+    time.sleep(0.5)
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + number, errors

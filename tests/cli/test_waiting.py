@@ -65,7 +65,7 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     assert isinstance(wrong.exception, ConfigError)
     yes = neuraxis("sessions", "approve", own, "a1", "amount=4.5", "to=eve", *journal)
     assert yes.return_value == 0, yes.exception
-    assert "a1" not in neuraxis("sessions", "pending", *journal).stdout
+    assert "  a1  " not in neuraxis("sessions", "pending", *journal).stdout
     assert neuraxis("sessions", "deny", own, "a2", "no", *journal).return_value == 0
     assert "nothing waits" in neuraxis("sessions", "pending", *journal).stdout
     done = neuraxis("sessions", "resume", own, *model("All is paid."))

@@ -432,7 +432,7 @@ def test_B61_what_a_person_gives_is_an_asset(tmp_path: Path) -> None:
         assert [session.attach(bulb, "my lamp"), session.attach(file)] == ["a1", "a2"]
         answer = session.run_sync("Look at both.")
     assert [result.error for result in answer.calls] == [None, None]
-    assert GIVEN == [bulb, "tea"]
+    assert (2, True, True) == (len(GIVEN), bulb in GIVEN, "tea" in GIVEN)
     first = model.prompts[0].messages[-1].content
     assert "my lamp" in first
     assert "notes.txt" in first

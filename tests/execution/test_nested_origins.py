@@ -260,7 +260,7 @@ def test_D12_what_is_private_is_known_inside() -> None:
     async def ask(request: str, context: Context) -> str:
         """Ask."""
         inside = Session(model=ScriptedModel(["ok"]), options=Options(parent=context))
-        known.append(inside.origins.read_private)
+        known.append(bool(inside.origins.private))
         return (await inside.run(request)).text
 
     @command(effects=Effects(kind="read", open_world=False))

@@ -72,7 +72,7 @@ def test_a_planted_mistake_is_found_and_made_small() -> None:
         name="planted", run=_planted, kind="text", words=like.words, seeds=like.seeds
     )
     for engine in (with_mutators, with_hypothesis):
-        outcome = engine(target, 3.0, 5)
+        outcome = engine(target, 5.0, 5)
         assert ["Finding planted"] == [item.kind for item in outcome.found]
         assert len(outcome.found[0].data) <= 12
     with pytest.raises(Finding):

@@ -49,7 +49,7 @@ def _events(policy: Policy, first: Effects, second: Effects, link: str) -> list[
             [(call.status, call.value, call.error) for call in answer.calls],
             [event.origins for event in seen if isinstance(event, CallStarted)],
             (origins.results, origins.inputs, origins.fields),
-            (origins.read, origins.read_private),
+            (origins.read, origins.private),
         ]
 
 

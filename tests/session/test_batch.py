@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,31 @@ async def test_a_batch_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     assert all(item.earlier for item in results)
     assert third.asked == []
     journal.close()
+
+
+async def test_a_typed_answer_is_typed_also_when_it_is_read_again(
+    tmp_path: Path,
+) -> None:
+    """`answer.output` of yesterday's rows is what it was."""
+
+    @dataclass
+    class Row:
+        number: int
+
+    def make(row: int) -> Session[Any]:
+        return Session(
+            ScriptedModel([f'{{"number": {row}}}']),
+            output=Row,
+            id=f"row-{row}",
+            journal=tmp_path / "j.db",
+            options=Options(reopen=True),
+            settings=Settings(),
+        )
+
+    for earlier in (False, True):
+        results = await all_of(make, range(3), request=str, at_once=1)
+        assert [item.earlier for item in results] == [earlier] * 3
+        assert [item.answer.output for item in results] == [Row(0), Row(1), Row(2)]
 
 
 async def test_what_waits_for_a_yes_goes_on_in_the_next_round(tmp_path: Path) -> None:

@@ -1,20 +1,23 @@
 """Answers and sessions in a notebook: tables, pictures, plans; nothing runs."""
 
 import re
+import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import neuraxis
-from neuraxis import Session, command
+from neuraxis import Context, Options, Session, command
 from neuraxis.session import html
 from neuraxis.testing import ScriptedModel
 
 EVIL = "<script>alert(1)</script>"
 _TAGS = {
     "div", "p", "b", "code", "pre", "table", "thead", "tr", "th", "td", "img", "a",
-    "strong", "em", "ul", "ol", "li", "h1", "tbody", "blockquote", "hr",
+    "strong", "em", "ul", "ol", "li", "h1", "tbody", "blockquote", "hr", "progress",
 }  # fmt: skip
 
 
@@ -100,6 +103,53 @@ def test_an_answer_shows_its_objects_and_plan(tmp_path: Path) -> None:
     assert len(page) < 30_000
 
 
+def test_a_cell_tells_what_a_run_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command and how far it is; a session inside of it adds nothing."""
+    cell = Cell()
+    shell = SimpleNamespace(kernel=cell)
+    monkeypatch.setitem(
+        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell)
+    )
+    monkeypatch.setitem(sys.modules, "IPython.display", cell)
+    assert Session(counts(), plugins=[count]).run_sync("Count").text == "Done."
+    assert [text for text in cell.shown if "count &lt;1&gt;" in text] == [
+        '<p>count &lt;1&gt; <progress value="0.5"></progress></p>'
+    ]
+    assert "<p>count … </p>" in cell.shown
+    assert cell.shown[-1].startswith("<p>answered: 1 call, ")
+    assert len([text for text in cell.shown if "answered" in text]) == 1
+    for text in cell.shown:
+        _is_harmless(text)
+
+
+class Cell:
+    """What a notebook shows."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.HTML = str
+
+    def display(self, text: str, display_id: bool) -> "Cell":
+        return self
+
+    def update(self, text: str) -> None:
+        self.shown.append(text)
+
+
+def counts() -> ScriptedModel:
+    return ScriptedModel(['[{"tool": "count"}]', "Done."])
+
+
+@command(effects="read")
+def count(context: Context) -> int:
+    """Count, with a session inside."""
+    inner = Options(parent=context)
+    Session(ScriptedModel(["inner"]), options=inner).run_sync("Inside")
+    time.sleep(0.15)
+    context.progress("count <1>", 0.5)
+    return 1
+
+
 NOTEBOOK = [
     """
 import polars
@@ -132,8 +182,11 @@ def test_a_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     book = v4.new_notebook(cells=[v4.new_code_cell(text) for text in NOTEBOOK])
     folder = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(book, timeout=50, resources=folder).execute()
+    status, _ = book.cells[1].outputs
+    assert "answered: 1 call, " in status.data["text/html"]
+    _is_harmless(status.data["text/html"])
     for cell in book.cells[1:]:
-        (shown,) = [output.data["text/html"] for output in cell.outputs]
+        shown = cell.outputs[-1].data["text/html"]
         assert "<strong>they</strong>" in shown
         assert "<td>Turin</td>" in shown
         _is_harmless(shown)

@@ -69,6 +69,7 @@ def test_a_wrong_kind_of_argument_is_told(name: str, value: Any, words: str) -> 
         (Policy(lock="none.json"), "policy.lock: none.json: there is no such file"),
         (Options(always_shown="a"), "options.always_shown: expected a list of texts"),
         (Options(asset_folder=cast("Any", 3)), "options.asset_folder: expected a path"),
+        (Options(embed=cast("Any", "small")), "options.embed: expected a function"),
         (Options(catalog_limit=0), "options.catalog_limit: expected a number of char"),
         (
             Options(on_error=cast("Any", "skip")),
@@ -92,7 +93,7 @@ def test_a_session_has_few_arguments_and_the_page_has_all() -> None:
     for name in (*names, *Options.__struct_fields__, *Policy.__struct_fields__):
         assert f"\n| `{name}` | " in page, name
     for name in names:
-        assert f"\n        {name}: " in (Session.__doc__ or ""), name
+        assert f"\n    {name}: " in (inspect.getdoc(Session) or ""), name
 
 
 def test_going_on_needs_a_journal() -> None:

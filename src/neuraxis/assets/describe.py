@@ -91,7 +91,7 @@ def _attribute_or(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
     """
     try:
         return tell(value)
-    except Exception:  # noqa: BLE001 - of any library
+    except Exception:  # noqa: BLE001 - the value's class may raise any
         return otherwise
 
 

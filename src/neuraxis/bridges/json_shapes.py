@@ -8,11 +8,11 @@ from typing import Any, cast
 from neuraxis.specs import Json
 
 
-def mapping(value: Any) -> Mapping[str, Json]:
+def as_map(value: Any) -> Mapping[str, Json]:
     """Return the value if it is an object, else an empty one."""
     return cast("Mapping[str, Json]", value) if isinstance(value, Mapping) else {}
 
 
-def items(value: Any) -> list[Json]:
+def as_list(value: Any) -> list[Json]:
     """Return the value if it is a list, else an empty one."""
     return cast("list[Json]", value) if isinstance(value, list) else []

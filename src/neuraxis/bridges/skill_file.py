@@ -108,9 +108,9 @@ def _split(text: str) -> tuple[str, str]:
 def _fields(head: str) -> tuple[dict[str, str], list[str]]:
     import yaml  # a session without skills does not need it
 
-    load: Any = getattr(yaml, "load")  # noqa: B009 - its types are not known
+    untyped: Any = yaml
     try:
-        tree: Any = load(head, Loader=yaml.BaseLoader)
+        tree: Any = untyped.load(head, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
         # most often a colon in a description that stands in no quotes
         found = {

@@ -119,7 +119,8 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
     cannot be used. With --auth it is added to the user's own settings: a project's
     file, which may come from anybody, may not say where a secret is sent.
     """
-    from neuraxis.settings import user_dir
+    from neuraxis.cli.options import Choices, plugin_sources
+    from neuraxis.settings import load, user_dir
 
     if (source is None) == (mcp is None):
         raise ConfigError("plugins add: expected a SOURCE or --mcp SERVER, one of them")
@@ -133,10 +134,23 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
         _say(_summary(plugin))
     if not any(plugin.commands for plugin in loaded):
         raise ConfigError(f"{text}: it offers no command, and is not added")
+    _refuse_taken(text, loaded, plugin_sources(Choices(), load(Path.cwd())))
     users = user_dir("config") if options.get("auth") is not None else None
     _say(f"added to {add_to_settings(text, users)}")
     _lock(text, [plugin.spec for plugin in loaded])
     return 0
+
+
+def _refuse_taken(source: str, loaded: Sequence[Any], listed: Sequence[str]) -> None:
+    """Refuse plugins whose names are taken by those that are listed already."""
+    others, _ = load_all(listed)  # what cannot be loaded is reported by a run
+    places = {other.spec.name: other.spec.source for other in others}
+    for plugin in loaded:
+        if (place := places.get(plugin.spec.name)) is not None:
+            raise ConfigError(
+                f"{source}: the plugin name {plugin.spec.name!r} is taken by {place}: "
+                "leave it as it is, take it out of plugins, or add this with --name"
+            )
 
 
 def _summary(plugin: Any) -> str:

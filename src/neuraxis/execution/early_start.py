@@ -242,6 +242,7 @@ class EarlyStarts:
     def _begin(self, step: Step) -> None:
         if self._apart is None:
             self._apart = _copied(self._runtime)
+        self._apart.gate.origins.planned([step])
         begun = _Begun(step=step)
         apart = replace(
             self._apart,

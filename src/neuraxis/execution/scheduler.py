@@ -30,6 +30,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     """
     steps = plan.steps
     gate = runtime.gate
+    gate.origins.planned(steps)
     if gate.approve is not None or gate.later is not None:
         # one approval request may cover several steps
         gate.approvals.begin(steps)

@@ -40,7 +40,7 @@ def as_seen_by(model: Model, prompt: Prompt) -> Prompt:
 
 def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
     """Return the prompt with words in place of what is not seen."""
-    if not any(message.parts for message in prompt.messages):
+    if not [message for message in prompt.messages if message.parts]:
         return prompt
     room, told = MOST_BYTES, list[Message]()
     for message in reversed(prompt.messages):

@@ -298,6 +298,8 @@ def _part_of(spec: PluginSpec, commands: tuple[CommandSpec, ...]) -> PluginSpec:
 
 
 def _renaming(spec: PluginSpec) -> str:
+    if spec.source.startswith(("openapi:", "mcp:")):
+        return "give one of them another with name="
     if spec.generation == "python":
         return (
             "write @command(name=...) above one of two functions, rename one of two "

@@ -114,14 +114,13 @@ class Seen(Struct, frozen=True, kw_only=True):
     places: frozenset[Place] = frozenset()
 
 
-class _StepYes(Struct, frozen=True, kw_only=True):
-    """Approval of one call of a plan; `now` returns the current digest."""
+class _PlanYes(Struct, frozen=True, kw_only=True):
+    """Approval of a plan; `now` returns the current digest."""
 
     digest: str
     until: float
     written: str
     now: Callable[[], str]
-    seen: Seen
 
 
 class Approvals(Struct, kw_only=True):
@@ -143,7 +142,8 @@ class Approvals(Struct, kw_only=True):
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
-    _by_step: dict[str, _StepYes] = field(default_factory=dict[str, _StepYes])
+    _plan: _PlanYes | None = None
+    _seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     _refused: dict[str, str] = field(default_factory=dict[str, str])
 
     def always(self, target: str) -> bool:
@@ -167,7 +167,7 @@ class Approvals(Struct, kw_only=True):
         """Start a plan; approvals of an earlier plan expire."""
         self.steps = steps
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
-        self._by_step.clear()
+        self._seen.clear()
         self._refused.clear()
 
     def grant_plan(
@@ -180,33 +180,27 @@ class Approvals(Struct, kw_only=True):
             now: gives the digest of the plan's calls as they are written.
             seen: by call id, the calls that were asked about.
         """
-        until, written = self.clock() + self.expires, now()
-        for call_id, each in seen.items():
-            self._by_step[call_id] = _StepYes(
-                digest=digest, until=until, written=written, now=now, seen=each
-            )
+        until = self.clock() + self.expires
+        self._plan = _PlanYes(digest=digest, until=until, written=now(), now=now)
+        self._seen.update(seen)
 
     def is_settled(self, call_id: str) -> bool:
         """Whether a person answered for it, with others of its plan."""
-        return call_id in self._by_step or call_id in self._refused
+        return call_id in self._seen or call_id in self._refused
 
     def take_step(self, call_id: str, reason: str, places: Iterable[Place]) -> str:
         """Consume a plan approval that covers this call; return the digest.
 
         Empty: there is none, or the call is asked about for what was not shown.
         """
-        given = self._by_step.pop(call_id, None)
-        if given is None:
+        seen, plan = self._seen.pop(call_id, None), self._plan
+        if seen is None or plan is None:
             return ""
-        if given.now() != given.written:
-            self._by_step.clear()  # the plan has changed: all of it is closed
+        if plan.now() != plan.written:
+            self._seen.clear()  # the plan has changed: all of it is closed
             return ""
-        good = (
-            self.clock() < given.until
-            and given.seen.reason == reason
-            and given.seen.places.issuperset(places)
-        )
-        return given.digest if good else ""
+        covered = seen.reason == reason and seen.places.issuperset(places)
+        return plan.digest if covered and self.clock() < plan.until else ""
 
     def refuse(self, call_ids: Iterable[str], why: str) -> None:
         """The plan of these calls was not allowed; `why` is told."""
@@ -215,8 +209,3 @@ class Approvals(Struct, kw_only=True):
     def refused(self, call_id: str) -> str:
         """Return why the plan of this call was refused, or empty."""
         return self._refused.get(call_id, "")
-
-    def close(self) -> None:
-        """Forget all of them: the plan they were given for has changed."""
-        self._granted.clear()
-        self._by_step.clear()

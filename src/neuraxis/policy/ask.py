@@ -18,6 +18,7 @@ from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
+from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS
 from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.later import Later, Waits, step_of
@@ -138,6 +139,19 @@ def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, s
         name = str(item.path[0]) if item.path else "the argument"
         told[name] = describe_traced(item)
     return told
+
+
+def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
+    """Return a call as a question shows it.
+
+    Raises:
+        TooLong: nobody would read it.
+    """
+    return {
+        "plugin": step.command.plugin.name,
+        "command": step.command.spec.name,
+        "arguments": shown_whole(arguments),
+    }
 
 
 def shown_whole(arguments: Json) -> Json:

@@ -35,8 +35,7 @@ from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_out
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.reconcile import settle_earlier
-from neuraxis.policy.three_rules import host_of, sent_as, weighed
-from neuraxis.schema.annotations import is_covered
+from neuraxis.policy.three_rules import host_of, sent_values, weighed
 from neuraxis.specs import Json
 
 
@@ -70,13 +69,11 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     """Whether a call sends again, with private things read."""
     origins = gate.origins
-    if not (origins.read and origins.read_private):
+    if not (origins.read and origins.private):
         return False
     places = origins.marks(step.tool, step.command.spec).sends_out
     return any(
-        sent_as(value) in origins.sent
-        for path, value in leaves(arguments)
-        if is_covered(places, path)
+        str(value) in origins.sent for _, value in sent_values(arguments, places)
     )
 
 
@@ -93,10 +90,8 @@ def _answers(
     )
     label = origins.answers(target, step, traced)
     if places := origins.marks(target, step.command.spec).sends_out:
-        for path, value in leaves(arguments):
-            if not is_covered(places, path):
-                continue
-            origins.sent.add(sent_as(value))
+        for _, value in sent_values(arguments, places):
+            origins.sent.add(str(value))
             if {host_of(value), host_of(value, port=False)} & {
                 *gate.policy.allow_hosts
             }:

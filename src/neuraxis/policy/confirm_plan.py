@@ -19,7 +19,7 @@ from neuraxis.policy.ask import (
     TooLong,
     ask_person,
     describe_origins,
-    shown_whole,
+    shown_call,
 )
 from neuraxis.policy.gate import Gate
 from neuraxis.specs import Json
@@ -111,10 +111,8 @@ def _plugin(step: Step) -> str:
 
 def _told(step: Step, due: bool) -> dict[str, Json]:
     return {
+        **shown_call(step, step.arguments),
         "id": step.call.id,
-        "plugin": _plugin(step),
-        "command": step.command.spec.name,
-        "arguments": shown_whole(step.arguments),
         "origins": describe_origins(step.arguments, ()),
         **({"reason": _REASON} if due else {}),
     }

@@ -103,14 +103,10 @@ def is_free_script(path: str, workspace: File) -> bool:
 
 
 def is_named(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file."""
-    name = normal(path)
-    last = name.rpartition("/")[2]
-    texts = list(request)
+    """Whether the request names a file, by its path."""
+    name, texts = normal(path), list(request)
     return any(
-        token.removeprefix("./") in (name, last)
-        for text in texts
-        for token in tokens(text)
+        token.removeprefix("./") == name for text in texts for token in tokens(text)
     ) or is_own_address(name, texts)
 
 

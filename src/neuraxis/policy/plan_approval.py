@@ -21,7 +21,13 @@ from neuraxis.messages import Path
 from neuraxis.planning.for_each import Item, Loop
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Seen, call_digest, plan_digest
-from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_whole
+from neuraxis.policy.ask import (
+    TooLong,
+    ask_person,
+    describe_origins,
+    shown_call,
+    shown_whole,
+)
 from neuraxis.policy.evaluate import evaluate_policy, places_of
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.three_rules import weighed
@@ -115,23 +121,16 @@ def ask_ahead(step: Step, gate: Gate) -> None:
     for item in _foresee(steps[here:], gate)[1:]:
         shown = _UNKNOWN not in item.told.values()
         if later is not None and item.due and shown:
-            question = later.question(_asked(item), item.step)
+            told = _told(item)
+            asked = ApprovalAsked(
+                id=told.pop("id"),
+                reason=told.pop("reason"),
+                origins=told.pop("origins"),
+                call=told,
+            )
+            question = later.question(asked, item.step)
             if not later.is_open(question):
                 gate.emit(question)
-
-
-def _asked(item: _Foreseen) -> ApprovalAsked:
-    step = item.step
-    call: dict[str, Json] = {
-        "plugin": step.command.plugin.name,
-        "command": step.command.spec.name,
-        "arguments": shown_whole(item.arguments),
-    }
-    if item.items is not None:
-        call["for_each"] = shown_whole(list(item.items))
-    return ApprovalAsked(
-        id=step.call.id, call=call, reason=item.reason, origins=item.told
-    )
 
 
 def _call(step: Step, arguments: Json, items: Json) -> tuple[str, CommandSpec, Json]:
@@ -139,15 +138,10 @@ def _call(step: Step, arguments: Json, items: Json) -> tuple[str, CommandSpec, J
     return step.command.plugin.name, step.command.spec, given
 
 
-def _told(item: _Foreseen) -> Json:
+def _told(item: _Foreseen) -> dict[str, Json]:
     step = item.step
-    told: dict[str, Json] = {
-        "id": step.call.id,
-        "plugin": step.command.plugin.name,
-        "command": step.command.spec.name,
-        "arguments": shown_whole(item.arguments),
-        "origins": item.told,
-    }
+    told = shown_call(step, item.arguments)
+    told |= {"id": step.call.id, "origins": item.told}
     if step.loop is not None:
         written: Json = step.call.for_each
         told["for_each"] = shown_whole(

@@ -17,7 +17,7 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import ask_person, describe_origins, shown_whole
+from neuraxis.policy.ask import ask_person, describe_origins, shown_call
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.unknown_calls import settlement
@@ -51,11 +51,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     digest = call_digest(plugin, spec, arguments)
     asked = ApprovalAsked(
         id=step.call.id,
-        call={
-            "plugin": plugin,
-            "command": spec.name,
-            "arguments": shown_whole(arguments),
-        },
+        call=shown_call(step, arguments),
         reason=reason,
         digest=digest,
         origins=describe_origins(arguments, ()),

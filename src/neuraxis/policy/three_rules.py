@@ -6,6 +6,8 @@ Outside, what counts as such, stands in `provenance.tracker`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from neuraxis import call_errors
@@ -21,8 +23,8 @@ from neuraxis.policy.provenance.labels import (
     is_private,
 )
 from neuraxis.policy.provenance.tracker import normal
-from neuraxis.policy.provenance.words import is_own, is_own_address, leaves
-from neuraxis.schema.annotations import is_covered
+from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.schema.annotations import covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 
 
@@ -44,39 +46,60 @@ def by_rules(
 def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     """Rule Out: private things do not leave for where somebody outside chose.
 
-    Once both was shown, only an address that the user wrote in this request goes out,
-    once. Before, a whole value of one answer does.
+    Once both was read, only addresses that the user wrote in this request go out, one
+    or a flat list, in the order in which they stand there. Before, a whole value of
+    one answer does.
     """
     origins, places = facts.origins, facts.marks.sends_out
     if not places:
         return None
-    labels = {item.path: item for item in facts.traced}
-    for path, value in leaves(arguments):
-        if not is_covered(places, path) or value is None or isinstance(value, bool):
-            continue
-        item = _covering(labels, path)
-        label = OWN if item is None else item.label
-        if origins.read and (origins.read_private or is_private(label)):
-            if is_own_address(value, origins.request) and sent_as(value) not in (
-                origins.sent
-            ):
-                continue
+    traced = [item for item in facts.traced if _meets(places, item.path)]
+    label = OWN.union(*(item.label for item in traced))
+    if not origins.read:
+        mixed = next(filter(_is_mixed, traced), None)
+        if mixed is None:
+            return None
+        return _out(target, mixed.path, mixed.value, mixed.label, facts)
+    if not origins.private and not is_private(label):
+        return None
+    said = "\n".join(origins.request)
+    last = max((place_of(address, said) for address in origins.sent), default=-1)
+    for path, value in sent_values(arguments, places):
+        place = place_of(value, said)
+        if place <= last:
             return _out(target, path, value, origins.read | label, facts)
-        if item is not None and not origins.read and _is_mixed(item):
-            return _out(target, path, value, label, facts)
+        last = place
     return None
 
 
-def sent_as(value: Json) -> str:
-    """An address in the one spelling that is counted."""
-    return str(value).removeprefix("https://")
-
-
-def _covering(labels: dict[Path, Traced], path: Path) -> Traced | None:
-    """What is known of a value or its whole."""
-    return next(
-        (labels[path[:n]] for n in range(len(path), -1, -1) if path[:n] in labels), None
+def _meets(places: tuple[Path, ...], path: Path) -> bool:
+    """Whether a value is, holds or stands in one that is sent."""
+    return any(
+        covers(place[: len(path)], path) or covers(place, path) for place in places
     )
+
+
+def sent_values(
+    arguments: Json, places: tuple[Path, ...]
+) -> Iterator[tuple[Path, Json]]:
+    """Yield what stands in these places, a list's values singly."""
+    waiting: list[tuple[Path, Any]] = [((), arguments)]
+    while waiting:
+        path, value = waiting.pop()
+        parts: list[tuple[Path, Any]] = []
+        if isinstance(value, dict):
+            named = cast("dict[Any, Any]", value)
+            parts = [((*path, str(key)), part) for key, part in named.items()]
+        elif isinstance(value, list | tuple):
+            parts = [
+                ((*path, at), part) for at, part in enumerate(cast("list[Any]", value))
+            ]
+        if not is_covered(places, path):
+            waiting += reversed(parts)
+        elif isinstance(value, list | tuple):
+            yield from parts
+        elif value is not None:
+            yield path, value
 
 
 def _is_mixed(item: Traced) -> bool:
@@ -156,7 +179,7 @@ def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
 
 def _is_said(value: Json, facts: Facts) -> bool:
     found = [leaf for _, leaf in leaves(value, ("",))]
-    return bool(found) and all(is_own(leaf, facts.origins.request) for leaf in found)
+    return bool(found) and all(is_own(leaf, facts.origins.own_words) for leaf in found)
 
 
 def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | None:
@@ -164,7 +187,7 @@ def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | 
     origins = facts.origins
     if label := origins.code_from_outside(script):
         return _deed(target, arguments, facts, None, label)
-    chosen = normal(script) in origins.own_files or is_named(script, origins.request)
+    chosen = normal(script) in origins.own_files or is_named(script, origins.own_words)
     if origins.read and not (chosen and origins.walls):
         return _deed(target, arguments, facts, None)
     return None
@@ -191,17 +214,17 @@ def is_free_file_use(arguments: Json, facts: Facts) -> bool:
 def _is_free(path: str, use: str, facts: Facts) -> bool:
     origins, name = facts.origins, normal(path)
     there = (facts.workspace / name).exists() or (facts.workspace / name).is_symlink()
-    named = is_named(name, origins.request)
+    named = is_named(name, origins.own_words)
     if use == "folder":
         return is_plain(path)
     if use == "change":
         known = named or name in origins.fresh
-        return known and is_document(name, origins.request)
+        return known and is_document(name, origins.own_words)
     if use == "move":  # what the runtime wrote, and the request names
         return named and name in origins.own_files and is_document(name)
     if use != "write":
         return False
-    if is_document(name, origins.request):
+    if is_document(name, origins.own_words):
         return (
             not there or name in origins.fresh or (named and name in origins.own_files)
         )

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
+from neuraxis.events import Event
 from neuraxis.models import Model
 from neuraxis.session.answer import Answer
 from neuraxis.session.past.resume import finished, read_events
@@ -110,8 +111,15 @@ async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]
     events = await read_events(session.journal, session.id) if session.history else []
     end = finished(events)
     if end is not None and end.outcome == "answered":
-        answer = Answer(text=end.text, outcome=end.outcome, files=end.files)
-        return answer, True
+        read = None if session.output is None else session.output.read(end.text)
+        checked = read[0] if isinstance(read, tuple) else None
+        return Answer(
+            text=end.text, outcome=end.outcome, files=end.files, checked=checked
+        ), True
     if events and (end is None or end.outcome in ("waiting", "cancelled")):
-        return await session.resume(deps=deps), False
-    return await session.run(text, deps=deps), False
+        return await session.resume(deps=deps).drive(_see), False
+    return await session.run(text, deps=deps).drive(_see), False
+
+
+def _see(event: Event) -> None:
+    """Show nothing: a notebook's cell has no line for each row."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.errors import ConfigError
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
@@ -73,6 +74,25 @@ def build_dialect(
         template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
     )
+
+
+def shown_beside_search(
+    options: Options, model: Model, dialect: Dialect
+) -> Sequence[str] | None:
+    """Return which plugins a provider that searches is shown; None: all.
+
+    Raises:
+        ConfigError: the provider is to find commands, and cannot.
+    """
+    if options.catalog_limit != "provider":
+        return None
+    if dialect.name != "native" or not getattr(model, "finds_tools", False):
+        raise ConfigError(
+            "options.catalog_limit: 'provider' needs dialect='native' and a model of "
+            f"`anthropic:` or `openai-responses:`, got dialect={dialect.name!r} and "
+            f"{model.name}; give a number of characters"
+        )
+    return options.always_shown
 
 
 def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:

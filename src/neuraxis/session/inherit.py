@@ -57,7 +57,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
     def origins(self, workspace: Path, settings: Settings) -> Origins:
         """Return the initial origins: of the workspace's files and of the request.
 
-        A request with untrusted origins is not the user's own word.
+        The user's own words are those of the outermost request.
         """
         if self.outer is None:
             return prepared(Origins(), self.policy, settings)
@@ -73,7 +73,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
             is_nested=True,
             asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
-            read_private=known.read_private,
+            private=known.private - {self.outer.call_id.partition(".")[0]},
+            sent=known.sent,
             given=label,
         )
         made.reads(label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.source import PluginSource, find_source
+from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
 
 if TYPE_CHECKING:
@@ -117,14 +118,13 @@ def untrusted(plugin: Plugin) -> Plugin:
     return Plugin(spec=spec, commands=commands, problems=plugin.problems)
 
 
-def shortlist_of(
-    registry: Registry, limit: int | None, always_shown: Sequence[str]
-) -> Shortlist | None:
+def shortlist_of(registry: Registry, options: Options) -> Shortlist | None:
     """Return what chooses the commands of each prompt; None: all are shown.
 
     Its index is kept in the user's cache, for the same set of plugins the next time.
     """
-    if limit is None:
+    limit = options.catalog_limit
+    if not isinstance(limit, int):
         return None
     import hashlib  # few sessions need these
 
@@ -133,7 +133,13 @@ def shortlist_of(
     names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
     mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
     cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
-    return Shortlist(registry, budget=limit, always_on=always_shown, cache=cache)
+    return Shortlist(
+        registry,
+        budget=limit,
+        always_on=options.always_shown,
+        cache=cache,
+        embed=options.embed,
+    )
 
 
 def is_imported(plugin: Plugin) -> bool:

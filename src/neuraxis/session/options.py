@@ -43,16 +43,19 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether read-only calls may start while the reply is streaming."""
     show_results: ShowResults = "all"
     """Results that the model is shown: `all`, or `final`, which no later step takes."""
-    catalog_limit: int | None = None
+    catalog_limit: int | Literal["provider"] | None = None
     """Characters of command descriptions in a prompt: where the plugins have more, it
-    shows those that fit the request. None: all are shown."""
+    shows those that fit the request. None: all are shown. `provider`: the model's own
+    provider finds them (dialect `native`; Anthropic, OpenAI Responses)."""
     always_shown: Sequence[str] = ()
     """Patterns of plugins that every prompt shows, whatever `catalog_limit` is."""
+    embed: Callable[[Sequence[str]], Sequence[Sequence[float]]] | None = None
+    """Gives vectors of texts, so that `catalog_limit` also finds by meaning."""
     approval_seconds: float = 7 * 24 * 3600.0
     """How long a question of `approve="later"` may be answered; then it is a no."""
     prompt_tokens: int | None = None
     """Tokens that a prompt may have: older turns are shortened to fit, without a loss.
-    None: nothing is shortened."""
+    None: nothing is shortened, since no server tells how much its model takes."""
     reopen: bool = False
     """Whether a session of this `id` that exists already is gone on with."""
     parent: Context | None = None

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
 from neuraxis.session.typed.output import Output
+from neuraxis.specs import Json, PluginSpec
 
 Instructions = str | Callable[[Context], str | Awaitable[str]] | None
 """A text, or a function that gives one for a run."""
@@ -82,6 +84,8 @@ class Prompts:
             for it at the start of each run.
         template: the user's own, in place of the dialect's text.
         output: the form of the answers.
+        shown: patterns of the plugins whose tools the model's provider need not find;
+            None: it finds none.
     """
 
     def __init__(
@@ -91,7 +95,9 @@ class Prompts:
         instructions: Instructions = None,
         template: str | Path | None = None,
         output: Any = None,
+        shown: Sequence[str] | None = None,
     ) -> None:
+        self._shown = shown
         self._registry, self._dialect = registry, dialect
         self._written = instructions
         self.output = None if output is None else Output(output)
@@ -152,7 +158,23 @@ class Prompts:
             tool_names=names,
             write=self._dialect.write,
             form=form and partial(form, specs, names),
-            native_tools=self._dialect.native_tools(specs, names),
+            native_tools=self._tools(specs, names),
+        )
+
+    def _tools(
+        self, specs: Sequence[PluginSpec], names: Mapping[str, tuple[str, str]]
+    ) -> tuple[Mapping[str, Json], ...]:
+        tools = self._dialect.native_tools(specs, names)
+        if self._shown is None:
+            return tools
+        is_shown = [
+            any(fnmatchcase(plugin.name, pattern) for pattern in self._shown)
+            for plugin in specs
+            for _ in plugin.commands
+        ]
+        return tuple(
+            tool if shown else {**tool, "defer_loading": True}
+            for tool, shown in zip(tools, is_shown, strict=True)
         )
 
     def _warn_of(self, template: str | Path) -> None:

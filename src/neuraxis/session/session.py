@@ -41,6 +41,7 @@ from neuraxis.session.config import RunConfig, take_up
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.files import begin_files, read_given, undo_last, versions_root
+from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -122,13 +123,13 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        self._shortlist = shortlist_of(
-            self.registry, options.catalog_limit, options.always_shown
-        )
+        self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
-        own = (instructions, options.template, output)
+        shown = build.shown_beside_search(options, self.model, self.dialect)
+        own = (instructions, options.template, output, shown)
         self._prompts = Prompts(self.registry, self.dialect, *own)
+        self.output = self._prompts.output
         self._deps = deps
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
@@ -354,6 +355,8 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Answer one request, as `run` does; `watch` gets the stored events."""
         check_request(text, watch)
+        if watch is None and self._outer is None:
+            watch = watch_in_cell()
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
@@ -433,6 +436,8 @@ class Session(Generic[Out]):
         deps: Any = None,
     ) -> list[Result]:
         """Run a plan that no model wrote, checked before it runs.
+
+        The values are as the journal has them: JSON, where they have that form.
 
         Args:
             calls: the steps; a result's id is its call's. Where they are wrong none

@@ -97,9 +97,12 @@ def _check_options(options: Options | None) -> None:
     for name, words in _WORDS.items():
         if (value := getattr(options, name)) not in words:
             refuse(f"options.{name}", f"one of {', '.join(words)}", value)
+    if options.embed is not None and not callable(options.embed):
+        refuse("options.embed", "a function from texts to vectors", options.embed)
     limit: Any = options.catalog_limit
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        refuse("options.catalog_limit", "a number of characters, or None", limit)
+    if limit not in (None, "provider") and (not isinstance(limit, int) or limit < 1):
+        said = "a number of characters, 'provider', or None"
+        refuse("options.catalog_limit", said, limit)
 
 
 def _check_path(name: str, value: Any) -> None:

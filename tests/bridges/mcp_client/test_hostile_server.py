@@ -84,6 +84,22 @@ async def test_a_description_that_changes_after_it_was_shown_is_refused(
     assert "hostile.extra: new; it is not offered" in caplog.text
 
 
+async def test_a_resource_that_changes_after_it_was_read_is_told(tmp_path):
+    """Once, beside the next answer, and of no address that was not read."""
+    with opened(tmp_path, hostile("updates")) as session:
+        read = await say(session, command="read_resource", uri="doc://a")
+        assert read.value["text"] == "words"
+        told = [*read.warnings]
+        for _ in range(100):
+            if told:
+                break
+            await asyncio.sleep(0.02)
+            told += (await say(session)).warnings
+        after = (await say(session)).warnings
+    assert told == ["the resource doc://a changed since it was read; read it again"]
+    assert list(after) == []
+
+
 async def test_a_server_is_held_to_the_lock_file(tmp_path):
     """N10: what a server says otherwise than when it was accepted ends the session."""
     lock = tmp_path / "lock.json"

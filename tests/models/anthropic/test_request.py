@@ -47,6 +47,19 @@ def test_the_constant_part_is_marked_for_the_cache() -> None:
     assert without_system["tools"][0]["cache_control"] == {"type": "ephemeral"}
 
 
+def test_deferred_tools_are_found_by_the_providers_search() -> None:
+    """The mark stands at the tool; the search tool has that of the cache."""
+    later = {**TOOL, "defer_loading": True}
+    tools = body(replace(PLAIN, messages=(USER,), native_tools=(TOOL, later)))["tools"]
+    assert [tool.get("defer_loading") for tool in tools] == [None, True, None]
+    assert tools[-1] == {
+        "type": "tool_search_tool_bm25_20251119",
+        "name": "tool_search_tool_bm25",
+        "cache_control": {"type": "ephemeral"},
+    }
+    assert "tool_search" not in json.dumps(body(NATIVE))
+
+
 def test_a_plain_prompt() -> None:
     """Blank stops are refused there and left out; a number of tokens is a must."""
     assert body() == {

@@ -49,6 +49,15 @@ def test_tools_and_how_they_are_chosen() -> None:
     assert told["parallel_tool_calls"] is False
 
 
+def test_deferred_tools_are_found_by_the_providers_search() -> None:
+    """The mark stands at the tool, the search tool behind them."""
+    later = {**TOOL, "defer_loading": True}
+    tools = body(replace(PLAIN, native_tools=(TOOL, later)))["tools"]
+    assert [tool.get("defer_loading") for tool in tools] == [None, True, None]
+    assert tools[-1] == {"type": "tool_search"}
+    assert {"type": "tool_search"} not in body(NATIVE)["tools"]
+
+
 @pytest.mark.parametrize(
     ("thinking", "expected"),
     [

@@ -9,7 +9,9 @@ import pytest
 
 from neuraxis import Options, Session, command
 from neuraxis.bridges.frameworks import from_openai
+from neuraxis.errors import ConfigError
 from neuraxis.messages import CallError
+from neuraxis.models.anthropic.model import AnthropicModel
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.registry import Plugin
 
@@ -134,3 +136,33 @@ def test_names_stay_what_they_were(tmp_path: Path) -> None:
                 break
         else:
             pytest.fail("every command of the cluster is shown")
+
+
+def test_a_provider_finds_what_is_not_always_shown(tmp_path: Path) -> None:
+    """Every tool is sent, and marked; what the provider finds can be called."""
+    options = Options(catalog_limit="provider", always_shown=["water_*"])
+    given: dict[str, Any] = {"dialect": "native", "options": options}
+    with session(AnthropicModel("m"), tmp_path, **given) as whole:
+        tools = whole.prompt().native_tools
+        found = whole.registry.find("jobs", "job_7")
+    assert len(tools) == 302
+    shown = [tool["function"]["name"] for tool in tools if "defer_loading" not in tool]
+    assert shown == ["water_plants"]
+    assert not isinstance(found, CallError)
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect"),
+    [(AnthropicModel("m"), "intents"), (ScriptedModel([]), "native")],
+)
+def test_a_provider_that_cannot_find_is_told(
+    model: Any, dialect: str, tmp_path: Path
+) -> None:
+    """By the dialect and the model, before anything is asked."""
+    with pytest.raises(ConfigError, match="'provider' needs dialect='native'"):
+        session(
+            model,
+            tmp_path,
+            dialect=dialect,
+            options=Options(catalog_limit="provider"),
+        )

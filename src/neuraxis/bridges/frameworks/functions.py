@@ -9,7 +9,8 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, cast
 
-from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, as_map, plugin_of
+from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, plugin_of
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.errors import ConfigError
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import Json

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.errors import ConfigError, ManifestProblem, MissingExtra
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
@@ -29,11 +30,6 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[..., Any] | None = None
     """Takes the arguments by name; None: there is a description but no code."""
     is_async: bool = False
-
-
-def as_map(value: Json) -> Mapping[str, Json]:
-    """Return the value if it is an object, else an empty one."""
-    return cast("Mapping[str, Json]", value) if isinstance(value, Mapping) else {}
 
 
 def package(name: str, extra: str, purpose: str) -> Any:

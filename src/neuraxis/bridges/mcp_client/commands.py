@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from mcp import Client
 
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_client import content
 from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.connection import Connection
@@ -132,15 +132,20 @@ async def _asked(
     _scrub_later(context, connection)
     call = RunningCall(connection.config.name, context.outer)
     progress = _progress(context)
+    updated: set[str] = set()
 
     async def there() -> Mapping[str, Json]:
         connection.running.append(call)
+        if work is _read_resource:
+            connection.watch(arguments["uri"])
         try:
             return await connection.ask(
                 lambda client: work(client, arguments, progress)
             )
         finally:
             connection.running.remove(call)
+            updated.update(connection.updated)
+            connection.updated.clear()
 
     try:
         answer = await asyncio.wrap_future(loop.submit(there()))
@@ -149,6 +154,8 @@ async def _asked(
             context.warn(
                 f"the server asked {call.asked} questions; {call.refused} were refused"
             )
+    for uri in sorted(updated):
+        context.warn(f"the resource {uri} changed since it was read; read it again")
     return answer
 
 
@@ -241,7 +248,7 @@ async def _list_prompts(client: Client, arguments: dict[str, Json], _: Any) -> A
 
 
 async def _get_prompt(client: Client, arguments: dict[str, Json], _: Any) -> Any:
-    given = {str(k): str(v) for k, v in mapping(arguments.get("arguments")).items()}
+    given = {str(k): str(v) for k, v in as_map(arguments.get("arguments")).items()}
     return _dumped(await client.get_prompt(arguments["name"], given))
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import describe_given
 from neuraxis.parsing.json_errors import Fault
@@ -159,7 +159,7 @@ def _from_file(path: Path, name: str) -> Servers:
 
 def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
     # under `mcp` in the `settings.json` of some editors
-    for holder in (tree, mapping(tree.get("mcp"))):
+    for holder in (tree, as_map(tree.get("mcp"))):
         for key in SECTIONS:
             listed = holder.get(key)
             if isinstance(listed, Mapping):
@@ -179,7 +179,7 @@ def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
 
 def _words(entry: Mapping[str, Json]) -> str:
     command = entry.get("command")
-    words = [str(word) for word in items(entry.get("args"))]
+    words = [str(word) for word in as_list(entry.get("args"))]
     return shlex.join([str(command), *words]) if command else ""
 
 
@@ -230,7 +230,7 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
     command: Json = entry.get("command")
     args: Json = entry.get("args") or []
     if isinstance(command, Mapping):  # `command: {path, args}` of one editor
-        inner = mapping(cast("Json", command))
+        inner = as_map(cast("Json", command))
         command, args = inner.get("path"), inner.get("args") or []
     url = next((entry[key] for key in _URL_KEYS if entry.get(key)), "")
     kind = str(entry.get("type") or entry.get("transport") or "").lower()

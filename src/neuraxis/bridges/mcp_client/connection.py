@@ -19,7 +19,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import BaseModel
 
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import http
@@ -34,6 +34,8 @@ from neuraxis.policy.secrets import Secrets
 T = TypeVar("T")
 MOST_PAGES = 100
 """Pages of one list of a server."""
+MOST_WATCHED = 100
+"""Resources that were read, of whose changes a server is asked to tell."""
 SIGN_IN_SECONDS = 300.0
 RETRY_SECONDS = (0.0, 1.0, 5.0, 30.0)
 """Seconds before another attempt to connect, by the failures so far."""
@@ -69,6 +71,8 @@ class Connection:
         self.refused: dict[str, str] = {}
         """Tools that changed since, by the server's name for them, and how."""
         self.running: list[questions.RunningCall] = []
+        self.updated: set[str] = set()
+        """Resources that changed since they were read, as the server says."""
         self._workspace = workspace
         self._asking = asking
         self._client: Client | None = None
@@ -81,6 +85,7 @@ class Connection:
         self._tried_at = 0.0
         self._reason = ""
         self._relisting: asyncio.Task[None] | None = None
+        self._watched: dict[str, asyncio.Task[None]] = {}
 
     @property
     def _seconds(self) -> float:
@@ -148,9 +153,11 @@ class Connection:
                     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     self._client = None
-                    for task in (*waiting, watching):
+                    tasks = (*waiting, watching, *self._watched.values())
+                    self._watched.clear()
+                    for task in tasks:
                         task.cancel()
-                    await asyncio.gather(*waiting, watching, return_exceptions=True)
+                    await asyncio.gather(*tasks, return_exceptions=True)
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - a server may cause any
             if opened.done():
                 _log.debug("%s: %s", self.config.name, reason_of(error))
@@ -170,10 +177,13 @@ class Connection:
             return _SECRET.sub(lambda found: secrets.value(found[1]), text)
 
         if config.url:
-            inner = http(
-                config.url,
-                {name: filled(value) for name, value in config.headers.items()},
-                auth.oauth(config, filled, self._asking.on_sign_in),
+            inner = watched(
+                http(
+                    config.url,
+                    {name: filled(value) for name, value in config.headers.items()},
+                    auth.oauth(config, filled, self._asking.on_sign_in),
+                ),
+                inbox,
             )
         else:
             inner = stdio(
@@ -183,7 +193,7 @@ class Connection:
                 cwd=config.cwd,
             )
         return Client(
-            watched(inner, inbox),
+            inner,
             client_info=types.Implementation(name="neuraxis", version="0.1.0"),
             elicitation_callback=self._elicitation,
             sampling_callback=None if self._asking.sampling is None else self._sampling,
@@ -263,7 +273,7 @@ class Connection:
                 self._inbox.listing = None
             kept = {tool.name for tool in result.tools}
             found += [
-                tool for tool in page if mapping(tool).get("name") in {*kept, None}
+                tool for tool in page if as_map(tool).get("name") in {*kept, None}
             ]
             cursor = result.next_cursor
             if not cursor:
@@ -283,6 +293,33 @@ class Connection:
     async def _message(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._relist()
+        elif isinstance(message, types.ResourceUpdatedNotification):
+            self._changed(message.params.uri)
+
+    def watch(self, uri: str) -> None:
+        """Ask to be told when a resource that is read now changes."""
+        self.updated.discard(uri)
+        client = self._client
+        resources = client and client.server_capabilities.resources
+        if client is None or not (resources and resources.subscribe):
+            return
+        if uri not in self._watched and len(self._watched) < MOST_WATCHED:
+            self._watched[uri] = asyncio.create_task(self._watch(client, uri))
+
+    async def _watch(self, client: Client, uri: str) -> None:
+        with contextlib.suppress(Exception):
+            if client.protocol_version < "2026":
+                params = types.SubscribeRequestParams(uri=uri)
+                request = types.SubscribeRequest(params=params)
+                await client.session.send_request(request, types.EmptyResult)
+                return
+            async with client.listen(resource_subscriptions=[uri]) as events:
+                async for _ in events:
+                    self._changed(uri)
+
+    def _changed(self, uri: str) -> None:
+        if uri in self._watched:  # nothing else that a server names is repeated
+            self.updated.add(uri)
 
     def _relist(self) -> None:
         if self._relisting is None or self._relisting.done():
@@ -380,7 +417,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
         told.append(Message(role="system", content=params.system_prompt))
     for message in params.messages:
         content: Any = message.content
-        blocks: list[Any] = items(content) or [content]
+        blocks: list[Any] = as_list(content) or [content]
         texts = [str(getattr(block, "text", "")) for block in blocks]
         role = "user" if message.role == "user" else "assistant"
         told.append(Message(role=role, content="\n".join(texts)))
@@ -388,7 +425,7 @@ def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message
 
 
 def _name(tool: Any) -> str:
-    return str(mapping(tool).get("name", ""))
+    return str(as_map(tool).get("name", ""))
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.assets.attachments import MOST_BYTES
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.specs import Json
@@ -53,7 +53,7 @@ def prompt_value(result: Mapping[str, Json]) -> Any:
     """Return the value of a `prompts/get` result: its messages."""
     messages: list[Json] = []
     for message in _blocks(result.get("messages")):
-        block = mapping(message.get("content"))
+        block = as_map(message.get("content"))
         messages.append(
             {"role": str(message.get("role", "user")), "content": block_value(block)}
         )
@@ -61,7 +61,7 @@ def prompt_value(result: Mapping[str, Json]) -> Any:
 
 
 def _blocks(given: Json) -> Sequence[Mapping[str, Json]]:
-    return [mapping(block) for block in items(given) if isinstance(block, Mapping)]
+    return [as_map(block) for block in as_list(given) if isinstance(block, Mapping)]
 
 
 def block_value(block: Mapping[str, Json]) -> Any:
@@ -72,7 +72,7 @@ def block_value(block: Mapping[str, Json]) -> Any:
         case "image" | "audio":
             return binary_value(block.get("data"), str(block.get("mimeType", "")))
         case "resource":
-            return _resource(mapping(block.get("resource")))
+            return _resource(as_map(block.get("resource")))
         case "resource_link":
             return _link(block)
         case _:

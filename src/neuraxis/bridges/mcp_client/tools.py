@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.untrusted_text import hides_something, one_line, visible
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
 
@@ -60,7 +60,7 @@ def import_tools(
         if number > MOST_TOOLS:
             problems.append(f"{plugin}: only the first {MOST_TOOLS} tools are taken")
             break
-        fields = mapping(given)
+        fields = as_map(given)
         own = fields.get("name")
         if not isinstance(own, str) or not own.strip():
             problems.append(f"{plugin}: tool {number} has no name; it is left out")
@@ -135,7 +135,7 @@ def effects_of(name: str, hints: Json, given: Mapping[str, EffectKind]) -> Effec
     for pattern, chosen in given.items():
         if fnmatchcase(name, pattern):
             kind = chosen
-    claims = mapping(hints)
+    claims = as_map(hints)
     if claims.get("readOnlyHint") is False and kind in ("none", "read"):
         kind = "once"
     if claims.get("idempotentHint") is False and kind == "idempotent":

@@ -19,7 +19,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.untrusted_text import one_line
 
 MOST_MESSAGE = 64 * 1024 * 1024
@@ -56,7 +56,7 @@ class Inbox:
             return True
         self._notifications = 0
         if isinstance(inner, JSONRPCResponse) and self.listing is not None:
-            tools = items(inner.result.get("tools"))
+            tools = as_list(inner.result.get("tools"))
             self.listing += tools
             inner.result["tools"] = [_for_sdk(each) for each in tools if _named(each)]
         return True
@@ -68,12 +68,12 @@ class Inbox:
 
 
 def _named(tool: Any) -> bool:
-    return isinstance(mapping(tool).get("name"), str)
+    return isinstance(as_map(tool).get("name"), str)
 
 
 def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
     """What the SDK needs of a definition, without what it cannot read."""
-    kept = mapping(mapping(tool.get("inputSchema")).get("properties"))
+    kept = as_map(as_map(tool.get("inputSchema")).get("properties"))
     return {
         "name": tool["name"],
         "inputSchema": {
@@ -120,7 +120,7 @@ async def stdio(
     env: Mapping[str, str],
     cwd: str | None,
 ) -> AsyncGenerator[_Streams]:
-    """Start a server process and exchange lines of JSON with it.
+    """Exchange lines of JSON with a server process, within limits.
 
     Its environment is a short list of the person's variables and `env`; no shell reads
     the command. What it writes to standard error never reaches the terminal.
@@ -159,8 +159,12 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
             async for chunk in process.stdout:
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
-                    await _deliver(b"".join([*parts, line]), send)
+                    message = _message(b"".join([*parts, line]))
                     parts, size = [], 0
+                    if isinstance(message, SessionMessage) and not inbox.look(message):
+                        return
+                    if message is not None:
+                        await send.send(message)
                 parts.append(rest)
                 size += len(rest)
                 if size > MOST_MESSAGE:
@@ -168,18 +172,20 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
                     return
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         pass  # the session ended first
+    finally:
+        inbox.ended.set()
 
 
-async def _deliver(line: bytes, send: Any) -> None:
+def _message(line: bytes) -> SessionMessage | ValueError | None:
     if not line.strip():
-        return
+        return None
     try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return SessionMessage(
+            jsonrpc_message_adapter.validate_json(line, by_name=False)
+        )
     except ValueError as error:
         # a server that prints to standard output; its messages are still read
-        await send.send(error)
-        return
-    await send.send(SessionMessage(message))
+        return error
 
 
 async def _write(process: Process, receive: Any) -> None:
@@ -215,7 +221,7 @@ async def _stop(process: Process) -> None:
             _signal(process, end)
         with anyio.move_on_after(_GRACE_SECONDS):
             # `process.wait` also waits for pipes that a grandchild holds open
-            while process.returncode is None:  # noqa: ASYNC110
+            while process.returncode is None:  # noqa: ASYNC110 - no event tells it
                 await anyio.sleep(0.01)
         if process.returncode is not None:
             break

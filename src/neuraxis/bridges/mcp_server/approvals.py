@@ -14,7 +14,7 @@ from typing import Any
 import mcp_types as types
 from mcp import MCPError
 
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_server.client import (
     MOST_WAITING,
     McpClient,
@@ -59,7 +59,7 @@ async def approve(asked: ApprovalAsked) -> bool:
 
 def is_yes(answer: Any) -> bool:
     """Check whether an elicitation's answer allows the call."""
-    content = mapping(getattr(answer, "content", None))
+    content = as_map(getattr(answer, "content", None))
     return getattr(answer, "action", "") == "accept" and content.get("allow") is True
 
 

@@ -18,7 +18,7 @@ from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
 
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.schema import Schema
@@ -149,8 +149,8 @@ def _plain(answer: Any, request: types.InputRequest) -> Any:
         return getattr(answer.content, "text", "")
     if answer.action != "accept":
         return None
-    content = mapping(answer.content)
-    wanted = mapping(getattr(request.params, "requested_schema", None))
+    content = as_map(answer.content)
+    wanted = as_map(getattr(request.params, "requested_schema", None))
     if not Schema({**wanted, "x-formats": "annotation"}).valid(content):
         raise ValueError("the client's person did not fill in the form as it asks")
     return content

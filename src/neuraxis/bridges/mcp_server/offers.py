@@ -10,7 +10,7 @@ from typing import Any, cast
 import mcp_types as types
 import msgspec
 
-from neuraxis.bridges.json_shapes import items, mapping
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_server.tools import Offered
 from neuraxis.bridges.mcp_server.values import blocks
 from neuraxis.errors import ConfigError
@@ -53,14 +53,14 @@ def _check(name: str, found: Iterable[Offered], what: str) -> None:
 def prompt(name: str, offered: Offered) -> types.Prompt:
     """Return the command as a prompt; its parameters are texts there."""
     spec = offered.command.spec
-    required = items(spec.parameters.get("required"))
+    required = as_list(spec.parameters.get("required"))
     arguments = [
         types.PromptArgument(
             name=each,
-            description=str(mapping(node).get("description", "")) or None,
+            description=str(as_map(node).get("description", "")) or None,
             required=each in required,
         )
-        for each, node in mapping(spec.parameters.get("properties")).items()
+        for each, node in as_map(spec.parameters.get("properties")).items()
     ]
     return types.Prompt(name=name, description=spec.description, arguments=arguments)
 

@@ -86,8 +86,7 @@ async def serve_http(
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     try:
-        # uvicorn has no event for it
-        while not server.started and not serving.done():  # noqa: ASYNC110
+        while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.02)
         if server.started:
             actual = server.servers[0].sockets[0].getsockname()[1]

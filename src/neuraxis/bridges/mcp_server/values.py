@@ -17,7 +17,7 @@ import mcp_types as types
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.bridges.json_shapes import mapping
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.messages import Result
 from neuraxis.specs import Json
 
@@ -128,7 +128,7 @@ def _block(part: Any) -> types.ContentBlock | None:
     if is_picture(part):
         text = base64.b64encode(picture_bytes(part)).decode()
         return types.ImageContent(data=text, mime_type="image/png")
-    fields = mapping(part)
+    fields = as_map(part)
     kind, data = fields.get("mime_type"), fields.get("data")
     if not isinstance(kind, str):
         return None

@@ -14,7 +14,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
 
-from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_map, as_text
+from neuraxis.bridges.json_shapes import as_map
+from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_text
 from neuraxis.errors import ConfigError
 from neuraxis.sandbox.http import client
 from neuraxis.specs import Json
@@ -213,10 +214,10 @@ def parse(data: bytes, place: str) -> Json:
         pass
     import yaml  # most documents are JSON
 
+    untyped: Any = yaml
     try:
-        compose: Any = getattr(yaml, "compose")  # noqa: B009 - its types are not known
-        loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        tree: Any = compose(text, Loader=loader)
+        loader = getattr(untyped, "CBaseLoader", yaml.BaseLoader)
+        tree: Any = untyped.compose(text, Loader=loader)
         return None if tree is None else _Plain(left=MOST_NODES).value(tree)
     except yaml.YAMLError as error:
         said = " ".join(str(error).split())[:300]

@@ -22,16 +22,6 @@ class CannotImport(NeuraxisError):
     """One part of a document that cannot be used; says why."""
 
 
-def as_map(value: Json) -> Node:
-    """Return the value if it is an object, else an empty one."""
-    return cast("Node", value) if isinstance(value, Mapping) else {}
-
-
-def as_list(value: Json) -> list[Json]:
-    """Return the value if it is an array, else an empty one."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
-
-
 def as_flag(value: Json) -> bool | None:
     """Return a boolean, also where it is written as text."""
     if isinstance(value, str):

@@ -8,14 +8,13 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.body import Body, old_body, read_body
 from neuraxis.bridges.openapi_client.load import Document, is_url
 from neuraxis.bridges.openapi_client.nodes import (
     CannotImport,
     Node,
     Notes,
-    as_list,
-    as_map,
     as_text,
     maps,
 )

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
-from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_map, as_text
+from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas

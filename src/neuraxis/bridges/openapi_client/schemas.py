@@ -14,14 +14,13 @@ from typing import Any, cast
 
 import msgspec
 
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.load import Document
 from neuraxis.bridges.openapi_client.nodes import (
     CannotImport,
     Node,
     Notes,
     as_flag,
-    as_list,
-    as_map,
     as_text,
 )
 from neuraxis.schema import Schema

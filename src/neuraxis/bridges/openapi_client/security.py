@@ -10,14 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.load import Document
-from neuraxis.bridges.openapi_client.nodes import (
-    CannotImport,
-    Node,
-    as_list,
-    as_map,
-    as_text,
-)
+from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_text
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.specs import Json
 

@@ -41,6 +41,7 @@ def messages_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
         url=address_with(endpoint.url, "/messages"),
         headers=_headers,
         missing=missing_options(options),
+        finds_tools=True,
         body=lambda prompt, origin: request_body(prompt, model, options, origin),
         reader=MessageReader,
         refused_part=partial(refused_option, PARTS),
@@ -61,6 +62,7 @@ def bedrock_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
     return replace(
         messages_wire(model, endpoint, options),
         url=address_with(endpoint.url, path),
+        finds_tools=False,  # it is another beta there
         headers=endpoint.key_header,
         body=body,
     )

@@ -25,6 +25,10 @@ MOST_TOKENS = 8192
 """Tokens of an answer where the options say nothing: this API wants a number."""
 _LEAST_BUDGET = 1024  # of thinking; fewer are refused
 _CACHED: Json = {"type": "ephemeral"}
+_TOOL_SEARCH: Mapping[str, Json] = {
+    "type": "tool_search_tool_bm25_20251119",
+    "name": "tool_search_tool_bm25",
+}
 _THINKING = ("thinking", "redacted_thinking")
 
 Block = dict[str, Json]
@@ -50,12 +54,14 @@ def request_body(
     if blocks:
         body["system"] = blocks
     tools = [_tool(tool) for tool in prompt.native_tools]
+    if any("defer_loading" in tool for tool in tools):
+        tools.append({**_TOOL_SEARCH})
     if tools:
         body["tools"] = tools
     # Tools stand before the system text there: one mark covers both.
     marked = blocks or tools
     if options.cache and marked:
-        marked[-1]["cache_control"] = _CACHED
+        marked[-1] = {**marked[-1], "cache_control": _CACHED}
     if stops := [stop for stop in prompt.stop if stop.strip()]:
         body["stop_sequences"] = stops
     if native:

@@ -62,6 +62,8 @@ def declared(tool: Mapping[str, Json], parameters: str) -> dict[str, Json]:
     }
     if function.get("description"):
         told["description"] = function["description"]
+    if tool.get("defer_loading"):
+        told["defer_loading"] = True
     return told
 
 

@@ -118,6 +118,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     """Notes on options that this protocol does not have."""
     unasked: Collection[str] = ()
     """Parts that may be left out without a note."""
+    finds_tools: bool = False
+    """Whether the provider searches tools that are marked `defer_loading`."""
 
 
 MakeWire = Callable[[str, Endpoint, Options], Wire]
@@ -161,6 +163,7 @@ class HttpModel:
         options = options or Options()
         self.name = name or f"{server.url}#{model}"
         self._wire = wire(model, server, options)
+        self.finds_tools = self._wire.finds_tools
         self._endpoint = server
         self._options = options
         self._limit = limit_of(server, model, options)

@@ -23,6 +23,7 @@ def responses_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
         headers=endpoint.key_header,
         missing=missing_options(options),
         unasked=UNASKED,
+        finds_tools=True,
         body=lambda prompt, origin: request_body(prompt, model, options, origin),
         reader=ResponseReader,
         refused_part=partial(refused_option, PARTS),

@@ -44,7 +44,10 @@ def request_body(
     if told := "\n\n".join(said.content for said in system if said.content.strip()):
         body["instructions"] = told
     if native:
-        body["tools"] = [_tool(tool) for tool in prompt.native_tools]
+        tools = [_tool(tool) for tool in prompt.native_tools]
+        if any("defer_loading" in tool for tool in tools):
+            tools.append({"type": "tool_search"})
+        body["tools"] = tools
         if options.tool_choice is not None:
             body["tool_choice"] = _tool_choice(options.tool_choice)
         if options.parallel_tool_calls is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.search.index import entry_of
 from neuraxis.plugins.search.store import Store
+from neuraxis.plugins.search.vectors import CANDIDATES, Embed, Vectors
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 PLUGIN, COMMAND = "command_search", "find_commands"
@@ -34,6 +35,7 @@ class Shortlist:
         budget: characters of descriptions and schemas that a prompt has room for.
         always_on: patterns of plugins whose commands are always shown.
         cache: the file that keeps the index; None: it is built anew.
+        embed: gives vectors of texts, for a search by meaning beside that by words.
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class Shortlist:
         budget: int,
         always_on: Sequence[str] = (),
         cache: Path | None = None,
+        embed: Embed | None = None,
     ) -> None:
         self._registry = registry
         self._budget = budget
         self._always_on = (*always_on, PLUGIN)
         self._store = Store(cache)
+        self._vectors = None if embed is None else Vectors(embed)
         self._sizes: dict[Key, int] = {}
         self._recent: dict[Key, None] = {}
         """Found or chosen, the newest last."""
@@ -94,15 +98,21 @@ class Shortlist:
         if PLUGIN not in {plugin.spec.name for plugin in self._registry.plugins}:
             self._registry.add(_plugin(self))
             self._sizes[PLUGIN, COMMAND] = 300
-        self._store.update(
+        entries = [
             entry_of("\n".join(key), item.plugin, item.spec)
             for key, item in commands.items()
-        )
+        ]
+        self._store.update(entries)
+        if self._vectors is not None:
+            self._vectors.update(entries)
         self._ready = True
         return True
 
     def _search(self, query: str, most: int) -> list[Key]:
-        hits = self._store.index.find(query, most)
+        vectors = self._vectors
+        hits = self._store.index.find(query, CANDIDATES if vectors else most)
+        if vectors is not None:
+            hits = vectors.fused(query, hits, most)
         keys = [tuple(hit.key.split("\n", 1)) for hit in hits]
         return [(key[0], key[1]) for key in keys if len(key) == 2]
 

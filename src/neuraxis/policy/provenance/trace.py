@@ -45,7 +45,7 @@ def trace(
         for path, value in leaves(step.arguments):
             if any(path[: len(at)] == at for at in placed):
                 continue
-            if not is_own(value, origins.request):
+            if not is_own(value, origins.own_words):
                 found.append(Traced(path=path, value=value, label=origins.read))
     found += _contents(origins, arguments, marks, workspace)
     return tuple(found)

@@ -59,7 +59,8 @@ class Origins(Struct):
     """Those of them in which something from outside stands word for word."""
     read: Label = OWN
     """All from outside that the model was shown."""
-    read_private: bool = False
+    private: set[str] = field(default_factory=set[str])
+    """Calls that read something private, shown or not: what it decides tells it."""
     words: list[str] = field(default_factory=list[str])
     """What the user said, all of it."""
     request: list[str] = field(default_factory=list[str])
@@ -67,7 +68,7 @@ class Origins(Struct):
     asked_by: tuple[str, ...] = ()
     """The request of the run around a nested session."""
     instructions: str = ""
-    """What the program told the model; counts as said in each request."""
+    """What the program told the model; its words count in each request."""
     sent: set[str] = field(default_factory=set[str])
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -118,17 +119,22 @@ class Origins(Struct):
         return known[1]
 
     def said(self, text: str) -> None:
-        """Record a request; one with something from outside is nobody's word."""
-        self.sent.clear()
+        """Record a request; a nested one is nobody's word."""
         self.fresh.clear()
-        self.request[:] = [*self.asked_by, *filter(None, [self.instructions])]
-        if not is_outside(self.given):
+        self.request[:] = self.asked_by
+        if not self.is_nested:
+            self.sent.clear()
             self.words.append(text)
             self.request.append(text)
 
     def instructed(self, text: str) -> None:
         """Record the program's instructions, which count in each request."""
         self.instructions = text
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """The words of request and instructions."""
+        return (self.instructions, *self.request)
 
     def told(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
@@ -137,10 +143,16 @@ class Origins(Struct):
             if label:
                 self.reads(label)
 
+    def planned(self, steps: Iterable[Step]) -> None:
+        """These run together: one that fails stops the others."""
+        for step in steps if self.read else ():
+            label = self._answer_of(step.tool, step.command.spec)
+            self._reads_private(label, step.call.id)
+
     def reads(self, label: Label) -> None:
         """The model is shown what is made of these."""
         self.read |= frozenset(o for o in label if o.open_world)
-        self.read_private = self.read_private or is_private(label)
+        self._reads_private(label, "shown")
 
     # --- what references lead to -----------------------------------------------
 
@@ -208,6 +220,7 @@ class Origins(Struct):
         if any(item.how != "literal" and is_outside(item.label) for item in traced):
             self.copying.add(call_id)
         label = own | inputs
+        self._reads_private(inputs, call_id)
         if label:
             self.results[call_id] = label
             self._vouch(target, call_id, spec)
@@ -222,6 +235,7 @@ class Origins(Struct):
         if label is None:
             label = self.own[target] = self._answer_of(target, spec)
         if label:
+            self._reads_private(label, call_id)
             self.results[call_id] = label
             self.inputs.pop(call_id, None)
             self._vouch(target, call_id, spec)
@@ -233,7 +247,9 @@ class Origins(Struct):
         if effects.kind == "none":
             return OWN
         outside = effects.open_world if effects.declared else self.undeclared_outside
-        private = not effects.public or target in self.private_sources
+        # an agent's answer is what it read, which `adds` tells
+        public = effects.public or effects.asks_inside
+        private = not public or target in self.private_sources
         if not outside and not private:
             return OWN
         return frozenset((Origin(source=target, open_world=outside, private=private),))
@@ -313,7 +329,12 @@ class Origins(Struct):
         """Add origins to what these ids lead to."""
         for call_id in call_ids:
             if label and call_id:
+                self._reads_private(label, call_id)
                 self.results[call_id] = self.results.get(call_id, OWN) | label
+
+    def _reads_private(self, label: Label, call_id: str) -> None:
+        if is_private(label):
+            self.private.add(call_id.partition(".")[0])
 
 
 def is_of(call_id: str, ids: set[str]) -> bool:

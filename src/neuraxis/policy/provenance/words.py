@@ -67,22 +67,27 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
 
 
 def is_own_address(value: Json, texts: Iterable[str]) -> bool:
-    """Whether the user wrote this address, or quoted this text.
+    """Whether the user wrote this address, or quoted this text."""
+    return place_of(value, "\n".join(texts)) >= 0
 
-    `https://` may be added where the user left it out (rule C13).
+
+def place_of(value: Json, text: str) -> int:
+    """Where the user first wrote an address or quoted a text.
+
+    -1: nowhere. `https://` may be added where the user left it out (rule C13).
     """
     if not isinstance(value, str) or _is_odd(value):
-        return False
-    bare = value.removeprefix("https://")
-    for text in texts:
-        said = unicodedata.normalize("NFC", text)
-        if any(f"{left}{value}{right}" in said for left, right in _QUOTES):
-            return True
-        if " " not in value and _SPECIAL.intersection(value):
-            found = tokens(said)
-            if value in found or bare in found:
-                return True
-    return False
+        return -1
+    said = unicodedata.normalize("NFC", text)
+    found = [said.find(f"{left}{value}{right}") for left, right in _QUOTES]
+    if " " not in value and _SPECIAL.intersection(value):
+        wanted, at = (value, value.removeprefix("https://")), 0
+        for part in said.split():
+            at = said.index(part, at)
+            if _bare(part) in wanted:
+                found.append(at)
+            at += len(part)
+    return min((at for at in found if at >= 0), default=-1)
 
 
 def _is_odd(text: str) -> bool:

@@ -96,7 +96,10 @@ async def fitting_prompt(
 
 
 def _size(prompt: Prompt) -> int:
-    tools = sum(len(repr(tool)) for tool in prompt.native_tools) // BYTES
+    tools = (
+        sum(len(repr(t)) for t in prompt.native_tools if "defer_loading" not in t)
+        // BYTES
+    )
     return tokens(prompt.messages) + tools
 
 

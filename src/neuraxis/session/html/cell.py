@@ -1,0 +1,64 @@
+"""Status line of a run in a notebook's cell."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from neuraxis.events import (
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    Event,
+    ModelStarted,
+    SessionFinished,
+)
+
+_PAUSE = 0.1
+"""Seconds between two reports of progress that are shown."""
+
+
+def watch_in_cell() -> Callable[[Event], None] | None:
+    """Return what shows a run's events in the cell; None: no notebook."""
+    # nothing of it is imported where no notebook did
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    display: Any = sys.modules["IPython.display"]
+    return _StatusLine(display).hear
+
+
+class _StatusLine:
+    """One line, which is shown anew as the run goes on."""
+
+    def __init__(self, display: Any) -> None:
+        self._html = display.HTML
+        self._handle = display.display(self._html("…"), display_id=True)
+        self._started, self._shown, self._steps = time.monotonic(), 0.0, 0
+
+    def hear(self, event: Event) -> None:
+        """Show what an event tells."""
+        match event:
+            case ModelStarted():
+                self._show(f"{event.model} is asked …")
+            case CallStarted():
+                self._show(f"{event.tool} …")
+            case CallProgress() if time.monotonic() - self._shown > _PAUSE:
+                self._show(event.message, event.fraction)
+            case CallFinished() if not event.part_of:
+                self._steps += 1
+            case SessionFinished():
+                seconds = time.monotonic() - self._started
+                calls = "1 call" if self._steps == 1 else f"{self._steps} calls"
+                self._show(f"{event.outcome}: {calls}, {seconds:.1f} s")
+            case _:
+                pass
+
+    def _show(self, text: str, fraction: float | None = None) -> None:
+        self._shown = time.monotonic()
+        bar = "" if fraction is None else f'<progress value="{fraction}"></progress>'
+        shown = f"<p>{escape(text[:200])} {bar}</p>"
+        self._handle.update(self._html(shown))
