@@ -48,6 +48,13 @@ def test_a_picture_of_any_mode_is_sent_as_png(mode: str) -> None:
     assert image.open(io.BytesIO(part.data)).size == (30, 20)
 
 
+def test_a_scan_of_16_bits_keeps_its_shades() -> None:
+    """A plain conversion makes all of them white."""
+    scan = image.frombytes("I;16", (3, 1), b"\x00\x00\x00\x80\xff\xff")
+    shown = image.open(io.BytesIO(part_of(scan).data))
+    assert [shown.getpixel((x, 0)) for x in range(3)] == [0, 128, 255]
+
+
 def test_a_large_picture_is_sent_smaller_and_told_in_its_own_size() -> None:
     """The longer side has 2000 pixels; a photo becomes a JPEG file within the limit."""
     noise = random.Random(1).randbytes(3000 * 2500 * 3)

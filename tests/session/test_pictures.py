@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from models.http_server import Server, answer, hello, serving, stream
-from neuraxis import Options, Session
+from neuraxis import ConfigError, Options, Session
 from neuraxis.events import HistoryShortened, MessageSent, ModelFinished
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
@@ -104,6 +104,32 @@ async def test_a_blind_model_is_told_and_can_use_the_asset(
     ]
     assert any("without pictures" in note for note in notes)
     await session.model.close()
+
+
+@pytest.mark.parametrize("given", ["scan.png", b"\x89PNG", Path("scan.png"), 7])
+def test_one_thing_is_no_list(given: Any) -> None:
+    """A text's letters are no paths; the session goes on."""
+    session = Session(ScriptedModel(["x"]))
+    with pytest.raises(ConfigError, match="attach: expected a list of paths"):
+        session.run_sync("What?", attach=given)
+    with pytest.raises(ConfigError, match=r"none\.png cannot be attached"):
+        session.run_sync("What?", attach=["none.png"])
+    assert session.run_sync("What?").text == "x"
+
+
+def test_a_picture_of_a_run_that_failed_stays_in_the_conversation(
+    tmp_path: Path, scan: Path
+) -> None:
+    """Another process sends it again with the next request."""
+    kept = Options(asset_folder=tmp_path / "assets", early_start=False)
+    given: dict[str, Any] = {"plugins": [paint], "journal": tmp_path / "j.db"}
+    broken = ScriptedModel([{"text": "", "error": "unavailable: gone"}])
+    with Session(broken, id="s", options=kept, **given) as session:
+        session.run_sync("Which colours?", attach=[scan])
+    again = ScriptedModel(["Red."], sees=True)
+    with Session.open("s", model=again, options=kept, **given) as session:
+        session.run_sync("Well?")
+    assert shown(again) == ["asset://a1/content"]
 
 
 def test_what_was_attached_before_goes_with_the_next_request(scan: Path) -> None:

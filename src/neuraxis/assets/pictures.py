@@ -101,7 +101,7 @@ def _pixels(picture: Any) -> str:
 
 def _smaller(picture: Any) -> Part:
     """Return a picture as PNG; a large file as JPEG."""
-    about, small = _pixels(picture), picture
+    about, small = _pixels(picture), eight_bits(picture)
     if max(picture.size) > SIDE:
         contain = importlib.import_module("PIL.ImageOps").contain
         small = contain(picture, (SIDE, SIDE))
@@ -110,11 +110,7 @@ def _smaller(picture: Any) -> Part:
     data = _written(small, "PNG")
     if len(data) <= _SMALL:
         return Part(media_type="image/png", data=data, about=about)
-    # what is transparent becomes white, not black
-    plain = small.convert("RGBA")
-    white = importlib.import_module("PIL.Image").new("RGBA", plain.size, "white")
-    white.alpha_composite(plain)
-    plain = white.convert("RGB")
+    plain = on_white(small)
     for quality in (85, 40):
         data = _written(plain, "JPEG", quality=quality)
         if len(data) <= PICTURE_BYTES:
@@ -126,3 +122,24 @@ def _written(picture: Any, kind: str, **more: Any) -> bytes:
     sink = io.BytesIO()
     picture.save(sink, kind, **more)
     return sink.getvalue()
+
+
+def eight_bits(picture: Any) -> Any:
+    """Return 16-bit grey (scans) as 8 bits; `convert` makes it white."""
+    if not picture.mode.startswith("I;16"):
+        return picture
+
+    def high_byte(shade: Any) -> Any:
+        return shade * (1 / 256)
+
+    return picture.point(high_byte).convert("L")
+
+
+def on_white(picture: Any) -> Any:
+    """Return the picture on white, without transparency."""
+    if "A" not in picture.getbands():
+        return picture.convert("RGB")
+    full = picture.convert("RGBA")
+    ground = importlib.import_module("PIL.Image").new("RGB", full.size, "white")
+    ground.paste(full, mask=full.getchannel("A"))
+    return ground

@@ -354,7 +354,7 @@ class Session(Generic[Out]):
         is_resumed: bool = False,
     ) -> Answer[Out]:
         """Answer one request, as `run` does; `watch` gets the stored events."""
-        check_request(text, watch)
+        check_request(text, watch, attach)
         if watch is None and self._outer is None:
             watch = watch_in_cell()
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn

@@ -204,14 +204,18 @@ def check_journal_named(session: str, journal: Any) -> None:
         )
 
 
-def check_request(text: Any, watch: Any = None) -> None:
+def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
     """Check that a request is a text, and `watch` a function.
+
+    `attach` is a list, and not one thing.
 
     Raises:
         ConfigError: one has a wrong type.
     """
     if not isinstance(text, str):
         refuse("the request", "a text", text)
+    if isinstance(attach, str | bytes) or not isinstance(attach, Iterable):
+        refuse("attach", "a list of paths or objects, [...]", attach)
     _check_watch(watch)
 
 

@@ -9,6 +9,8 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+from neuraxis.assets.pictures import eight_bits as eight_bits
+from neuraxis.assets.pictures import on_white as on_white
 from neuraxis.builtin.optional import needed
 from neuraxis.errors import CommandError
 from neuraxis.formatting import type_name
@@ -146,24 +148,3 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
     except (OSError, ValueError) as error:
         raise CommandError(f"The picture cannot be written: {error}.") from None
     return sink.getvalue()
-
-
-def eight_bits(picture: Any) -> Any:
-    """Return 16-bit grey (scans) as 8 bits; `convert` makes it white."""
-    if not picture.mode.startswith("I;16"):
-        return picture
-
-    def high_byte(shade: Any) -> Any:
-        return shade * (1 / 256)
-
-    return picture.point(high_byte).convert("L")
-
-
-def on_white(picture: Any) -> Any:
-    """Return the picture on white, without transparency."""
-    if "A" not in picture.getbands():
-        return picture.convert("RGB")
-    full = picture.convert("RGBA")
-    ground = pillow().new("RGB", full.size, "white")
-    ground.paste(full, mask=full.getchannel("A"))
-    return ground
