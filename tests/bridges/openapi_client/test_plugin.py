@@ -320,3 +320,13 @@ def test_a_manifest_of_old_plugins_leads_to_its_document() -> None:
     assert plugin.spec.name == "pets"
     assert plugin.spec.description.startswith("Use it for pets.")
     assert "createPet" in plugin.commands
+
+
+def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
+    """With what to do: a name of its own makes it a second plugin."""
+    twice = [openapi(PETS), openapi(PETS)]
+    with pytest.raises(ManifestError, match=r"taken by openapi:.*another with name="):
+        Session(ScriptedModel([]), plugins=twice, workspace=tmp_path)
+    named = [openapi(PETS), openapi(PETS, name="second")]
+    with Session(ScriptedModel([]), plugins=named, workspace=tmp_path) as session:
+        assert len(session.registry.plugins) == 2

@@ -1,0 +1,36 @@
+"""Tool definitions of servers: hints are claims, bad ones hide no others."""
+
+import json
+
+from bridges.mcp_client.servers import hostile, opened, say
+
+
+async def test_hints_of_a_server_do_not_make_the_policy_laxer(tmp_path):
+    """`readOnlyHint` is a claim: the effect stays `once`, the answer untrusted."""
+    with opened(tmp_path, hostile("claims")) as session:
+        effects = session.registry.find("hostile", "say").spec.effects
+        assert (effects.kind, effects.destructive, effects.open_world) == (
+            "once",
+            True,
+            True,
+        )
+    with opened(tmp_path, hostile("claims", effects={"s*": "read"})) as session:
+        effects = session.registry.find("hostile", "say").spec.effects
+        assert (effects.kind, effects.open_world) == ("read", True)
+        await say(session)
+        (label,) = session.origins.results.values()
+        assert [origin.open_world for origin in label] == [True]
+
+
+async def test_bad_tools_hide_no_others(tmp_path):
+    """Each bad definition is named with its reason; the rest can be called."""
+    source = hostile("bad_tools")
+    with opened(tmp_path, source) as session:
+        (plugin,) = session.registry.plugins
+        assert list(plugin.commands) == ["say", "again", "secret"]
+        assert (await say(session)).status == "done"
+        schema = plugin.commands["secret"].spec.parameters
+        assert "x-secret-ok" not in json.dumps(schema)
+    told = "\n".join(source.problems)
+    for name in ("no_schema", "wrong", "remote", "tool 7", "tool 8"):
+        assert name in told
