@@ -70,7 +70,7 @@ def declared(tool: Mapping[str, Json], parameters: str) -> dict[str, Json]:
 def joined_turns(
     said: Iterable[tuple[str, list[dict[str, Json]]]], own: str
 ) -> list[tuple[str, list[dict[str, Json]]]]:
-    """Return the turns of model (`own`) and user, neighbours of one role joined."""
+    """Return the turns, neighbours of one role joined; `own`: the model's."""
     turns: list[tuple[str, list[dict[str, Json]]]] = []
     for role, blocks in said:
         name = own if role == "assistant" else "user"
