@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ def make_workspace(workspace: Path) -> None:
     Raises:
         ConfigError: it is a link to elsewhere, a file, or cannot be made.
     """
-    if workspace.is_symlink():
+    mode = _mode(workspace)
+    if stat.S_ISDIR(mode):
+        return
+    if stat.S_ISLNK(mode):
         raise ConfigError(
             f"the workspace {workspace} is a link to {workspace.resolve()}: whoever "
             "made the link would choose the folder commands write to. "
@@ -36,6 +41,14 @@ def make_workspace(workspace: Path) -> None:
             f"the workspace {workspace} cannot be made: {error.strerror or error}. "
             "Name another folder with --workspace"
         ) from error
+
+
+def _mode(path: Path) -> int:
+    """Type and permissions of what is there, not of what a link leads to; or 0."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0  # making it says why
 
 
 def begin_files(files: FileHistory, *, is_inside: bool) -> None:
