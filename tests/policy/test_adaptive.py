@@ -445,3 +445,29 @@ def test_a_yes_for_this_session_holds_when_the_session_goes_on(tmp_path: Path) -
     assert [each.call["arguments"]["url"] for each in asked] == [
         "https://e.test/1", "https://f.test/1", "https://e.test/3"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "{{ results[0] }}?{{ results[1] }}",
+        "https://b.test/two?{{ results[0] }}{{ results[1] }}",
+    ],
+)
+def test_H2_nothing_private_stands_beside_what_is_from_outside(
+    tmp_path: Path, url: str
+) -> None:
+    """In a plan written before reading, too: who wrote the page chose where to."""
+    plan = [
+        {"tool": "fetch", "url": "https://a.test/page"},
+        {"tool": "notes"},
+        {"tool": "fetch", "url": url},
+    ]
+    with Session(
+        model=ScriptedModel([json.dumps(plan), "ok"]),
+        plugins=[fetch, notes],
+        workspace=tmp_path / "w",
+    ) as session:
+        answer = session.run_sync("Read https://a.test/page and my notes")
+    assert answer.calls[2].error is not None
+    assert OPENED == ["https://a.test/page"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from neuraxis import Session
 from neuraxis.cli.approve import question as terminal_question
-from neuraxis.events import ApprovalAsked
+from neuraxis.events import ApprovalAsked, CallStarted, Event
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
 
@@ -122,3 +123,26 @@ def test_L_the_same_code_runs_after_the_yes(tmp_path: Path) -> None:
     """The control."""
     _, result = _run_after_reading(tmp_path, "x = 1", lambda _: True, "given.py")
     assert result.value["output"] == "hello\n"
+
+
+def test_L_a_git_that_a_person_makes_while_a_script_runs_stays(tmp_path: Path) -> None:
+    """Only what the script made is taken away."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "slow.py").write_text("import time; time.sleep(2)")
+    calls = [{"tool": "EXECUTE_PYTHON_FILE", "file_path": "slow.py"}]
+
+    def heard(event: Event) -> None:
+        if isinstance(event, CallStarted):
+            threading.Timer(1, (work / ".git").mkdir).start()
+
+    with Session(
+        model=ScriptedModel([json.dumps(calls), "ok"]),
+        plugins=["neuraxis:python_file"],
+        workspace=work,
+    ) as session:
+        answer = session.run_sync("Run slow.py", heard)
+    assert answer.calls[0].value["success"], answer.calls[0].value
+    assert (work / ".git").is_dir()

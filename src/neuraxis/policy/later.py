@@ -81,8 +81,10 @@ class Later(Struct, kw_only=True):
     def is_open(self, asked: ApprovalAsked) -> bool:
         """Whether this question stands in the journal already."""
         known = self.asked.get(asked.id)
-        return known is not None and (
-            (known.reason, known.digest) == (asked.reason, asked.digest)
+        return (
+            known is not None
+            and (known.reason, known.digest) == (asked.reason, asked.digest)
+            and code_of(known) == code_of(asked)
         )
 
     def allows(self, call_id: str) -> bool:

@@ -44,7 +44,7 @@ def make_workspace(workspace: Path) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Type and permissions of what is there, not of what a link leads to; or 0."""
+    """Return the mode of a path itself, or 0."""
     try:
         return os.lstat(path).st_mode
     except OSError:

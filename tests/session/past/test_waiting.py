@@ -25,6 +25,7 @@ from neuraxis.events import ApprovalAsked
 from neuraxis.journal import open_journal
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
+from neuraxis.sandbox.process.run import probe
 from neuraxis.settings import Settings
 
 POLICY = Policy(rules=[Rule(verdict="ask", target="*.pay", reason="it is money")])
@@ -393,3 +394,30 @@ def test_random_kills_do_nothing_twice() -> None:
     bad = ("twice", "wrong", "lost", "endless")
     assert not any(word in ended.stdout for word in bad), ended.stdout
     assert "done" in ended.stdout
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_L_a_yes_to_run_is_for_the_script_as_it_was_asked_about(
+    tmp_path: Path, changed: bool
+) -> None:
+    """Where somebody changed it meanwhile, a person is asked again."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    script = tmp_path / "w" / "s.py"
+    script.parent.mkdir()
+    script.write_text("print('one')")
+    given: dict[str, Any] = {
+        "plugins": ["neuraxis:python_file"],
+        "policy": Policy(rules=[Rule(verdict="ask", target="python_file.*")]),
+    }
+    run = plan({"tool": "EXECUTE_PYTHON_FILE", "file_path": "s.py"})
+    with session(tmp_path, run, **given) as first:
+        assert first.run_sync("run it").outcome == "waiting"
+        first.approve(first.pending()[0].id)
+    if changed:
+        script.write_text("print('another')")
+    with session(tmp_path, "ok", earlier="s", approve="later", **given) as second:
+        answer = second.resume_sync()
+        assert bool(second.pending()) is changed
+    assert answer.outcome == ("waiting" if changed else "answered")
+    assert [result.status for result in answer.calls] == ([] if changed else ["done"])

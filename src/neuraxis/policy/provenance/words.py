@@ -13,7 +13,6 @@ LONGEST = 500
 """A longer text is never looked up: nobody says one by chance."""
 _OPEN, _SHUT = "\"'“”‘’«»„‚`([{<*#", "\"'”’“‘»«`)]}>*"
 _ENDS = ".,;:!?…"
-_MONEY = "$€£¥%"
 _SPECIAL = frozenset("/\\:@._-")
 _QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -118,7 +117,7 @@ def _folded(token: str) -> str:
 
 
 def _number(token: str) -> float | None:
-    text = token.strip(_MONEY).replace(",", "")
+    text = token.replace(",", "")
     if not text.replace(".", "", 1).removeprefix("-").isdecimal():
         return None
     return float(text)
