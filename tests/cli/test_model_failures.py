@@ -32,7 +32,13 @@ class Refusing(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         kind = self.path.split("/")[1]
-        if kind == "stall":
+        if kind == "half":
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b": begun\n\n")
+            self.wfile.flush()
+        if kind in ("stall", "half"):
             time.sleep(3)
             return
         body = json.dumps({"error": {"message": f"no: {KEY}"}}).encode()
@@ -62,6 +68,7 @@ def server() -> Iterator[str]:
         ("401", "HTTP 401: no: [key] (the key of"),
         ("429", "HTTP 429: no: [key]"),
         ("stall", "no answer in 0.5 s"),
+        ("half", "the answer stopped for 0.5 s"),
     ],
 )
 def test_a_server_that_gives_nothing(
@@ -70,7 +77,8 @@ def test_a_server_that_gives_nothing(
     """A wrong key, a storm of 429 and a stall, through each wire."""
     name = WIRES[wire]
     (tmp_path / "neuraxis.toml").write_text(
-        "[models.m]\nfirst_byte_timeout = 0.5\nmax_retries = 2\nbackoff = 0.01\n"
+        "[models.m]\nfirst_byte_timeout = 0.5\nstall_timeout = 0.5\n"
+        "max_retries = 2\nbackoff = 0.01\n"
     )
     done = neuraxis(
         "run", "-m", f"{wire}:m", "--journal", "j.sqlite", "Hello",
@@ -91,15 +99,24 @@ def test_a_server_that_gives_nothing(
 
 
 @pytest.mark.timeout(120)
-def test_a_missing_extra_is_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "package", "extra"),
+    [
+        ("local:a.gguf", "xllamacpp", "local"),
+        ("local:hf:owner/name/a.gguf", "huggingface_hub", "hf"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence(
+    model: str, package: str, extra: str, tmp_path: Path
+) -> None:
     """What to install, and no traceback."""
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
-    (tmp_path / "xllamacpp.py").write_text("raise ImportError('none')\n")
+    (tmp_path / f"{package}.py").write_text("raise ImportError('none')\n")
     done = neuraxis(
-        "run", "-m", "local:a.gguf", "Hello", cwd=tmp_path, PYTHONPATH=_path(tmp_path)
+        "run", "-m", model, "Hello", cwd=tmp_path, PYTHONPATH=_path(tmp_path)
     )
     assert done.returncode in (1, 2), done.stderr
-    assert "pip install 'neuraxis[local]'" in done.stderr
+    assert f"pip install 'neuraxis[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -140,6 +140,19 @@ def test_an_existing_file_is_not_new(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one"
 
 
+def test_commands_without_examples_are_named(tmp_path: Path) -> None:
+    """The nearest first, with what would teach the planner requests for them."""
+
+    def add(a, b):  # type: ignore[no-untyped-def]
+        """Add two numbers."""
+
+    with session(tmp_path, [send_note, add]) as talk:
+        answer = talk.run_sync("add 2 and 3")
+    assert answer.outcome == "declined"
+    assert "Nearest without examples: add(a, b), send_note(to, text)." in answer.text
+    assert "examples (docs/plugins.md)" in answer.text
+
+
 @pytest.mark.parametrize(
     "request_",
     ["Hello!", "Tell me a joke", "What is the capital of Peru?", "Thanks", "x" * 5000],

@@ -97,66 +97,60 @@ def _children(text: str, start: int, value: str, depth: int = 1) -> Json:
     return [item for _, item in found] if keys == {"item"} else dict(found)
 
 
+def _tags(
+    models: str, name: str, key: str, close: str, end: str, opens: str
+) -> _Tagged:
+    """Return the family with these tags around names, values and calls."""
+    parameter = re.compile(rf"\s*{key}{close}", re.DOTALL)
+    name_, end_, opens_ = (re.compile(each) for each in (name, rf"\s*{end}", opens))
+    return _Tagged(models, name_, parameter, end_, opens_)
+
+
+_QUOTED = r"\"(?P<name>[^\"\n]{1,200})\""
+_KEY = r"[\"'](?P<key>[^\"'\n]{1,200})[\"']"
+_ANY = r"(?P<value>.*?)"
+
 TAGGED: tuple[Family, ...] = (
-    _Tagged(
+    _tags(
         "Qwen 3 Coder, Nemotron 3, Step 3.5, Seed",
-        re.compile(r"<function=(?P<name>[^<>\n]{1,200})>"),
+        r"<function=(?P<name>[^<>\n]{1,200})>",
         # the line breaks beside these tags belong to the form; all else to the value
-        re.compile(
-            rf"\s*<parameter=(?P<key>[^<>\n]{{1,200}})>\n?{_VALUE}\n?</parameter>", re.S
-        ),
-        re.compile(r"\s*</function>"),
-        re.compile(r"<parameter=|</function>"),
+        r"<parameter=(?P<key>[^<>\n]{1,200})>\n?",
+        rf"{_VALUE}\n?</parameter>",
+        r"</function>",
+        r"<parameter=|</function>",
     ),
-    _Tagged(
+    _tags(
         "MiniMax M3",
-        re.compile(rf"{_NS}<invoke name=\"(?P<name>[^\"\n]{{1,200}})\">"),
-        re.compile(
-            rf"\s*{_NS}<(?P<key>[\w-]{{1,200}})>(?P<value>.*?)(?:{_NS})?</(?P=key)>",
-            re.S,
-        ),
-        re.compile(rf"\s*(?:{_NS})?</invoke>"),
-        re.compile(rf"{_NS}</?invoke\b"),
+        rf"{_NS}<invoke name={_QUOTED}>",
+        rf"{_NS}<(?P<key>[\w-]{{1,200}})>",
+        rf"{_ANY}(?:{_NS})?</(?P=key)>",
+        rf"(?:{_NS})?</invoke>",
+        rf"{_NS}</?invoke\b",
     ),
-    _Tagged(
+    _tags(
         "MiniMax M2, Claude, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
-        re.compile(
-            rf"<{_PREFIX}(?:invoke|function) name="
-            r"[\"'](?P<name>[^\"'\n]{1,200})[\"']>"
-        ),
-        re.compile(
-            rf"\s*<{_PREFIX}param(?:eter)? name=[\"'](?P<key>[^\"'\n]{{1,200}})[\"']"
-            rf"[^<>]{{0,100}}>{_VALUE}</{_PREFIX}param(?:eter)?>",
-            re.S,
-        ),
-        re.compile(rf"\s*</{_PREFIX}(?:invoke|function)>"),
-        re.compile(rf"<{_PREFIX}param(?:eter)? name=|</{_PREFIX}invoke>"),
+        rf"<{_PREFIX}(?:invoke|function) name={_KEY.replace('key', 'name')}>",
+        rf"<{_PREFIX}param(?:eter)? name={_KEY}[^<>]{{0,100}}>",
+        rf"{_VALUE}</{_PREFIX}param(?:eter)?>",
+        rf"</{_PREFIX}(?:invoke|function)>",
+        rf"<{_PREFIX}param(?:eter)? name=|</{_PREFIX}invoke>",
     ),
-    _Tagged(
+    _tags(
         "GLM, Hunyuan 3, Poolside, Ling 3",
-        re.compile(
-            rf"<tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
-            r"(?=\s*(?:<arg_key>|</tool_call>|\Z))"
-        ),
-        re.compile(
-            r"\s*<arg_key>(?P<key>[^<>]{1,200})</arg_key>\s*"
-            r"<arg_value>(?P<value>.*?)</arg_value>",
-            re.S,
-        ),
-        re.compile(r"\s*</tool_call>"),
-        re.compile(r"<arg_(?:key|value)>"),
+        rf"<tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
+        r"(?=\s*(?:<arg_key>|</tool_call>|\Z))",
+        r"<arg_key>(?P<key>[^<>]{1,200})</arg_key>\s*<arg_value>",
+        rf"{_ANY}</arg_value>",
+        r"</tool_call>",
+        r"<arg_(?:key|value)>",
     ),
-    _Tagged(
+    _tags(
         "Kimi K3",
-        re.compile(
-            r"<\|open\|>call tool=\"(?P<name>[^\"\n]{1,200})\"[^<>]{0,100}<\|sep\|>"
-        ),
-        re.compile(
-            r"\s*<\|open\|>argument key=\"(?P<key>[^\"\n]{1,200})\"[^<>]{0,100}"
-            r"<\|sep\|>(?P<value>.*?)<\|close\|>argument<\|sep\|>",
-            re.S,
-        ),
-        re.compile(r"\s*<\|close\|>call<\|sep\|>"),
-        re.compile(r"<\|open\|>argument|<\|close\|>call"),
+        rf"<\|open\|>call tool={_QUOTED}[^<>]{{0,100}}<\|sep\|>",
+        rf"<\|open\|>argument key={_KEY}[^<>]{{0,100}}<\|sep\|>",
+        rf"{_ANY}<\|close\|>argument<\|sep\|>",
+        r"<\|close\|>call<\|sep\|>",
+        r"<\|open\|>argument|<\|close\|>call",
     ),
 )

@@ -12,7 +12,9 @@ from neuraxis.models.http.blocks import unpack
 from neuraxis.models.http.bodies import (
     arguments_object,
     base64_of,
+    declared,
     function_of,
+    joined_turns,
     leading_system,
 )
 from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
@@ -122,15 +124,8 @@ def _put_budget(body: dict[str, Json], tokens: int) -> None:
 
 
 def _turns(messages: list[Message], native: bool, origin: str) -> list[Json]:
-    """Return the turns, with neighbours of one role joined."""
-    turns: list[tuple[str, list[Block]]] = []
-    for message in messages:
-        role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message, native, origin)
-        if turns and turns[-1][0] == role:
-            turns[-1][1].extend(blocks)
-        else:
-            turns.append((role, blocks))
+    said = [(message.role, _blocks(message, native, origin)) for message in messages]
+    turns = joined_turns(said, "assistant")
     nothing: Block = {"type": "text", "text": call_errors.SAID_NOTHING}
     return [{"role": role, "content": blocks or [nothing]} for role, blocks in turns]
 
@@ -143,8 +138,7 @@ def _blocks(message: Message, native: bool, origin: str) -> list[Block]:
             "content": message.content,
         }
         return [result]
-    carried = unpack(message.carried, origin)
-    if carried and message.role == "assistant":
+    if carried := unpack(message, origin):
         return carried
     blocks: list[Block] = [_part(part) for part in message.parts]
     if message.content.strip():
@@ -170,18 +164,8 @@ def _part(part: Part) -> Block:
 
 
 def _tool(tool: Mapping[str, Json]) -> Block:
-    function = function_of(tool)
-    told: Block = {
-        "name": function.get("name"),
-        "input_schema": function.get("parameters") or {"type": "object"},
-    }
-    if function.get("description"):
-        told["description"] = function["description"]
-    if function.get("strict"):
-        told["strict"] = True
-    if tool.get("defer_loading"):
-        told["defer_loading"] = True
-    return told
+    strict = {"strict": True} if function_of(tool).get("strict") else {}
+    return declared(tool, "input_schema") | strict
 
 
 # --- what a model may refuse ------------------------------------------------------

@@ -13,6 +13,7 @@ from neuraxis.models.http.bodies import (
     arguments_object,
     base64_of,
     function_of,
+    joined_turns,
     leading_system,
 )
 from neuraxis.models.http.optional_parts import Body, OptionalPart, option
@@ -92,16 +93,12 @@ def _tool_choice(choice: str) -> Block:
 
 def _turns(messages: list[Message], native: bool, origin: str) -> list[Json]:
     """Return the turns, with neighbours of one role joined."""
-    turns: list[tuple[str, list[Block]]] = []
     names: dict[str, str] = {}  # of a call's tool, which stands with its result there
+    said: list[tuple[str, list[Block]]] = []
     for message in messages:
         names.update({call.id: call.name for call in message.tool_calls})
-        role = "model" if message.role == "assistant" else "user"
-        parts = _parts(message, native, origin, names)
-        if turns and turns[-1][0] == role:
-            turns[-1][1].extend(parts)
-        else:
-            turns.append((role, parts))
+        said.append((message.role, _parts(message, native, origin, names)))
+    turns = joined_turns(said, "model")
     nothing: Block = {"text": call_errors.SAID_NOTHING}
     return [{"role": role, "parts": parts or [nothing]} for role, parts in turns]
 
@@ -117,8 +114,7 @@ def _parts(
             "response": {"output": message.content},
         }
         return [{"functionResponse": answer}]
-    carried = unpack(message.carried, origin)
-    if carried and message.role == "assistant":
+    if carried := unpack(message, origin):
         return _with_ids(carried, message)
     parts = [_file(part) for part in message.parts]
     if message.content.strip():

@@ -25,49 +25,32 @@ class Known(Struct, frozen=True, kw_only=True):
     repo: str
     file: str
     download_gb: float
-    """From parameters and quantization, about: not looked up."""
+    """As projects that fetch it state it; the hub itself was not asked."""
     memory_gb: float
     """With 8192 tokens of context, about: not measured."""
 
 
+def _qwen3(size: str, form: str, download_gb: float, memory_gb: float) -> Known:
+    return Known(
+        title=f"Qwen3 {size} ({form})",
+        licence="Apache-2.0",
+        repo=f"Qwen/Qwen3-{size}-GGUF",
+        file=f"Qwen3-{size}-{form}.gguf",
+        download_gb=download_gb,
+        memory_gb=memory_gb,
+    )
+
+
 KNOWN: dict[str, Known] = {
-    "qwen3-0.6b": Known(
-        title="Qwen3 0.6B (Q8_0)",
-        licence="Apache-2.0",
-        repo="Qwen/Qwen3-0.6B-GGUF",
-        file="Qwen3-0.6B-Q8_0.gguf",
-        download_gb=0.64,
-        memory_gb=1.7,
-    ),
-    "qwen3-1.7b": Known(
-        title="Qwen3 1.7B (Q8_0)",
-        licence="Apache-2.0",
-        repo="Qwen/Qwen3-1.7B-GGUF",
-        file="Qwen3-1.7B-Q8_0.gguf",
-        download_gb=1.8,
-        memory_gb=3,
-    ),
-    "qwen3-4b": Known(
-        title="Qwen3 4B (Q4_K_M)",
-        licence="Apache-2.0",
-        repo="Qwen/Qwen3-4B-GGUF",
-        file="Qwen3-4B-Q4_K_M.gguf",
-        download_gb=2.5,
-        memory_gb=4,
-    ),
-    "qwen3-8b": Known(
-        title="Qwen3 8B (Q4_K_M)",
-        licence="Apache-2.0",
-        repo="Qwen/Qwen3-8B-GGUF",
-        file="Qwen3-8B-Q4_K_M.gguf",
-        download_gb=5.0,
-        memory_gb=7,
-    ),
+    "qwen3-0.6b": _qwen3("0.6B", "Q8_0", 0.64, 1.7),
+    "qwen3-1.7b": _qwen3("1.7B", "Q8_0", 1.8, 3),
+    "qwen3-4b": _qwen3("4B", "Q4_K_M", 2.5, 4),
+    "qwen3-8b": _qwen3("8B", "Q4_K_M", 5.0, 7),
     "gpt-oss-20b": Known(
         title="gpt-oss 20B (MXFP4)",
         licence="Apache-2.0",
         repo="ggml-org/gpt-oss-20b-GGUF",
-        file="gpt-oss-20b-mxfp4.gguf",
+        file="gpt-oss-20b-MXFP4.gguf",
         download_gb=12.1,
         memory_gb=14,
     ),
@@ -112,7 +95,8 @@ def file_of(
 def listed() -> str:
     """Return the known models as a table, with what they need."""
     lines = [
-        f"Open models, as of {AS_OF}. All sizes are estimates.",
+        f"Open models, as of {AS_OF}. Names and downloads as others state them, memory "
+        "is an estimate; only smollm2 was tried.",
         f"{'NAME':<14}{'TITLE':<24}{'LICENCE':<12}{'DOWNLOAD':>9}{'MEMORY':>9}",
         f"{SMOLLM2:<14}{'SmolLM2 135M (Q4_1)':<24}{'Apache-2.0':<12}"
         f"{'0.1 GB':>9}{'0.3 GB':>9}",

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
+from neuraxis.messages import Message
 from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.specs import Json
 
@@ -43,12 +44,12 @@ def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
     return whole_pairs(text), ""
 
 
-def unpack(carried: str, origin: str) -> list[dict[str, Json]]:
-    """Return the blocks of a turn; none of another server."""
-    if not carried or not origin:
+def unpack(message: Message, origin: str) -> list[dict[str, Json]]:
+    """Return the blocks of a model's turn; none of another server."""
+    if not message.carried or not origin or message.role != "assistant":
         return []
     try:
-        kept: Json = json.loads(carried)
+        kept: Json = json.loads(message.carried)
     except (ValueError, RecursionError):
         return []
     if not isinstance(kept, dict):

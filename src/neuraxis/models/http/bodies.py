@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from neuraxis.errors import ConfigError
@@ -51,6 +51,34 @@ def function_of(tool: Mapping[str, Json]) -> Mapping[str, Json]:
     """The definition inside of an OpenAI-style tool."""
     inner = tool.get("function")
     return cast("Mapping[str, Json]", inner) if isinstance(inner, Mapping) else tool
+
+
+def declared(tool: Mapping[str, Json], parameters: str) -> dict[str, Json]:
+    """Return name, description and parameters, these under that key."""
+    function = function_of(tool)
+    told: dict[str, Json] = {
+        "name": function.get("name"),
+        parameters: function.get("parameters") or {"type": "object"},
+    }
+    if function.get("description"):
+        told["description"] = function["description"]
+    if tool.get("defer_loading"):
+        told["defer_loading"] = True
+    return told
+
+
+def joined_turns(
+    said: Iterable[tuple[str, list[dict[str, Json]]]], own: str
+) -> list[tuple[str, list[dict[str, Json]]]]:
+    """Return the turns, neighbours of one role joined; `own`: the model's."""
+    turns: list[tuple[str, list[dict[str, Json]]]] = []
+    for role, blocks in said:
+        name = own if role == "assistant" else "user"
+        if turns and turns[-1][0] == name:
+            turns[-1][1].extend(blocks)
+        else:
+            turns.append((name, blocks))
+    return turns
 
 
 def base64_of(part: Part) -> str:

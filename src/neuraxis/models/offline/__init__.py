@@ -6,8 +6,6 @@ from neuraxis.models import Model
 from neuraxis.models.offline.model import OfflinePlanner
 from neuraxis.settings import Settings
 
-__all__ = ["OfflinePlanner", "from_name"]
-
 
 def from_name(rest: str, settings: Settings) -> Model:
     """Return the planner of `local:`; a name behind it names weights."""

@@ -9,11 +9,12 @@ from typing import Any, cast
 from neuraxis.messages import Result
 from neuraxis.models.offline.catalogue import Catalogue
 from neuraxis.models.offline.planner import Planned
+from neuraxis.models.offline.tokens import stems
 
 LONGEST = 4000  # characters of one value that are said
 SHORT = 200
-_BESIDE = ("success", "sandbox")
 WHO = "This is the offline planner: rules, no language model."
+TEACH = "Types and examples (docs/plugins.md) teach me requests for a command."
 OTHER = (
     "For anything else name a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
     "`-m local:FILE.gguf` (docs/models.md)."
@@ -24,8 +25,7 @@ def declined(found: Planned, known: Catalogue) -> str:
     """Return what was understood, what is missing, what can be done."""
     near, clause = found.nearest, found.clause
     if found.rivals:
-        both = " or ".join(found.rivals)
-        why = f"“{clause}” could mean {both}, so I did nothing."
+        why = f"“{clause}” could mean {' or '.join(found.rivals)}, so I did nothing."
     elif near is None or near.score < 0.5:
         why = f"I know no command here that “{clause}” asks for, so I did nothing."
     else:
@@ -40,6 +40,11 @@ def declined(found: Planned, known: Catalogue) -> str:
         examples = [one for command in plugin.commands for one in command.examples]
         title = f"Here I understand, for {plugin.title or plugin.name}"
         lines += [f"{title}: {one.question}" for one in examples[:1]]
+    asked, bare = set(stems(clause)), [t for t in known.tools if not t.samples]
+    bare.sort(key=lambda tool: -len(asked & tool.lexicon.keys()))
+    names = [f"{t.name}({', '.join([slot.name for slot in t.slots])})" for t in bare]
+    if names:
+        lines.append(f"Nearest without examples: {', '.join(names[:3])}. {TEACH}")
     return "\n".join([*lines, OTHER])
 
 
@@ -61,8 +66,7 @@ def _one(result: Result, *, brief: bool) -> str:
     texts = [_text(value) for value in dict(result.call.arguments).values()]
     short = [text for text in texts if len(text) <= 60 and "\n" not in text]
     head = target + (f" ({', '.join(short)})" if short else "")
-    lines = [body, *(f"(Warning: {text})" for text in result.warnings)]
-    body = "\n".join(lines).strip("\n")
+    body = "\n".join([body, *(f"(Warning: {w})" for w in result.warnings)]).strip("\n")
     if brief and len(body) > SHORT:
         return f"{head}: done, {len(body)} characters, used by the next step."
     return f"{head}:\n{body}" if body else f"{head}: done."
@@ -77,7 +81,7 @@ def _value(result: Result) -> str:
     told = {
         name: _text(item)
         for name, item in cast("Mapping[str, Any]", value).items()
-        if not (item is True or item is None or item == "" or name in _BESIDE)
+        if not (item in (None, "") or item is True or name in ("success", "sandbox"))
     }
     lines = [f"{name}: {text}" for name, text in told.items()]
     return "\n".join(told.values() if len(told) == 1 else lines)

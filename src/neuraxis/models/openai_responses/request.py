@@ -11,6 +11,7 @@ from neuraxis.models.http.blocks import unpack
 from neuraxis.models.http.bodies import (
     arguments_text,
     base64_of,
+    declared,
     function_of,
     leading_system,
 )
@@ -90,8 +91,7 @@ def _items(message: Message, native: bool, origin: str) -> list[Json]:
         own = message.tool_call_id or ""
         output = message.content
         return [{"type": "function_call_output", "call_id": own, "output": output}]
-    carried = unpack(message.carried, origin)
-    if carried and message.role == "assistant":
+    if carried := unpack(message, origin):
         return [*carried]
     items: list[Json] = []
     role = "user" if message.role == "tool" else message.role
@@ -124,19 +124,9 @@ def _part(part: Part) -> Json:
 
 
 def _tool(tool: Mapping[str, Json]) -> Block:
-    function = function_of(tool)
-    told: Block = {
-        "type": "function",
-        "name": function.get("name"),
-        "parameters": function.get("parameters") or {"type": "object"},
-        # strict takes a part of JSON Schema only, and would be the default
-        "strict": bool(function.get("strict")),
-    }
-    if function.get("description"):
-        told["description"] = function["description"]
-    if tool.get("defer_loading"):
-        told["defer_loading"] = True
-    return told
+    # strict takes a part of JSON Schema only, and would be the default
+    strict = bool(function_of(tool).get("strict"))
+    return {"type": "function", **declared(tool, "parameters"), "strict": strict}
 
 
 # --- what a model may refuse ------------------------------------------------------
