@@ -17,6 +17,8 @@ NeuraxisError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 
@@ -41,6 +43,14 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
         return f"{where}: {self.severity}: {self.message}"
+
+
+def warnings_in(file: str, texts: Iterable[str]) -> tuple[ManifestProblem, ...]:
+    """Return texts as problems with which a plugin is still loaded."""
+    return tuple(
+        ManifestProblem(file=file, line=0, message=text, severity="warning")
+        for text in texts
+    )
 
 
 class ManifestError(ConfigError):

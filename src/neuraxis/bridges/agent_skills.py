@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from neuraxis.bridges.skill_file import SkillFile, read_skill_file
-from neuraxis.errors import CommandError, ConfigError, ManifestProblem
+from neuraxis.errors import CommandError, ConfigError, warnings_in
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
@@ -142,15 +142,7 @@ def _plugin(given: Skill, digest: str) -> Plugin:
     return Plugin(
         spec=spec,
         commands=commands,
-        problems=tuple(
-            ManifestProblem(
-                file=str(given.folder / FILE_NAME),
-                line=0,
-                message=text,
-                severity="warning",
-            )
-            for text in given.text.problems
-        ),
+        problems=warnings_in(str(given.folder / FILE_NAME), given.text.problems),
     )
 
 

@@ -225,15 +225,12 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
 
 def _doubts(given: str, plugin: Any) -> list[Any]:
     """Return what the test kit reports beyond the manifest's own errors."""
-    from neuraxis.errors import ManifestProblem
+    from neuraxis.errors import warnings_in
     from neuraxis.testing import check_plugin
 
     known = {str(problem) for problem in plugin.problems}
-    return [
-        ManifestProblem(file=given, line=0, message=text, severity="warning")
-        for text in check_plugin(plugin)
-        if text not in known
-    ]
+    new = (text for text in check_plugin(plugin) if text not in known)
+    return list(warnings_in(given, new))
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from neuraxis.bridges.json_shapes import as_map
-from neuraxis.errors import ConfigError, ManifestProblem, MissingExtra
+from neuraxis.errors import ConfigError, MissingExtra, warnings_in
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema import Schema
@@ -91,10 +91,7 @@ def plugin_of(
             )
             for item in specs
         },
-        problems=tuple(
-            ManifestProblem(file=source, line=0, message=text, severity="warning")
-            for text in notes
-        ),
+        problems=warnings_in(source, notes),
     )
 
 

@@ -20,7 +20,7 @@ from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.config import ServerConfig, Servers, read_servers
 from neuraxis.bridges.mcp_client.tools import import_tools
 from neuraxis.bridges.untrusted_text import visible
-from neuraxis.errors import ConfigError, ManifestProblem, MissingExtra, NeuraxisError
+from neuraxis.errors import ConfigError, MissingExtra, NeuraxisError, warnings_in
 from neuraxis.models import Model, find_model
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import EffectKind, Json, PluginSpec
@@ -181,7 +181,7 @@ class McpServers:
         return Plugin(
             spec=spec,
             commands=plugin_commands(spec, imported, connection, self._loop),
-            problems=tuple(_problem(spec.source, text) for text in imported.problems),
+            problems=warnings_in(spec.source, imported.problems),
         )
 
     def _unreached(self, config: ServerConfig, why: str) -> Plugin:
@@ -194,7 +194,7 @@ class McpServers:
             listed=False,
             source=place,
         )
-        return Plugin(spec=spec, commands={}, problems=(_problem(place, why),))
+        return Plugin(spec=spec, commands={}, problems=warnings_in(place, [why]))
 
     def _place(self, config: ServerConfig) -> str:
         return self._text or f"mcp:{config.place}"
@@ -227,10 +227,6 @@ def _asking(
 def _instructions(text: str | None, title: str) -> str:
     given = visible(text or "", MOST_INSTRUCTIONS).strip()
     return given or f"Commands of the MCP server {title}."
-
-
-def _problem(place: str, text: str) -> ManifestProblem:
-    return ManifestProblem(file=place, line=0, message=text, severity="warning")
 
 
 def _close_at_exit(source: weakref.ref[Any]) -> None:

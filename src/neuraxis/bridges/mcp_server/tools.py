@@ -65,11 +65,16 @@ def _input_schema(command: Command) -> dict[str, Any]:
     plain = for_server(command.spec.parameters)
     if not command.bare:
         return plain
+    return _wrapped(BARE, plain)
+
+
+def _wrapped(name: str, plain: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with one member."""
     definitions = {"$defs": plain.pop("$defs")} if "$defs" in plain else {}
     return {
         "type": "object",
-        "properties": {BARE: plain},
-        "required": [BARE],
+        "properties": {name: plain},
+        "required": [name],
         **definitions,
     }
 
@@ -82,13 +87,7 @@ def _output_schema(response: Mapping[str, Json] | None) -> dict[str, Any] | None
     plain = for_server(response)
     if plain.get("type") == "object":
         return plain
-    definitions = {"$defs": plain.pop("$defs")} if "$defs" in plain else {}
-    return {
-        "type": "object",
-        "properties": {"result": plain},
-        "required": ["result"],
-        **definitions,
-    }
+    return _wrapped("result", plain)
 
 
 def plan_tool(names: list[str]) -> types.Tool:

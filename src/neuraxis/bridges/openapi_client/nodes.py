@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 
-from neuraxis.errors import ManifestProblem, NeuraxisError
+from neuraxis.errors import ManifestProblem, NeuraxisError, warnings_in
 from neuraxis.specs import Json
 
 Node = Mapping[str, Json]
@@ -52,7 +52,4 @@ class Notes(msgspec.Struct, kw_only=True):
 
     def problems(self) -> tuple[ManifestProblem, ...]:
         """Return them as a plugin's problems: warnings."""
-        return tuple(
-            ManifestProblem(file=self.file, line=0, message=text, severity="warning")
-            for text in self.found
-        )
+        return warnings_in(self.file, self.found)
