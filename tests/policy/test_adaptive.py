@@ -198,7 +198,9 @@ def test_M1_names_that_something_loads_are_not_planted(
     assert not (tmp_path / "w" / name).exists()
 
 
-@pytest.mark.parametrize("name", ["sum.md", "sum.csv", "a/b.txt", "plan_of_eggs.py"])
+@pytest.mark.parametrize(
+    "name", ["eggs.md", "sum.csv", "a/my_b.txt", "plan_of_eggs.py"]
+)
 def test_new_documents_and_scripts_are_free(tmp_path: Path, name: str) -> None:
     """The control."""
     call = {"tool": "FILEWRITER", "file_path": name, "contents": "x = 1"}

@@ -241,3 +241,70 @@ def test_a_request_names_a_file_by_its_path(
     OPENED.clear()
     obey(tmp_path, f"Read {PAGE}. Change {path}", [step])
     assert file.read_text(encoding="utf-8") == "x"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        # tools load texts by fixed names, whatever the list says
+        *("AGENT.md", "JULES.md", "CLAUDE.local.md", "packages.txt", "llms.txt"),
+        *("meson_options.txt", "test_page.txt", "test_page.rst", "PAGE.md"),
+        "page.v2.md",
+        # what stands in a folder of the user's is shown or run by what is there
+        *("_posts/my_page.md", "public_html/4711.png", "public_html/new/page.csv"),
+        *("requirements/page.txt", "content/page/page.pdf"),
+        # modules that libraries try to import, and patterns that run each script
+        *("org.py", "brotli.py", "vms_lib.py", "numpy.py", "Simplejson.py"),
+    ],
+)  # fmt: skip
+def test_names_that_nobody_asked_for_are_not_planted(tmp_path: Path, path: str) -> None:
+    """A word of the request, at the top or in a folder of its own or named."""
+    for name in (
+        "_posts/a.md",
+        "public_html/i.md",
+        "requirements/a.in",
+        "content/a.md",
+    ):
+        file = tmp_path / "w" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine", encoding="utf-8")
+    step = call("FILEWRITER", file_path=path, contents="x = 1")
+    copy = call("copy_file", file_path="diary.txt", new_path=path)
+    obey(tmp_path, f"Read {PAGE} and sum the page up", [step], [copy])
+    assert not (tmp_path / "w" / path).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "request_"),
+    [
+        ("sum_of_prices.py", "add up the prices"),
+        ("page.md", "sum the page up"),
+        ("out/page.md", "sum the page up"),
+        ("out/1.png", "make pictures"),
+        ("public_html/page.md", "put the page into public_html"),
+        ("AGENT.md", "write AGENT.md"),
+    ],
+)
+def test_a_name_of_the_request_is_free(
+    tmp_path: Path, path: str, request_: str
+) -> None:
+    """The control."""
+    file = tmp_path / "w" / "public_html" / "i.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("mine", encoding="utf-8")
+    step = call("FILEWRITER", file_path=path, contents="x = 1")
+    obey(tmp_path, f"Read {PAGE}; {request_}", [step])
+    assert (tmp_path / "w" / path).exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["for f in *.py; do python $$f; done", "\truns = glob('*.py')", "ls ./*.py | sh"],
+)
+def test_a_script_that_a_pattern_runs_is_not_free(tmp_path: Path, line: str) -> None:
+    """The person's own make file would run it."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "Makefile").write_text(f"all:\n\t{line}\n", encoding="utf-8")
+    step = call("FILEWRITER", file_path="sum_page.py", contents="x = 1")
+    obey(tmp_path, f"Read {PAGE} and sum the page up", [step])
+    assert not (tmp_path / "w" / "sum_page.py").exists()

@@ -90,7 +90,7 @@ def _run_after_reading(
         workspace=work,
         approve=approve,
     ) as session:
-        answer = session.run_sync("Read page.txt")
+        answer = session.run_sync("Read page.txt and tell me the total")
     return work, answer.calls[-1]
 
 

@@ -187,19 +187,22 @@ def test_the_documented_settings_are_known() -> None:
     [
         (
             Policy(default=cast("Any", "alow")),
-            "expected by_origin, mild, allow, ask, deny",
+            "expected one of by_origin, mild, allow, ask, deny",
         ),
-        (Policy(undeclared=cast("Any", "no")), "expected inside or outside"),
+        (Policy(undeclared=cast("Any", "no")), "expected one of inside, outside"),
         (Policy(rules=cast("Any", Rule(verdict="deny"))), "expected a list of rules"),
         (Policy(rules=cast("Any", ["deny"])), "expected a list of Rule, got 'deny'"),
-        (Policy(rules=[Rule(verdict=cast("Any", "no"))]), "allow, ask or deny"),
+        (
+            Policy(rules=[Rule(verdict=cast("Any", "no"))]),
+            "expected one of allow, ask, deny",
+        ),
         (
             Policy(rules=[Rule(verdict="deny", effects=cast("Any", "once"))]),
             "expected a set",
         ),
         (
             Policy(rules=[Rule(verdict="deny", effects=frozenset(cast("Any", ["x"])))]),
-            "'x' is not known",
+            "expected one of none, read, idempotent, once",
         ),
     ],
 )

@@ -51,7 +51,8 @@ def asks_deed(label: str) -> str:
 def deed_way_out(target: str, files: bool) -> str:
     """Return what to do where a deed may not be done."""
     first = (
-        "Write a new document (.md, .txt, .csv, .png) under another name, or tell"
+        "Write a new document (.md, .txt, .csv, .png) or script under a name with a "
+        "word of the request, at the top of the workspace, or tell"
         if files
         else "Tell"
     )

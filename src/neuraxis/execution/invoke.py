@@ -21,7 +21,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
-from neuraxis.policy.documents import is_document
+from neuraxis.policy.documents import is_new_document
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.sandbox.files.history import CallFiles
 from neuraxis.specs import Json
@@ -185,7 +185,9 @@ def _files(
         free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),
         note=note,
         # of a script that runs after something from outside was read
-        holds=None if not gate.origins.read else lambda path: not is_document(path),
+        holds=None
+        if not gate.origins.read
+        else lambda path: not is_new_document(path, gate.origins, runtime.workspace),
     )
 
 

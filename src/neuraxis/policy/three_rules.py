@@ -13,7 +13,13 @@ from urllib.parse import urlsplit
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import is_document, is_free_script, is_named, is_plain
+from neuraxis.policy.documents import (
+    is_document,
+    is_free_script,
+    is_named,
+    is_new_document,
+    is_plain,
+)
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,
@@ -225,11 +231,11 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     if use != "write":
         return False
     if is_document(name, origins.own_words):
-        return (
-            not there or name in origins.fresh or (named and name in origins.own_files)
-        )
+        if there:
+            return name in origins.fresh or (named and name in origins.own_files)
+        return is_new_document(path, origins, facts.workspace)
     new = not there or name in origins.fresh
-    return new and is_free_script(path, facts.workspace)
+    return new and is_free_script(path, origins.own_words, facts.workspace)
 
 
 def _deed(

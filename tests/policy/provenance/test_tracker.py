@@ -274,7 +274,12 @@ def test_a_new_file_may_be_named_by_the_model(tmp_path: Path) -> None:
         {"tool": "FILEWRITER", "file_path": name, "contents": "Summary"}
         for name in ("summary.md", "summary.md", "mine.txt", ".profile", "x.md")
     ]
-    results, _ = run(tmp_path, intents(FETCH), *(intents(call) for call in calls))
+    results, _ = run(
+        tmp_path,
+        intents(FETCH),
+        *(intents(call) for call in calls),
+        said="Summarise it, also as x.md",
+    )
     verdicts = ["denied" if denied(r) else r.status for r in results[1:]]
     assert ["done", "done", "denied", "denied", "done"] == verdicts
 

@@ -32,7 +32,7 @@ FRAME = (
     rf"|function<{BAR}tool[▁_]sep{BAR}>"
     rf"|</?{BAR}DSML{BAR}\w{{1,20}}>|<{BAR}(?:open|close){BAR}>\w{{1,20}}<{BAR}sep{BAR}>"
     r"|<\|message_sep\|>\s*function call\s*(?:<\|role_sep\|>)?"
-    rf"|<{BAR}[^<>|｜\s]{{1,40}}{BAR}>"
+    rf"|<{BAR}(?!asset:|\{{)[^<>|｜\s]{{1,40}}{BAR}>"  # no reference to an object
     r"|<(?:start|end)_function_call>|<end_of_turn>|\[/?TOOL_CALLS\]|\]?<\]minimax\[>\["
     r"|\[e~\["
 )

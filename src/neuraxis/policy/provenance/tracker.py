@@ -191,6 +191,10 @@ class Origins(Struct):
             return self.files.get(name, OWN)
         return FILES if os.path.lexists(full) else OWN
 
+    def holds_own(self, folder: str, workspace: File) -> bool:
+        """Whether a folder holds nothing but files of this session."""
+        return self._all_own(os.path.join(workspace, folder), workspace)
+
     def _all_own(self, folder: str, workspace: File) -> bool:
         for inside, _, names in os.walk(folder):
             at = os.path.relpath(inside, workspace)

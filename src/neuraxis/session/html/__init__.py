@@ -112,7 +112,9 @@ def _objects(objects: Objects) -> list[str]:
 def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
     head = "".join(f"<th>{_short(name, _CELL)}</th>" for name in names[:COLUMNS])
     body = "".join(f"<tr>{''.join(map(_cell, row[:COLUMNS]))}</tr>" for row in rows)
-    size = f"{total:,} rows, {len(names)} columns"
+    rows_told = "1 row" if total == 1 else f"{total:,} rows"
+    columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
+    size = f"{rows_told}, {columns}"
     return f"<table><thead><tr>{head}</tr></thead>{body}</table><p>{size}</p>"
 
 
