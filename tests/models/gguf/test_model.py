@@ -266,7 +266,8 @@ async def test_a_call_cannot_be_malformed(real: Path, tmp_path: Path) -> None:
 async def test_a_session_with_real_weights(real: Path, tmp_path: Path) -> None:
     """The forced call runs, its result reaches the model, and that ends the run.
 
-    What so small a model says of the result is not judged: it makes little sense.
+    What so small a model says of the result is not judged: it may be the mark of the
+    dialect alone, which is never shown.
     """
     forced, free = (made(real, "population"), made(real, "none", max_tokens=30))
     told: list[Any] = []
@@ -288,7 +289,7 @@ async def test_a_session_with_real_weights(real: Path, tmp_path: Path) -> None:
     assert call.status == "done"
     assert isinstance(call.value, dict)
     assert told == [call]
-    assert answer.text
+    assert "RESULTS_END" not in answer.text
 
 
 @pytest.mark.local_model
