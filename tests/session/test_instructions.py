@@ -62,14 +62,35 @@ def test_a_function_gives_them_for_each_run() -> None:
     ]
 
 
-def test_what_they_name_counts_as_the_users_own_word() -> None:
-    """An address of the instructions may be asked after a page was read."""
-    ask = '[{{"tool": "ask_host", "url": "https://{}/report"}}]'
-    for host, status in (("corp.example", "done"), ("evil.example", "failed")):
-        replies = ('[{"tool": "page"}]', ask.format(host), "done")
-        rules = "Reports are at https://corp.example/report."
-        with _session(*replies, instructions=rules) as session:
-            assert session.run_sync("go").calls[-1].status == status
+@command(effects=Effects(kind="read", open_world=True))
+def who() -> str:
+    """Say who is to be told."""
+    return "clerk@corp.example"
+
+
+@command(effects="once", trusted_only=["to"])
+def tell(to: str) -> str:
+    """Tell somebody."""
+    return f"told {to}"
+
+
+@pytest.mark.parametrize(
+    ("rules", "status"),
+    [("Tell clerk@corp.example only.", "done"), ("Be brief.", "failed")],
+)
+def test_what_they_name_counts_as_the_users_own_word(rules: str, status: str) -> None:
+    """A recipient of the instructions is no stranger, whoever wrote it as well."""
+    plan = '[{"tool": "who"}, {"tool": "tell", "to": "{{ previous_result }}"}]'
+    with _session(plan, "done", plugins=[who, tell], instructions=rules) as session:
+        assert session.run_sync("go").calls[-1].status == status
+
+
+def test_an_address_that_they_name_opens_nothing() -> None:
+    """What was read would choose which of them is asked, and when."""
+    ask = '[{"tool": "ask_host", "url": "https://corp.example/report"}]'
+    rules = "Reports are at https://corp.example/report."
+    with _session('[{"tool": "page"}]', ask, "done", instructions=rules) as session:
+        assert session.run_sync("go").calls[-1].status == "failed"
 
 
 def test_a_function_that_gives_no_text_is_told() -> None:
