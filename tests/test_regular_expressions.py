@@ -108,6 +108,7 @@ MADE: dict[str, Callable[[Any], object]] = {
 }
 """Functions that put patterns together: a call that makes them do it."""
 COVERED = {
+    "dialects.families.tagged:_tags": "its patterns stand in `TAGGED`",
     "models.http.optional_parts:option": "its patterns are fields of what it gives",
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
     "sandbox.files.history:is_named": "a file's name, escaped, between letters",
