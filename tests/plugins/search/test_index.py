@@ -42,6 +42,15 @@ def test_a_request_finds_its_command(request_: str, key: str | None) -> None:
     assert (found[:1] == [key]) if key else not found
 
 
+def test_both_ends_of_a_long_request_are_read() -> None:
+    """What is asked stands before or behind what was pasted in."""
+    index = Index()
+    index.add(entries())
+    pasted = "iVBORw0KGgo" * 2_000
+    for request in (f"Send mail: {pasted}", f"{pasted} send this as a mail"):
+        assert [hit.key for hit in index.find(request)] == ["c.send_mail"]
+
+
 def test_names_are_taken_apart() -> None:
     """Camel case, underscores and digits part words."""
     assert words("getHTMLPage_v2") == [*words("get HTML page v"), "2"]

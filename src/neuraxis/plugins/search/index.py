@@ -20,8 +20,10 @@ LENGTHS = (0.5, 0.6, 0.6, 0.5, 0.5)
 """How much the length of each field tells against a word in it, from 0 to 1."""
 SATURATION = 0.7
 """The weight at which a word counts half of what it can at most."""
-_COMMON_ENTRIES = 300
+_COMMON_ENTRIES = 60
 """Entries that have a word, from which on it takes time to weigh it."""
+_READ = 1_500
+"""Characters of a long request that are read, at its beginning and at its end."""
 Weights = tuple["array[int]", "array[float]"]
 """Numbers of entries, and what a word counts for each."""
 _NOTHING: Weights = (array("I"), array("f"))
@@ -164,7 +166,9 @@ class Index:
 
     def _asked(self, request: str) -> dict[str, float]:
         """Return the words of a request, with what each counts."""
-        found = words(request[:20_000])
+        if len(request) > 2 * _READ:
+            request = f"{request[:_READ]} {request[-_READ:]}"
+        found = words(request)
         telling = [word for word in found if word not in _STOPPED] or found
         asked: dict[str, float] = {}
         for word in telling:
