@@ -71,7 +71,8 @@ def test_N11_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> No
     file = tmp_path / "pyrightconfig.json"
     file.write_text(json.dumps(settings), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--outputjson", "-p", str(file)],
+        [sys.executable, "-m", "pyright", "--outputjson", "-p", str(file),
+         "--pythonpath", sys.executable],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     found: dict[str, str] = {}
