@@ -70,7 +70,7 @@ async def model(
         "tiny",
         server=llama.listening_address,
         key_env="LLAMA_KEY",
-        options=Options(max_tokens=8, temperature=0, max_retries=0),
+        options=Options(max_tokens=8, temperature=0),
     )
     yield made
     await made.close()
