@@ -43,7 +43,7 @@ def is_outside(label: Label) -> bool:
 
 def is_private(label: Label) -> bool:
     """Whether something that is not public is in it."""
-    return any([origin.private for origin in label])
+    return any(origin.private for origin in label)
 
 
 How = Literal["literal", "reference", "text", "file"]
