@@ -25,14 +25,19 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import StorageError
-from neuraxis.events import CallFinished, CallStarted, Event, from_json, to_json
+from neuraxis.events import (
+    TYPES,
+    CallFinished,
+    CallStarted,
+    Event,
+    from_json,
+    to_text,
+)
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.database import Database
 from neuraxis.journal.session_lock import Claims
 from neuraxis.journal.writer import Writer, last_number, went_on, write_failed
 from neuraxis.specs import Json
-
-_ENCODER = json.JSONEncoder(default=str)
 
 _known: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
 """Those that there are, for the moment of a fork and for the end of the process."""
@@ -104,9 +109,7 @@ class SqliteJournal:
 
         `durable`: it and all before it are on disk on return.
         """
-        written = to_json(event)
-        # what a plugin answered may hold lone surrogates; JSON escapes keep them
-        body = _ENCODER.encode(written)
+        kind, body = TYPES[event.__class__], to_text(event)
         with self._lock:
             if self._writer.lost:
                 self._forget(session)
@@ -114,7 +117,7 @@ class SqliteJournal:
             if seq is None or self._closed:
                 seq = self._begin(session)
             self._next[session] = seq + 1
-            self._writer.add((session, seq, time.time(), str(written["type"]), body))
+            self._writer.add((session, seq, time.time(), kind, body))
         if durable:
             self._writer.write()
         elif self._ends_effect(session, event):
