@@ -27,8 +27,6 @@ from typing import cast
 from neuraxis.errors import StorageError
 from neuraxis.events import (
     TYPES,
-    CallFinished,
-    CallStarted,
     Event,
     from_json,
     to_text,
@@ -59,8 +57,6 @@ class SqliteJournal:
         self._owned: set[str] = set()
         """The sessions that somebody opened, and did not close."""
         self._claims = Claims(path.with_name(f"{path.name}-locks"))
-        self._effects: set[tuple[str, str]] = set()
-        """The calls with an effect that began here and did not end."""
         # readers do not wait for who writes, so they have a connection of their own
         self._file = Database(path)
         self._file.open()
@@ -120,19 +116,8 @@ class SqliteJournal:
             self._writer.add((session, seq, time.time(), kind, body))
         if durable:
             self._writer.write()
-        elif self._ends_effect(session, event):
+        elif kind == "call_finished":
             self._writer.nudge()  # nobody waits for it, and the model is asked next
-
-    def _ends_effect(self, session: str, event: Event) -> bool:
-        if isinstance(event, CallStarted):
-            if event.effects in ("once", "idempotent"):
-                self._effects.add((session, event.id))
-        elif isinstance(event, CallFinished) and self._effects:
-            key = (session, event.id)
-            if key in self._effects:
-                self._effects.discard(key)
-                return True
-        return False
 
     async def settled(self, session: str) -> None:
         """Wait until all that was appended to a session is on disk.
