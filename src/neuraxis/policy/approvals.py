@@ -27,7 +27,7 @@ yes in the end."""
 
 
 def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
-    """The digest of one exact call and its command, with its references resolved."""
+    """The digest of one exact call, with its references resolved."""
     effects = spec.effects
     marks = [effects.kind, effects.destructive, effects.open_world, effects.public]
     texts = [plugin, spec.name, spec.description, spec.parameters, spec.response]

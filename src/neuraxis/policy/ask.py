@@ -128,7 +128,7 @@ def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | 
 
 
 def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
-    """Write a question about a step down, for an answer that comes later."""
+    """Write down a question about a step, to be answered later."""
     if gate.later is None:
         return
     told = cast("dict[str, Json]", asked.call)

@@ -12,14 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.tracker import Origins, normal
+from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import is_own_address, leaves, tokens
 from neuraxis.specs import Json
 
-TEXTS = (".md", ".txt", ".rst")
-"""Documents that tools load by their name, and show or run."""
 DOCUMENTS = (
-    *(*TEXTS, ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
+    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
 )
 DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log")
@@ -67,17 +65,15 @@ def is_free_file_use(arguments: Json, facts: Facts) -> bool:
 def _is_free(path: str, use: str, facts: Facts) -> bool:
     origins, name, said = facts.origins, normal(path), facts.origins.own_words
     if use == "folder":
-        return is_plain(path)
+        return _is_free_name(path, said)
     known = name in origins.fresh or is_named(name, said)
     if use == "change":
         return known and is_document(name, said)
-    if os.path.lexists(facts.workspace / name) and not (
-        known and name in origins.own_files
-    ):
-        return False
-    return use == "write" and (
-        is_new_document(path, origins, facts.workspace)
-        or is_new_script(path, said, facts.workspace)
+    there = os.path.lexists(facts.workspace / name)
+    return (
+        use == "write"
+        and (not there or (known and name in origins.own_files))
+        and (is_new_document(path, said) or is_new_script(path, said, facts.workspace))
     )
 
 
@@ -92,34 +88,19 @@ def is_document(path: str, request: Iterable[str]) -> bool:
     return suffix in DOCUMENTS
 
 
-def is_new_document(path: str, origins: Origins, workspace: File) -> bool:
-    """Whether a new document has a free name in a free folder.
-
-    The folder is one that the request names, or that holds nothing of the user's; the
-    name of a text has a word of the request, since tools load texts by fixed names.
-    """
-    said, (folder, _, last) = origins.own_words, normal(path).rpartition("/")
-    if not is_document(path, said) or is_named(path, said):
-        return is_document(path, said)
-    if folder and not (
-        _spoken(said).issuperset(_words(folder))
-        or origins.all_own(workspace / folder.partition("/")[0], workspace)
-    ):
-        return False
-    return not last.lower().endswith(TEXTS) or _is_of_request(last, said)
+def is_new_document(path: str, request: Iterable[str]) -> bool:
+    """Whether a new document's name is free."""
+    return is_document(path, request) and _is_free_name(path, request)
 
 
 def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
-    """Whether a new script's name is imported and loaded by nothing.
-
-    It has a word of the request, as that of a text.
-    """
+    """Whether a new script's name is free, imported and loaded by nothing."""
     stem, suffix = os.path.splitext(normal(path))
     low = stem.lower()
     return (
         suffix == ".py"
         and stem.isidentifier()
-        and _is_of_request(stem, request)
+        and _is_free_name(path, request)
         and not low.startswith("test")
         and (LOADED | SCRIPTS).isdisjoint(_words(stem))
         and importlib.util.find_spec(low) is None
@@ -127,10 +108,22 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
     )
 
 
-def _is_of_request(name: str, request: Iterable[str]) -> bool:
-    """Whether a name has a word of the request, or the first four letters of one."""
-    stem, said = os.path.splitext(name)[0], {word[:4] for word in _spoken(request)}
-    return not stem.isupper() and any(word[:4] in said for word in _words(stem))
+def _is_free_name(path: str, request: Iterable[str]) -> bool:
+    """Whether a new file or folder may have this path.
+
+    The request names it; or its folders, and a word of its name or how one begins.
+    """
+    said = _spoken(request)
+    folder, _, last = normal(path).rpartition("/")
+    stem, begins = os.path.splitext(last)[0], {word[:4] for word in said}
+    return is_plain(path) and (
+        is_named(path, request)
+        or (
+            said.issuperset(_words(folder))
+            and not stem.isupper()
+            and any(word[:4] in begins for word in _words(stem))
+        )
+    )
 
 
 def _spoken(request: Iterable[str]) -> set[str]:

@@ -32,7 +32,7 @@ SEVERAL = 2
 
 
 async def ask_together(step: Step, gate: Gate) -> None:
-    """Ask once for the plan's calls from this one on, if several need approval."""
+    """Ask once for several calls of the plan from this one on."""
 
     def due() -> list[ApprovalAsked]:
         found = (asked for _, asked in _foreseen(step, gate))
@@ -66,7 +66,7 @@ def ask_ahead(step: Step, gate: Gate) -> None:
 
 
 def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
-    """Yield the known calls from a step on that need a yes, with the question."""
+    """Yield the known later calls that need a yes, with the question."""
     steps = gate.approvals.steps
 
     def is_due(step: Step, arguments: Json, decision: Decision, facts: Facts) -> bool:
@@ -91,7 +91,7 @@ def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
 
 
 def _singly(step: Step, gate: Gate) -> list[Step]:
-    """Return a step, or one for each item that it is done for."""
+    """Return a step, or one for each item of its loop."""
     if step.loop is None:
         return [step]
     try:

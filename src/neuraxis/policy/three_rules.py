@@ -64,7 +64,8 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
         return None
     said = "\n".join(origins.request)
     last = max((place_of(address, said) for address in origins.sent), default=-1)
-    for path, value in sent_values(arguments, places):
+    nothing: list[tuple[Path, Json]] = [(places[0], None)]
+    for path, value in [*sent_values(arguments, places)] or nothing:
         place = place_of(value, said)
         if place <= last:
             return _out(target, path, value, origins.read | label, facts)
@@ -97,7 +98,7 @@ def sent_values(
         if not is_covered(places, path):
             waiting += reversed(parts)
         elif isinstance(value, list | tuple):
-            yield from parts
+            yield from parts or [(path, value)]
         elif value is not None:
             yield path, value
 
@@ -187,7 +188,7 @@ def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | 
     origins = facts.origins
     if label := origins.code_from_outside(script):
         return _deed(target, arguments, facts, None, label)
-    chosen = normal(script) in origins.own_files or is_named(script, origins.own_words)
+    chosen = normal(script) in origins.fresh or is_named(script, origins.own_words)
     if origins.read and not (chosen and origins.walls):
         return _deed(target, arguments, facts, None)
     return None
