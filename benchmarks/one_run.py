@@ -7,7 +7,8 @@ is one call and one answer: with the journal in memory, from code that is not as
 with the journal on disk, and at the end of a long conversation. The chain is ten calls,
 each on the answer of the one before, in one reply.
 
-Expected: the chain under 1 ms, and a run that costs the same after 1000 runs.
+Expected: a run of at most 0.2 ms, the chain of at most 1 ms. After 1000 runs a prompt
+has 4,000 messages, which are gone through twice.
 """
 
 from __future__ import annotations

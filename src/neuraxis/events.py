@@ -204,10 +204,9 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     """Origin of each argument, in words."""
     plan: tuple[Json, ...] = ()
-    """Calls of the plan in order, for its approval.
+    """Calls of a plan in order, where one approval is for each of them.
 
-    Each is as `call`, with its `id`, `origins`, the `reason` for asking, or `later`:
-    why it needs a separate approval.
+    Each is as `call`, with its `id`, `origins` and the `reason` for asking.
     """
     inside: tuple[str, ...] = ()
     """Tools that contain the nested session, the outermost first."""

@@ -68,9 +68,8 @@ def find_source(source: Any) -> PluginSource | None:
         ConfigError: the rest of the text names nothing that the scheme knows.
     """
     if not isinstance(source, str):
-        if isinstance(source, type) or not isinstance(source, PluginSource):
-            return None
-        return source
+        is_source = hasattr(source, "open_plugins") and not isinstance(source, type)
+        return cast("PluginSource", source) if is_source else None
     scheme, colon, rest = source.strip().partition(":")
     if not colon or not scheme.isidentifier() or scheme == "neuraxis":
         return None

@@ -76,7 +76,7 @@ NODE = Form(members=1 << 30, characters=1 << 30, lists=32, objects=0, exact=True
 
 def type_text(schema: Json, form: Form = SHORT) -> str:
     """Return a description: `integer`, `List[int]`, `one of "a", "b"`."""
-    if isinstance(schema, Mapping):
+    if isinstance(schema, dict):
         node = cast("Mapping[str, Json]", schema)
         if "enum" in node or "const" in node:
             members = [m for m in members_of(node) if m is not None] or [None]
@@ -123,7 +123,7 @@ def line(schema: Json, form: Form, depth: int = 0) -> str:
     """Return the type on one line; with `NODE` objects are plain `Dict`."""
     if schema is False:
         return "nothing"
-    if not isinstance(schema, Mapping) or not schema:
+    if not isinstance(schema, dict) or not schema:
         return "Any"
     if depth > form.lists:
         return _too_deep(cast("Mapping[str, Json]", schema), form)
@@ -190,14 +190,14 @@ def _list(node: Mapping[str, Json], form: Form, depth: int) -> str:
         return f"Tuple[{', '.join(line(item, form, depth + 1) for item in items)}]"
     item: Json = node.get("items")
     outer = "Set" if node.get("uniqueItems") is True else "List"
-    if isinstance(item, Mapping) and item:
+    if isinstance(item, dict) and item:
         return f"{outer}[{line(cast('Json', item), form, depth + 1)}]"
     return outer
 
 
 def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
     properties: Json = node.get("properties")
-    if isinstance(properties, Mapping) and not form.exact:
+    if isinstance(properties, dict) and not form.exact:
         if depth > form.objects:
             return "{…}"
         fields = cast("Mapping[str, Json]", properties)
@@ -208,6 +208,6 @@ def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
         ]
         return "{" + ", ".join(shown + ["…"] * (len(fields) > form.members)) + "}"
     value: Json = node.get("additionalProperties")
-    if isinstance(value, Mapping) and value and not properties:
+    if isinstance(value, dict) and value and not properties:
         return f"Dict[str, {line(cast('Json', value), form, depth + 1)}]"
     return "Dict"

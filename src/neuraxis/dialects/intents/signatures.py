@@ -83,7 +83,7 @@ def type_lines(told: set[str], *schemas: Node | None) -> list[str]:
             named.setdefault(name, node)
     lines: list[str] = []
     for name, node in named.items():
-        if isinstance(node, Mapping):
+        if isinstance(node, dict):
             text = "\n".join(_field(name, cast("Node", node), needed=True, whole=True))
             if text not in told:
                 told.add(text)
@@ -94,10 +94,10 @@ def type_lines(told: set[str], *schemas: Node | None) -> list[str]:
 def properties(schema: Node | None) -> list[tuple[str, Node]]:
     """Return the fields of an object's schema."""
     found = (schema or {}).get("properties")
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         return []
     return [
-        (name, cast("Node", node) if isinstance(node, Mapping) else {})
+        (name, cast("Node", node) if isinstance(node, dict) else {})
         for name, node in cast("Node", found).items()
     ]
 
@@ -126,7 +126,7 @@ def _field(
     word, inner = _inside(node)
     is_opened = level < _DEEPEST and (whole or _says_more(inner))
     inside = _fields(inner, level + 1) if is_opened else []
-    words = [word if inside else type_text(dict(node), FULL)]
+    words = [word if inside else type_text(node, FULL)]
     words += _limits(node)
     if not needed:
         words.append("optional")
@@ -149,7 +149,7 @@ def _inside(node: Node) -> tuple[str, Node]:
     arms = node.get("anyOf")
     if isinstance(arms, list) and {"type": "null"} in arms:
         others = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
-        if len(others) == 1 and isinstance(others[0], Mapping):
+        if len(others) == 1 and isinstance(others[0], dict):
             node, null = cast("Node", others[0]), " or null"
     kinds = node.get("type")
     if isinstance(kinds, list) and "null" in kinds:
@@ -157,7 +157,7 @@ def _inside(node: Node) -> tuple[str, Node]:
     if properties(node):
         return f"object{null}", node
     items = node.get("items")
-    if isinstance(items, Mapping) and properties(cast("Node", items)):
+    if isinstance(items, dict) and properties(cast("Node", items)):
         return f"list of objects{null}", cast("Node", items)
     return "", {}
 
@@ -181,5 +181,5 @@ def _limits_of(node: Node) -> Iterator[str]:
         if key in node and not ("prefixItems" in node and key.endswith("Items")):
             yield text.format(node[key])
     items = node.get("items")
-    if isinstance(items, Mapping):
+    if isinstance(items, dict):
         yield from (f"each {text}" for text in _limits_of(cast("Node", items)))
