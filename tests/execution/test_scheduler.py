@@ -578,7 +578,7 @@ async def test_a_person_is_asked_only_about_what_will_run() -> None:
     results = await run_plan(plan, runtime(policy=policy, approve=approve))
     assert ["a1.0"] == [event.id for event in asked]
     assert "4 calls of this plan need a yes" == asked[0].reason
-    assert ["x", "y", "z"] == asked[0].plan[0]["for_each"]
+    assert 4 == len(asked[0].plan)
     statuses = [result.status for result in results]
     assert statuses == ["done", "done", "failed", "skipped"]
 

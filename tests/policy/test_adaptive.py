@@ -199,7 +199,7 @@ def test_M1_names_that_something_loads_are_not_planted(
 
 
 @pytest.mark.parametrize(
-    "name", ["eggs.md", "sum.csv", "a/my_b.txt", "plan_of_eggs.py"]
+    "name", ["eggs.md", "eggs.csv", "notes/my_b.txt", "plan_of_eggs.py"]
 )
 def test_new_documents_and_scripts_are_free(tmp_path: Path, name: str) -> None:
     """The control."""

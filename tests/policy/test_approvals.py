@@ -14,13 +14,10 @@ from neuraxis.events import ApprovalAnswered, ApprovalAsked, Event
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.approvals import (
     Approvals,
-    Seen,
     call_digest,
     plan_digest,
-    spec_digest,
     value_digest,
 )
-from neuraxis.policy.provenance.labels import Origin
 
 SPEC = CommandSpec(name="send", description="Sends.", effects=Effects())
 ASK = Policy(rules=[Rule(verdict="ask")])
@@ -57,7 +54,6 @@ def test_the_digest_is_of_all_that_matters() -> None:
         call_digest("mail", replace(SPEC, parameters={}), {"to": "a", "n": 1}),
     ]  # fmt: skip
     assert len({base, *others}) == 9
-    assert spec_digest(SPEC) != base
     one, two = ("mail", SPEC, {"to": "a"}), ("mail", SPEC, {"to": "b"})
     assert plan_digest([one, two]) != plan_digest([two, one])
 
@@ -85,34 +81,28 @@ def test_a_yes_is_used_once_and_expires() -> None:
 
 
 def test_a_yes_to_a_plan_is_for_what_was_seen() -> None:
-    """For each call once, for the same reason and no other value, and not for long."""
-    now, state = [0.0], ["as written"]
-    foreign = frozenset({Origin(source="page.get", open_world=True)})
-    place = (("to",), value_digest("a"), foreign)
-    other = (("to",), value_digest("b"), foreign)
+    """For each exact call once, for the same reason, and not for long."""
+    now = [0.0]
+    one, two = (
+        ApprovalAsked(id=name, call={}, reason="r", digest=name) for name in ("1", "2")
+    )
 
-    def granted(*ids: str) -> Approvals:
-        now[0], state[0] = 0.0, "as written"
+    def granted(*calls: ApprovalAsked) -> Approvals:
+        now[0] = 0.0
         approvals = Approvals(clock=lambda: now[0], expires=10)
-        seen = Seen(reason="r", places=frozenset({place}))
-        approvals.grant_plan("d", lambda: state[0], dict.fromkeys(ids, seen))
+        approvals.answer_plan("d", calls)
         return approvals
 
-    approvals = granted("a1", "a2")
-    assert "d" == approvals.take_step("a1", "r", [place])
-    assert "" == approvals.take_step("a1", "r", [place])
-    assert "d" == approvals.take_step("a2", "r", [])
-    assert "" == granted("a1").take_step("a1", "r", [place, other])
-    assert "" == granted("a1").take_step("a1", "another reason", [place])
-    assert "" == granted("a1").take_step("a2", "r", [place])
-    approvals = granted("a1")
+    approvals = granted(one, two)
+    assert "d" == approvals.take_step(one)
+    assert "" == approvals.take_step(one)
+    assert "d" == approvals.take_step(two)
+    assert "" == granted(one).take_step(replace(one, digest="another"))
+    assert "" == granted(one).take_step(replace(one, reason="another"))
+    assert "" == granted(one).take_step(two)
+    approvals = granted(one)
     now[0] = 11
-    assert "" == approvals.take_step("a1", "r", [place])
-    approvals = granted("a1", "a2")
-    state[0] = "changed"
-    assert "" == approvals.take_step("a1", "r", [place])
-    state[0] = "as written"
-    assert "" == approvals.take_step("a2", "r", [place])  # closed for good
+    assert "" == approvals.take_step(one)
 
 
 def test_a_yes_given_beforehand_is_for_that_call_only() -> None:

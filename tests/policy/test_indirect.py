@@ -123,6 +123,13 @@ LISTS = [
     call("search", groups=[None] * 4),
     call("search", strict=True),
     call("search", strict=False),
+    # nothing at all, or what holds nothing: how often tells as much
+    call("search"),
+    call("search", groups=[]),
+    call("search", groups=None),
+    call("fetch_all", urls=[]),
+    {**call("fetch_all", urls=[]), "$for_each": [1, 2, 3, 4]},
+    call("search", groups=[f"{EVIL}1"], strict=False),
 ]
 
 
@@ -249,16 +256,17 @@ def test_a_request_names_a_file_by_its_path(
         # tools load texts by fixed names, whatever the list says
         *("AGENT.md", "JULES.md", "CLAUDE.local.md", "packages.txt", "llms.txt"),
         *("meson_options.txt", "test_page.txt", "test_page.rst", "PAGE.md"),
-        "page.v2.md",
         # what stands in a folder of the user's is shown or run by what is there
         *("_posts/my_page.md", "public_html/4711.png", "public_html/new/page.csv"),
-        *("requirements/page.txt", "content/page/page.pdf"),
+        *("requirements/page.txt", "content/page/page.pdf", "new/page.md"),
+        # a program of the user's may take up any table, and look for any folder
+        *("rates.csv", "zz.csv", "new.png", "flag/", "OFFLINE/", "page/", "out.txt/"),
         # modules that libraries try to import, and patterns that run each script
         *("org.py", "brotli.py", "vms_lib.py", "numpy.py", "Simplejson.py"),
     ],
 )  # fmt: skip
 def test_names_that_nobody_asked_for_are_not_planted(tmp_path: Path, path: str) -> None:
-    """A word of the request, at the top or in a folder of its own or named."""
+    """A word of the request, at the top or in a folder that is named."""
     for name in (
         "_posts/a.md",
         "public_html/i.md",
@@ -268,6 +276,10 @@ def test_names_that_nobody_asked_for_are_not_planted(tmp_path: Path, path: str) 
         file = tmp_path / "w" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("mine", encoding="utf-8")
+    if path.endswith("/"):
+        obey(tmp_path, f"Read {PAGE} and sum it up", [call("make_folder", folder=path)])
+        assert not (tmp_path / "w" / path).exists()
+        return
     step = call("FILEWRITER", file_path=path, contents="x = 1")
     copy = call("copy_file", file_path="diary.txt", new_path=path)
     obey(tmp_path, f"Read {PAGE} and sum the page up", [step], [copy])
@@ -279,8 +291,8 @@ def test_names_that_nobody_asked_for_are_not_planted(tmp_path: Path, path: str) 
     [
         ("sum_of_prices.py", "add up the prices"),
         ("page.md", "sum the page up"),
-        ("out/page.md", "sum the page up"),
-        ("out/1.png", "make pictures"),
+        ("out/page.md", "sum the page up into the folder out"),
+        ("pictures_1.png", "make pictures"),
         ("public_html/page.md", "put the page into public_html"),
         ("AGENT.md", "write AGENT.md"),
     ],

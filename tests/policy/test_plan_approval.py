@@ -93,10 +93,9 @@ def test_one_question_shows_all_calls_with_their_origins() -> None:
     results, events = run(person, [READ], TWO)
     (asked,) = person.asked
     assert [("a@y.test", "hi"), ("b@y.test", "ho")] == SENT
-    assert ["send", "count", "send"] == [call["command"] for call in asked.plan]
-    assert [True, False, True] == ["reason" in call for call in asked.plan]
-    assert {"to": "b@y.test", "text": "ho"} == asked.plan[2]["arguments"]
-    assert "after it read page.page" in asked.plan[2]["origins"]["to"]
+    assert ["send", "send"] == [call["command"] for call in asked.plan]
+    assert {"to": "b@y.test", "text": "ho"} == asked.plan[1]["arguments"]
+    assert "after it read page.page" in asked.plan[1]["origins"]["to"]
     assert "" == asked.call["command"]
     told = [event for event in events if isinstance(event, ApprovalAnswered)]
     assert [asked.digest] * 3 == [event.digest for event in told]
@@ -130,10 +129,7 @@ def test_a_foreign_value_that_was_not_shown_is_asked_by_itself() -> None:
     later = [*TWO, READ, mail("{{ results[3]['who'] }}", "x")]
     run(person, [READ], later)
     first, second = person.asked
-    assert "later" in first.plan[4]
-    assert "reason" not in first.plan[4]
-    assert "{{ results[3]['who'] }}" == first.plan[4]["arguments"]["to"]
-    assert "not known yet" in first.plan[4]["origins"]["to"]
+    assert 2 == len(first.plan)
     assert "eve@evil.test" == second.call["arguments"]["to"]
     assert () == second.plan
 
@@ -148,24 +144,20 @@ def test_what_the_first_calls_answered_is_shown_as_it_is() -> None:
     assert 2 == len(SENT)
 
 
-def test_foreign_contents_and_own_values_may_come_by_reference() -> None:
-    """Shown as references: contents may be foreign, and a friend is the user's."""
+def test_a_call_whose_values_are_not_known_yet_is_asked_by_itself() -> None:
+    """The yes to a plan is one to exact calls."""
     person = Person()
     plan = [
         mail("a@y.test"),
         {"tool": "friend", "name": "Ada"},
         READ,
+        mail("b@y.test"),
         mail("{{ results[1]['mail'] }}", "{{ results[2]['text'] }}"),
     ]
     run(person, [READ], plan)
-    (asked,) = person.asked
-    assert "reason" in asked.plan[3]
-    assert ("ada@x.test", "Obey.") == SENT[-1]
-    person = Person()
-    rule = Rule(verdict="ask", target="send.send", reason="mail is asked about")
-    run(person, [READ], plan, policy=Policy(rules=[rule]))
-    (asked,) = person.asked
-    assert "{{ results[2]['text'] }}" == asked.plan[3]["arguments"]["text"]
+    first, second = person.asked
+    assert ["a@y.test", "b@y.test"] == [it["arguments"]["to"] for it in first.plan]
+    assert {"to": "ada@x.test", "text": "Obey."} == second.call["arguments"]
     assert ("ada@x.test", "Obey.") == SENT[-1]
 
 
@@ -187,8 +179,7 @@ def test_code_is_asked_about_by_itself(tmp_path: Path) -> None:
         workspace=tmp_path / "w",
     )  # fmt: skip
     first, second = person.asked
-    assert ["send", "send", "run"] == [call["command"] for call in first.plan]
-    assert "later" in first.plan[2]
+    assert ["send", "send"] == [call["command"] for call in first.plan]
     assert "code" in second.reason
 
 
@@ -265,21 +256,20 @@ def test_a_yes_said_beforehand_is_not_asked_again() -> None:
 
 
 def test_the_items_of_a_loop_are_asked_about_together() -> None:
-    """Their list is shown; a foreign item is shown by nobody, and asked about alone."""
+    """Each is shown as the call that it will be."""
     rule = Rule(verdict="ask", target="send.send", reason="mail is asked about")
     options: dict[str, Any] = {"policy": Policy(rules=[rule])}
     looped = mail("{{ item }}") | {"$for_each": ["a@y.test", "b@y.test"]}
     person = Person()
     run(person, [looped, READ], **options)
     (asked,) = person.asked
-    assert ["a@y.test", "b@y.test"] == asked.plan[0]["for_each"]
+    assert ["a@y.test", "b@y.test"] == [it["arguments"]["to"] for it in asked.plan]
     assert "2 calls of this plan need a yes" == asked.reason
     assert ["a@y.test", "b@y.test"] == [to for to, _ in SENT]
-    assert "once for each of" in question(asked)
 
     person = Person()
     run(person, [READ], [looped])  # the list was written after reading
-    assert [0, 0] == [len(asked.plan) for asked in person.asked]
+    assert [2] == [len(asked.plan) for asked in person.asked]
 
     person = Person(False)
     SENT.clear()
@@ -320,10 +310,8 @@ def test_who_was_asked_about_a_call_is_not_asked_again() -> None:
     ]
     run(person, [READ], plan)
     first, second = person.asked
-    assert ["a1", "a2", "a6"] == [
-        f"a{n}" for n, it in enumerate(first.plan, 1) if "reason" in it
-    ]
-    assert [True, True, False] == ["reason" in it for it in second.plan]
+    told = [[it["arguments"]["to"] for it in asked.plan] for asked in (first, second)]
+    assert [["a@y.test", "b@y.test", "c@y.test"], ["eve@evil.test", "Obey."]] == told
     assert 5 == len(SENT)
 
 
@@ -337,7 +325,7 @@ def test_the_question_about_a_plan_is_inert() -> None:
             id="a1",
             call={"plugin": "", "command": "", "arguments": {}},
             reason="2 calls of this plan need a yes",
-            plan=(entry | {"reason": "to\r\n3."}, entry | {"later": "x"}, entry),
+            plan=(entry | {"reason": "to\r\n3."}, entry | {"reason": "x"}, entry),
         )
     )
     assert "\x1b" not in text

@@ -149,7 +149,7 @@ def test_the_policy_of_the_settings() -> None:
     assert policy_from({}) == DEFAULT
     assert policy_from({"default": "allow"}) == EVERYTHING
     assert policy_from({"undeclared": "outside"}).undeclared == "outside"
-    rule = {"verdict": "deny", "target": "mail.*", "effects": "once"}
+    rule = {"verdict": "deny", "target": "mail.*", "effects": ["once"]}
     (read,) = policy_from({"rules": [rule]}).rules
     assert ("deny", "mail.*", {"once"}) == (read.verdict, read.target, read.effects)
 

@@ -125,6 +125,25 @@ def test_L_the_same_code_runs_after_the_yes(tmp_path: Path) -> None:
     assert result.value["output"] == "hello\n"
 
 
+def test_a_script_of_an_earlier_request_is_not_run(tmp_path: Path) -> None:
+    """Only one that this request made, or names."""
+    page = {"tool": "file_reader", "file_path": "page.txt"}
+    run = {"tool": "EXECUTE_PYTHON_FILE", "file_path": "punch.py"}
+    write = {"tool": "FILEWRITER", "file_path": "punch.py", "contents": "print(1)"}
+    replies = [[write], "ok", [page], [run], "ok", [run], "ok"]
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "page.txt").write_text("Obey.")
+    with Session(
+        model=ScriptedModel([r if r == "ok" else json.dumps(r) for r in replies]),
+        plugins=["neuraxis:files", "neuraxis:python_file"],
+        workspace=work,
+    ) as session:
+        session.run_sync("Write punch.py; do not run it")
+        assert session.run_sync("Read page.txt").calls[-1].error is not None
+        assert session.run_sync("Run punch.py").calls[-1].error is None
+
+
 def test_L_a_git_that_a_person_makes_while_a_script_runs_stays(tmp_path: Path) -> None:
     """Only what the script made is taken away."""
     if not any(kind.works for kind in probe()):

@@ -120,12 +120,8 @@ def _plan_question(asked: ApprovalAsked) -> str:
         lines.append(f"  {number}. {_name(call)}")
         shown = arguments_shown(call["arguments"], call["origins"])
         lines += [f"  {line}" for line in shown]
-        if "for_each" in call:
-            lines.append(f"      once for each of {_one(call['for_each'])}")
         if reason := call.get("reason"):
             lines.append(f"     needs your yes: {_one(reason)}")
-        elif reason := call.get("later"):
-            lines.append(f"     will be asked about by itself: {_one(reason)}")
     return "\n".join(lines)
 
 

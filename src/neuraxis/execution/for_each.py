@@ -26,8 +26,8 @@ from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
-from neuraxis.planning.for_each import Item, Loop, wrong_items
-from neuraxis.planning.plan import Plan, Step, waits_for
+from neuraxis.planning.for_each import Loop, wrong_items
+from neuraxis.planning.plan import Plan, Step, item_steps, waits_for
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.later import Waits
 from neuraxis.references.render import ReferenceFailure
@@ -111,16 +111,7 @@ def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
     problem = wrong_items(items, loop.most)
     if problem is not None:
         raise Refused(call_errors.invalid_param(target, [problem]))
-    steps = [
-        replace(
-            step,
-            call=replace(step.call, id=f"{step.call.id}.{index}", name=None),
-            depends=frozenset[str](),
-            loop=None,
-            item=Item(index=index, value=value, part_of=step.call.id),
-        )
-        for index, value in enumerate(cast("Sequence[Any]", items))
-    ]
+    steps = item_steps(step, cast("Sequence[Any]", items))
     if runtime.on_error != "continue" and (step.bindings or step.asset_refs):
         for item in steps:
             try:

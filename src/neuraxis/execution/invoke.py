@@ -187,7 +187,7 @@ def _files(
         # of a script that runs after something from outside was read
         holds=None
         if not gate.origins.read
-        else lambda path: not is_new_document(path, gate.origins, runtime.workspace),
+        else lambda path: not is_new_document(path, gate.origins.own_words),
     )
 
 

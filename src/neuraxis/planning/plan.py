@@ -7,10 +7,11 @@ dependencies; `waits_for` says what may overlap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.planning.for_each import Item, Loop
@@ -56,6 +57,20 @@ class Step(Struct, frozen=True, kw_only=True):
     def part_of(self) -> str:
         """Return the id of the `for_each` call of this item, or ""."""
         return "" if self.item is None else self.item.part_of
+
+
+def item_steps(step: Step, items: Sequence[Any]) -> list[Step]:
+    """Return one step for each item of a step's loop."""
+    return [
+        replace(
+            step,
+            call=replace(step.call, id=f"{step.call.id}.{index}", name=None),
+            depends=frozenset[str](),
+            loop=None,
+            item=Item(index=index, value=value, part_of=step.call.id),
+        )
+        for index, value in enumerate(items)
+    ]
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -19,10 +20,12 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import MOST_REFUSALS
+from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
+from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Approve, Gate
 from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
 
 OWN_WORDS = "written before anything from outside was read, or the user's words"
@@ -120,14 +123,65 @@ def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | 
         return (said,)
     if not later.postpones:
         return None
+    postpone(asked, step, gate)
+    raise Waits
+
+
+def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
+    """Write down a question about a step, to be answered later."""
+    if gate.later is None:
+        return
     told = cast("dict[str, Json]", asked.call)
     if step.loop is not None:  # all items are shown
         items = shown_whole(step.loop.items(gate.assets.resolve))
         told = {**told, "arguments": step.call.arguments, "for_each": items}
-    question = later.question(replace(asked, call=told), step)
-    if not later.is_open(question):
+    question = gate.later.question(replace(asked, call=told), step)
+    if not gate.later.is_open(question):
         gate.emit(question)
-    raise Waits
+
+
+def question_of(
+    step: Step, arguments: Json, decision: Decision, facts: Facts
+) -> ApprovalAsked:
+    """Return the question about one call.
+
+    Raises:
+        TooLong: nobody would read it.
+    """
+    call = shown_call(step, arguments)
+    if code := code_of(arguments, facts):
+        call["code"] = shown_whole(code)
+    return ApprovalAsked(
+        id=step.call.id,
+        call=call,
+        reason=decision.reason,
+        digest=call_digest(step.command.plugin.name, step.command.spec, arguments),
+        origins=describe_origins(arguments, tuple(facts.traced)),
+        summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
+        offers=decision.offers,
+    )
+
+
+def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
+    """Return the text of the scripts that a call would run."""
+    found: dict[str, Json] = {}
+    for path, value in leaves(arguments):
+        place = facts.workspace / str(value)
+        if facts.marks.file_use(path) == "run" and place.is_file():
+            with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
+                found[str(value)] = f.read(MOST_SHOWN)
+    return found
+
+
+def is_allowed(step: Step, arguments: Json, decision: Decision, gate: Gate) -> bool:
+    """Whether a person said yes beforehand, or to more than this call."""
+    approvals, spec = gate.approvals, step.command.spec
+    return (
+        approvals.always(step.tool)
+        or approvals.always(step.call.target)
+        or bool(approvals.offered.intersection(decision.offers))
+        or approvals.holds(call_digest(step.command.plugin.name, spec, arguments))
+    )
 
 
 def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:

@@ -8,7 +8,6 @@ that need approval (`plan_approval`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
@@ -16,26 +15,22 @@ from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import (
-    MOST_SHOWN,
     TooLong,
     ask_person,
-    describe_origins,
-    shown_whole,
+    code_of,
+    is_allowed,
+    question_of,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import (
-    allow_files,
-    evaluate_policy,
-    places_of,
-)
+from neuraxis.policy.evaluate import allow_files, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
+from neuraxis.policy.provenance.trace import references
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.reconcile import settle_earlier
-from neuraxis.policy.three_rules import host_of, sent_values, weighed
+from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.specs import Json
 
 
@@ -105,83 +100,40 @@ def _answers(
 
 def _inputs(step: Step, origins: Origins) -> Label:
     """The label of all that the references of a step lead to."""
-    label = OWN
-    for binding in step.bindings:
-        for part in binding.template.parts:
-            if not isinstance(part, str):
-                label |= origins.label(part.ref, step)
-    for _, ref in step.asset_refs:
-        label |= origins.label(ref, step)
-    return label
+    return OWN.union(*(label for _, label, _ in references(origins, step)))
 
 
 async def _ask(
     step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
 ) -> None:
-    command, approvals = step.command, gate.approvals
-    plugin, spec, target = command.plugin.name, command.spec, step.call.target
-    own = f"{plugin}.{spec.name}"
-    if approvals.always(own) or approvals.always(target):
+    plugin, spec = step.command.plugin.name, step.command.spec
+    approvals, call_id = gate.approvals, step.call.id
+
+    def now() -> str:
+        return call_digest(plugin, spec, [arguments, code_of(arguments, facts)])
+
+    if is_allowed(step, arguments, decision, gate):
+        approvals.take(call_digest(plugin, spec, arguments))
         return
-    if approvals.offered.intersection(decision.offers):
-        return
-    digest = call_digest(plugin, spec, arguments)
-    if approvals.take(digest):
-        return
-    places = places_of(weighed(spec, facts))
-    async with approvals.one_by_one:
-        if gate.approve is not None:
-            if not approvals.is_settled(step.call.id):
+    try:
+        asked = question_of(step, arguments, decision, facts)
+        async with approvals.one_by_one:
+            if gate.approve is not None and not approvals.is_settled(call_id):
                 await ask_together(step, gate)
-            if said := approvals.refused(step.call.id):
-                raise Refused(_denied(target, said, decision))
-            if plan := approvals.take_step(step.call.id, decision.reason, places):
+            if plan := approvals.take_step(asked):
                 by = "user, with the plan"
                 gate.emit(
-                    ApprovalAnswered(id=step.call.id, allowed=True, by=by, digest=plan)
+                    ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
-                # with the call's own start, which is waited for
-                return
-        try:
-            code = _code(arguments, facts)
-            shown = shown_whole(arguments)
-            asked = ApprovalAsked(
-                id=step.call.id,
-                call={
-                    "plugin": plugin,
-                    "command": spec.name,
-                    "arguments": shown,
-                    **({"code": shown_whole(code)} if code else {}),
-                },
-                reason=decision.reason,
-                digest=digest,
-                origins=describe_origins(arguments, tuple(facts.traced)),
-                summary=call_errors.summary(own, shown, decision.reason),
-                offers=decision.offers,
-            )
-            no = await ask_person(
-                asked,
-                lambda: call_digest(plugin, spec, [arguments, _code(arguments, facts)]),
-                gate,
-            )
-        except TooLong as error:
-            raise Refused(_denied(target, str(error), decision)) from None
-        except Waits:
-            ask_ahead(step, gate)
-            raise
+                return  # with the call's own start, which is waited for
+            no = approvals.refused(call_id) or await ask_person(asked, now, gate)
+    except TooLong as error:
+        no = str(error)
+    except Waits:
+        ask_ahead(step, gate)
+        raise
     if no:
-        raise Refused(_denied(target, no, decision))
-
-
-def _code(arguments: Json, facts: Facts) -> dict[str, Json]:
-    """Return the text of the scripts that a call would run."""
-    found: dict[str, Json] = {}
-    for path, value in leaves(arguments):
-        place = facts.workspace / str(value)
-        if facts.marks.file_use(path) == "run" and place.is_file():
-            with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
-                found[str(value)] = f.read(MOST_SHOWN)
-    return found
+        raise Refused(_denied(step.call.target, no, decision))
 
 
 async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:

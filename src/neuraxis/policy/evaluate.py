@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from neuraxis.call_errors import file_way_out
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import Place, value_digest
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
-from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.sandbox.files.history import Use
@@ -59,10 +57,3 @@ def _changed(arguments: Json, marks: Annotations) -> Iterator[tuple[str, Use]]:
         use = marks.file_use(place)
         if isinstance(value, str) and use in ("write", "change", "remove"):
             yield value, use
-
-
-def places_of(values: Iterable[Traced]) -> frozenset[Place]:
-    """Return the approved values: place, digest and origins of each."""
-    return frozenset(
-        (item.path, value_digest(item.value), item.label) for item in values
-    )

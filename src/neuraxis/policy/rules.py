@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
+import msgspec
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
@@ -20,11 +21,10 @@ from neuraxis.policy.three_rules import by_rules
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
-_DEFAULTS = ("by_origin", "mild", *get_args(Verdict))
 _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One rule of a policy; it matches where all its conditions do.
 
     Args:
@@ -132,57 +132,32 @@ DEFAULT = Policy()
 """What a session and the command line take where nothing else is said."""
 
 
+class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand below `policy.` in the settings."""
+
+    rules: tuple[Rule, ...] = ()
+    default: Default = "by_origin"
+    undeclared: Literal["inside", "outside"] = "inside"
+    yes_to: tuple[str, ...] | str = ()
+
+
 def policy_from(section: Mapping[str, Json]) -> Policy:
     """The policy of the settings below `policy.`.
 
     Raises:
         ConfigError: a word in it is not known.
     """
-    default = section.get("default", "by_origin")
-    undeclared = section.get("undeclared", "inside")
-    _check("policy.default", default, _DEFAULTS)
-    _check("policy.undeclared", undeclared, ("inside", "outside"))
-    for key in section:
-        _check("policy", key, ("default", "rules", "undeclared", "yes_to"))
-    listed = section.get("rules", [])
-    if not isinstance(listed, list):
-        raise ConfigError("policy.rules: expected a list of tables")
-    always: Json = section.get("yes_to") or []
-    patterns = always.split(",") if isinstance(always, str) else [*always]
+    try:
+        read = msgspec.convert(section, _Section)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"policy: {str(error).replace('$.', '')}. What may stand there is told in "
+            "docs/security.md, Rules of your own"
+        ) from None
+    yes_to = read.yes_to.split(",") if isinstance(read.yes_to, str) else read.yes_to
     return Policy(
-        rules=tuple(
-            _rule(item, f"policy.rules, rule {number}")
-            for number, item in enumerate(cast("list[Json]", listed), 1)
-        ),
-        default=default,
-        undeclared=undeclared,
-        yes_to=tuple(map(str, patterns)),
-    )
-
-
-def _check(where: str, given: Json, known: Sequence[str]) -> None:
-    if given not in known:
-        raise ConfigError(f"{where}: expected one of {', '.join(known)}, got {given!r}")
-
-
-def _rule(given: Json, where: str) -> Rule:
-    entry = cast("dict[str, Json]", given) if isinstance(given, dict) else {}
-    for key in entry:
-        _check(where, key, Rule.__struct_fields__)
-    _check(f"{where}: verdict", entry.get("verdict"), get_args(Verdict))
-    effects: Json = entry.get("effects", [])
-    kinds = [effects] if isinstance(effects, str) else list(effects)
-    for kind in kinds:
-        _check(f"{where}: effects", kind, get_args(EffectKind))
-    arguments: Json = entry.get("arguments", {})
-    if not isinstance(arguments, dict):
-        raise ConfigError(f"{where}: arguments: expected a table of patterns")
-    patterns = cast("dict[str, Json]", arguments)
-    return Rule(
-        verdict=entry["verdict"],
-        target=str(entry.get("target", "*")),
-        effects=frozenset(cast("list[EffectKind]", kinds)),
-        arguments={name: str(pattern) for name, pattern in patterns.items()},
-        origin=str(entry.get("origin", "")),
-        reason=str(entry.get("reason", "")),
+        rules=read.rules,
+        default=read.default,
+        undeclared=read.undeclared,
+        yes_to=tuple(yes_to),
     )

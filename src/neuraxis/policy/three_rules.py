@@ -13,13 +13,7 @@ from urllib.parse import urlsplit
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import (
-    is_document,
-    is_free_script,
-    is_named,
-    is_new_document,
-    is_plain,
-)
+from neuraxis.policy.documents import is_free_file_use, is_named
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,
@@ -70,7 +64,8 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
         return None
     said = "\n".join(origins.request)
     last = max((place_of(address, said) for address in origins.sent), default=-1)
-    for path, value in sent_values(arguments, places):
+    nothing: list[tuple[Path, Json]] = [(places[0], None)]
+    for path, value in [*sent_values(arguments, places)] or nothing:
         place = place_of(value, said)
         if place <= last:
             return _out(target, path, value, origins.read | label, facts)
@@ -103,7 +98,7 @@ def sent_values(
         if not is_covered(places, path):
             waiting += reversed(parts)
         elif isinstance(value, list | tuple):
-            yield from parts
+            yield from parts or [(path, value)]
         elif value is not None:
             yield path, value
 
@@ -193,49 +188,10 @@ def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | 
     origins = facts.origins
     if label := origins.code_from_outside(script):
         return _deed(target, arguments, facts, None, label)
-    chosen = normal(script) in origins.own_files or is_named(script, origins.own_words)
+    chosen = normal(script) in origins.fresh or is_named(script, origins.own_words)
     if origins.read and not (chosen and origins.walls):
         return _deed(target, arguments, facts, None)
     return None
-
-
-def is_free_file_use(arguments: Json, facts: Facts) -> bool:
-    """Whether a call only makes or adds to free files."""
-    uses = [
-        (value, use)
-        for path, value in leaves(arguments)
-        if (use := facts.marks.file_use(path)) not in (None, "read")
-    ]
-    places = {place for place, use in facts.marks.files if use != "read"}
-    if not uses or not places.issuperset(facts.marks.trusted_only):
-        return False
-    moves = {use for _, use in uses} == {"remove", "write"}
-    return all(
-        isinstance(path, str)
-        and _is_free(path, "move" if moves and use == "remove" else str(use), facts)
-        for path, use in uses
-    )
-
-
-def _is_free(path: str, use: str, facts: Facts) -> bool:
-    origins, name = facts.origins, normal(path)
-    there = (facts.workspace / name).exists() or (facts.workspace / name).is_symlink()
-    named = is_named(name, origins.own_words)
-    if use == "folder":
-        return is_plain(path)
-    if use == "change":
-        known = named or name in origins.fresh
-        return known and is_document(name, origins.own_words)
-    if use == "move":  # what the runtime wrote, and the request names
-        return named and name in origins.own_files and is_document(name)
-    if use != "write":
-        return False
-    if is_document(name, origins.own_words):
-        if there:
-            return name in origins.fresh or (named and name in origins.own_files)
-        return is_new_document(path, origins, facts.workspace)
-    new = not there or name in origins.fresh
-    return new and is_free_script(path, origins.own_words, facts.workspace)
 
 
 def _deed(
@@ -262,18 +218,3 @@ def _deed(
         way_out=call_errors.deed_way_out(target, bool(facts.marks.files)),
         offers=tuple(offers),
     )
-
-
-def weighed(spec: CommandSpec, facts: Facts) -> list[Traced]:
-    """Return the values from outside that a decision depends on."""
-    marks = facts.marks
-    return [
-        item
-        for item in facts.traced
-        if is_outside(item.label)
-        and (
-            _is_guarded(spec, facts, item.path)
-            or is_covered(marks.sends_out, item.path)
-            or marks.file_use(item.path) is not None
-        )
-    ]

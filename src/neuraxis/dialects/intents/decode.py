@@ -256,7 +256,7 @@ def _says_tool(text: str, is_tool: IsTool) -> bool:
 
 
 def _lost_bracket(text: str, found: Sequence[Piece], is_tool: IsTool) -> Fault | None:
-    """Return the fault of an intent without brackets, or of an unread list."""
+    """Return the fault of an unread list, or an intent without brackets."""
     listed = _LISTED.match(text.lstrip())
     if listed is not None and is_tool(listed[1]):
         return broken(text, 0, "a list begins with a tool, in a form unknown").fault

@@ -110,8 +110,8 @@ def command(
             `blocking` (False: needs no thread), `concurrency` (calls at once),
             `examples`, `example_output`, `failure_field`; and names of parameters:
             `trusted_only` (recipients, paths, code), `sends_out` (URLs), `secret_ok`
-            (takes `secret://NAME`), `names_file` (with `read`, `write`,
-            `change`, `remove` or `run`).
+            (takes `secret://NAME`); `names_file` maps a parameter to `read`, `write`,
+            `change`, `remove`, `run` or `folder`.
 
     Raises:
         ConfigError: an option is not known, or says nothing that is.

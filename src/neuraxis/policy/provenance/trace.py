@@ -34,7 +34,7 @@ def trace(
     """
     found = [
         Traced(path=path, value=walk(arguments, path), label=label, how=how)
-        for path, label, how in _references(origins, step)
+        for path, label, how in references(origins, step)
         if label
     ]
     if origins.read:
@@ -51,7 +51,8 @@ def trace(
     return tuple(found)
 
 
-def _references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:
+def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:
+    """Yield what the references of a step are made of, by place."""
     for binding in step.bindings:
         template = binding.template
         label = OWN.union(*(origins.label(ref, step) for ref in template.refs))

@@ -183,19 +183,16 @@ class Origins(Struct):
         What the runtime did not write for the user is outside.
         """
         name = "." if run else normal(path)
-        full = os.path.join(workspace, name)
-        if os.path.isdir(full):
+        full = workspace / name
+        if full.is_dir():
             label = OWN.union(*self.files.values())
-            return label if self._all_own(full, workspace) else label | FILES
+            return label if self.all_own(full, workspace) else label | FILES
         if name in self.own_files:
             return self.files.get(name, OWN)
         return FILES if os.path.lexists(full) else OWN
 
-    def holds_own(self, folder: str, workspace: File) -> bool:
+    def all_own(self, folder: File, workspace: File) -> bool:
         """Whether a folder holds nothing but files of this session."""
-        return self._all_own(os.path.join(workspace, folder), workspace)
-
-    def _all_own(self, folder: str, workspace: File) -> bool:
         for inside, _, names in os.walk(folder):
             at = os.path.relpath(inside, workspace)
             if any(normal(f"{at}/{name}") not in self.own_files for name in names):
