@@ -457,7 +457,7 @@ class Session(Generic[Out]):
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
         with suppress(StorageError):  # it is told with the next event
-            await self._sink.settled()
+            await self._sink.written()
         return results
 
     def undo(self, *, changed_since: bool = False) -> Undone:
