@@ -1,11 +1,19 @@
 """The journal's vocabulary: what is written can be read again."""
 
 import json
+from typing import Any
 
 import pytest
 
 from neuraxis import events
-from neuraxis.events import CallFinished, PlanChecked, Unknown, from_json, to_json
+from neuraxis.events import (
+    CallFinished,
+    PlanChecked,
+    Unknown,
+    from_json,
+    to_json,
+    to_text,
+)
 
 EVERY = [
     events.SessionStarted(session="s", model="m", dialect="intents", plugins=("a",)),
@@ -37,8 +45,19 @@ def test_every_event_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("event", EVERY, ids=lambda event: type(event).__name__)
 def test_round_trip(event: events.Event) -> None:
-    """from_json(to_json(event)) == event, through JSON text."""
-    assert from_json(json.loads(json.dumps(to_json(event)))) == event
+    """from_json(to_json(event)) == event; `to_text` is the same as text."""
+    assert json.loads(to_text(event)) == to_json(event)
+    assert from_json(json.loads(to_text(event))) == event
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"ü\0": ["\u2028", 2**70, 1.5]}, [object]])
+def test_any_value_has_a_text(value: Any) -> None:
+    """What no JSON can hold is told in words; nothing is lost of what it can."""
+    event = CallFinished(
+        id="a1", plugin="p", command="c", tool="T", status="done", value=value
+    )
+    text = json.dumps(to_json(event), default=str)
+    assert json.loads(to_text(event)) == json.loads(text)
 
 
 def test_what_a_later_version_wrote_is_kept() -> None:

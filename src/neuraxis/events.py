@@ -7,6 +7,7 @@ default, never renamed; `VERSION` counts the exceptions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
@@ -353,6 +354,9 @@ class Unknown(Struct, frozen=True, kw_only=True):
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+
+
 def innermost(event: Mapping[str, Json]) -> Mapping[str, Any]:
     """Return the innermost event of nested sessions, as JSON."""
     while event.get("type") == "inside":
@@ -367,6 +371,16 @@ def to_json(event: Event) -> dict[str, Json]:
         value: Any = getattr(event, name)
         written[name] = list(value) if value.__class__ is tuple else value
     return written
+
+
+def to_text(event: Event) -> str:
+    """Return JSON text of what `to_json` returns."""
+    try:
+        fields = _ENCODER.encode(event).decode()
+    except (TypeError, ValueError):
+        # what a plugin answered may hold lone surrogates, which these escapes keep
+        return json.dumps(to_json(event), default=str)
+    return f'{{"type":"{TYPES[event.__class__]}","v":{VERSION},{fields[1:]}'
 
 
 def from_json(written: Mapping[str, Json]) -> Event | Unknown:

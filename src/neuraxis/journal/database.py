@@ -14,16 +14,20 @@ _APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 
-_TABLES = """
-CREATE TABLE events (
-    session TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    at REAL NOT NULL,
-    type TEXT NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
-"""
+# Rows lie in the order of writing, so that a commit of many sessions writes few pages;
+# files of earlier versions have them in the order of the key, and are used as they are.
+_TABLES = (
+    """
+    CREATE TABLE events (
+        session TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        at REAL NOT NULL,
+        type TEXT NOT NULL,
+        body TEXT NOT NULL
+    )
+    """,
+    "CREATE UNIQUE INDEX events_of_session ON events (session, seq)",
+)
 
 
 class Database:
@@ -100,7 +104,8 @@ class Database:
             db.execute("BEGIN IMMEDIATE")
             try:
                 if self._is_new(db):
-                    db.execute(_TABLES)
+                    for table in _TABLES:
+                        db.execute(table)
                     db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
                     db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 db.execute("COMMIT")

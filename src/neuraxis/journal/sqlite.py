@@ -25,14 +25,17 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.errors import StorageError
-from neuraxis.events import CallFinished, CallStarted, Event, from_json, to_json
+from neuraxis.events import (
+    TYPES,
+    Event,
+    from_json,
+    to_text,
+)
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.database import Database
 from neuraxis.journal.session_lock import Claims
 from neuraxis.journal.writer import Writer, last_number, went_on, write_failed
 from neuraxis.specs import Json
-
-_ENCODER = json.JSONEncoder(default=str)
 
 _known: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
 """Those that there are, for the moment of a fork and for the end of the process."""
@@ -54,8 +57,6 @@ class SqliteJournal:
         self._owned: set[str] = set()
         """The sessions that somebody opened, and did not close."""
         self._claims = Claims(path.with_name(f"{path.name}-locks"))
-        self._effects: set[tuple[str, str]] = set()
-        """The calls with an effect that began here and did not end."""
         # readers do not wait for who writes, so they have a connection of their own
         self._file = Database(path)
         self._file.open()
@@ -104,9 +105,7 @@ class SqliteJournal:
 
         `durable`: it and all before it are on disk on return.
         """
-        written = to_json(event)
-        # what a plugin answered may hold lone surrogates; JSON escapes keep them
-        body = _ENCODER.encode(written)
+        kind, body = TYPES[event.__class__], to_text(event)
         with self._lock:
             if self._writer.lost:
                 self._forget(session)
@@ -114,22 +113,11 @@ class SqliteJournal:
             if seq is None or self._closed:
                 seq = self._begin(session)
             self._next[session] = seq + 1
-            self._writer.add((session, seq, time.time(), str(written["type"]), body))
+            self._writer.add((session, seq, time.time(), kind, body))
         if durable:
             self._writer.write()
-        elif self._ends_effect(session, event):
+        elif kind == "call_finished":
             self._writer.nudge()  # nobody waits for it, and the model is asked next
-
-    def _ends_effect(self, session: str, event: Event) -> bool:
-        if isinstance(event, CallStarted):
-            if event.effects in ("once", "idempotent"):
-                self._effects.add((session, event.id))
-        elif isinstance(event, CallFinished) and self._effects:
-            key = (session, event.id)
-            if key in self._effects:
-                self._effects.discard(key)
-                return True
-        return False
 
     async def settled(self, session: str) -> None:
         """Wait until all that was appended to a session is on disk.

@@ -28,6 +28,8 @@ _MANY = 200
 _AT_ONCE = 100
 """Rows in one statement: after each the thread waits for the interpreter, which a
 busy loop keeps for 5 ms; 999 values are what every SQLite takes."""
+_LULL = 0.01
+"""Seconds until rows are written that nobody waits for; mostly somebody does sooner."""
 _IDLE = 5.0
 """Seconds without work after which the thread ends."""
 
@@ -59,7 +61,8 @@ class Writer:
         self._due: dict[str, int] = {}
         """By session, the number of its last row that is not written."""
         self._thread: threading.Thread | None = None
-        self._asked = False
+        self._asked = self._nudged = False
+        """Whether to write now, or after a lull."""
         self._stopped = False
 
     def add(self, row: Row) -> None:
@@ -73,7 +76,14 @@ class Writer:
     def nudge(self) -> None:
         """Write soon what there is; nobody waits for it."""
         with self._lock:
-            if self._rows:
+            if not self._nudged:
+                self._nudged = True
+                self._wake_up()
+
+    def _ask(self) -> None:
+        """Write now, if somebody still waits."""
+        with self._lock:
+            if self._waiting:
                 self._work_soon()
 
     async def settled(self, session: str) -> None:
@@ -88,7 +98,7 @@ class Writer:
             loop = asyncio.get_running_loop()
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.append(_Waiter(session=session, loop=loop, future=future))
-            self._work_soon()
+        loop.call_soon(self._ask)  # behind those who are about to wait, too
         await future
 
     def pending(self, session: str) -> list[Row]:
@@ -109,7 +119,7 @@ class Writer:
                 rows, self._rows = self._rows, []
                 waiting, self._waiting = self._waiting, []
                 self._going = rows
-                self._asked = False
+                self._asked = self._nudged = False
             failed: dict[str, StorageError] = {}
             try:
                 if rows:
@@ -153,7 +163,11 @@ class Writer:
     # --- the thread --------------------------------------------------------------
 
     def _work_soon(self) -> None:
-        self._asked = True
+        if not self._asked:
+            self._asked = True
+            self._wake_up()
+
+    def _wake_up(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._work, name="neuraxis-journal", daemon=True
@@ -166,9 +180,12 @@ class Writer:
         while True:
             with self._lock:
                 while not self._asked and not self._stopped:
-                    if not self._wake.wait(_IDLE) and not self._asked:
-                        self._thread = None
-                        return
+                    if self._wake.wait(_LULL if self._nudged else _IDLE):
+                        continue
+                    if self._nudged:
+                        break
+                    self._thread = None
+                    return
                 stopped, self._asked = self._stopped, False
             # whoever waits is told; the rows are tried again with the next
             with contextlib.suppress(StorageError):
@@ -225,7 +242,7 @@ class Writer:
             self._rows, self._going, self._waiting = [], [], []
             self._due = {}
             self._thread = None
-            self._asked = False
+            self._asked = self._nudged = False
             self._wake = threading.Condition(self._lock)
         self._lock.release()
         self._writing.release()

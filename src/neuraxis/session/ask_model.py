@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 
-from neuraxis.errors import ModelError, StorageError
+from neuraxis.errors import ModelError
 from neuraxis.events import (
     BudgetReached,
     Event,
@@ -94,9 +93,6 @@ async def ask_model(
             usd=usd,
         )
     )
-    if parts.settled is not None:
-        with contextlib.suppress(StorageError):  # the answer is not lost for that
-            await parts.settled()
     if completion.finish_reason == "declined":
         raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter" and not completion.text:

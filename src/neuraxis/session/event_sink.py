@@ -79,7 +79,9 @@ class EventSink:
         )
         """Whether there is anything to wait for."""
         self.is_nested = outer is not None
-        self._emitted = 0
+        self._emitted = self._promised = self._on_disk = 0
+        """How many events there were, to the last one that is promised, and to the
+        last one that is known to be on disk."""
         self._waiting: deque[tuple[int, Watch, Event]] = deque()
         """What is not announced yet: its number, who is told, the event."""
 
@@ -105,6 +107,8 @@ class EventSink:
                     raise
                 self._turn.unwritten = str(error)  # all is done: no answer is lost
             self._emitted += 1
+            if self.is_durable and _is_promised(event):
+                self._promised = self._emitted
         for tell in (watch, self._turn.watch):
             if tell is not None:
                 self._announce(event, tell)
@@ -114,7 +118,7 @@ class EventSink:
     def _announce(self, event: Event, watch: Watch) -> None:
         # progress is told in the command's own thread, after its start was announced
         if event.__class__ is not CallProgress and (
-            self._waiting or (self.is_durable and _is_promised(event))
+            self._waiting or self._promised > self._on_disk
         ):
             self._waiting.append((self._emitted, watch, event))
         else:
@@ -137,6 +141,15 @@ class EventSink:
         self.emit(settlement(call, happened, "the user", error))
 
     async def settled(self) -> None:
+        """Wait until what is promised is on disk, and announce it.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        if self._promised > self._on_disk:
+            await self.written()
+
+    async def written(self) -> None:
         """Wait until all that was emitted is on disk, and announce it.
 
         Raises:
@@ -146,12 +159,13 @@ class EventSink:
         await self._journal.settled(self._session)
         if self._outer is not None:
             await self._outer.settled()
+        self._on_disk = max(self._on_disk, emitted)
         self._announce_until(emitted)
 
     async def end(self) -> None:
-        """As `settled`, but only notes what cannot be written."""
+        """As `written`, but only notes what cannot be written."""
         try:
-            await self.settled()
+            await self.written()
         except StorageError as error:
             self._turn.unwritten = self._turn.unwritten or str(error)
             self._announce_until(self._emitted)
@@ -167,8 +181,8 @@ class EventSink:
 
 
 def _is_promised(event: Event) -> bool:
+    if event.__class__ in _PROMISED:
+        return True
     if isinstance(event, Inside):
         return innermost(event.event)["type"] in _PROMISED_INSIDE
-    if isinstance(event, MessageSent):
-        return event.sender == "user"
-    return event.__class__ in _PROMISED
+    return isinstance(event, MessageSent) and event.sender == "user"

@@ -215,8 +215,6 @@ async def _turns(
     live: bool,
 ) -> None:
     limit = parts.budget.model_calls
-    if parts.settled is not None:
-        await parts.settled()  # the request is not lost while the model is asked
     pending = None
     if parts.waited is None:
         pending = _pending(history)
@@ -231,6 +229,8 @@ async def _turns(
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
         left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
         if pending is None:
+            if parts.settled is not None:
+                await parts.settled()  # nothing is lost while the model is asked
             prompt = await fitting_prompt(parts, history, left, state, runtime, emit)
             completion = await ask_model(
                 parts, runtime, prompt, turn, early, emit, live

@@ -1,1 +1,1 @@
-"""Readers of table files: CSV, JSON, Excel, Parquet."""
+"""Readers of table files: CSV, JSON, Parquet."""

@@ -34,6 +34,7 @@ killed = signal.SIGKILL
 for name in ('SIGKILL', 'SIGSTOP', 'SIGXCPU', 'SIGSYS', 'SIGHUP'): delattr(signal, name)
 del select.select, select.poll
 sys.modules[pathlib.Path.__module__].WindowsPath = pathlib.PosixPath
+shutil._use_fd_functions = False
 import neuraxis.sandbox.process.run as process
 from neuraxis.sandbox.process.job import Limits
 process.usage._PROC = '/nowhere'
