@@ -72,7 +72,7 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
 def _answers(
     step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
 ) -> Label:
-    """Note what is sent, and the answer's label: private, of an inner host."""
+    """Note what is sent; return the label: private, of inner hosts."""
     origins, places = gate.origins, step.command.marks.sends_out
     label = origins.answers(step, traced)
     inner = frozenset((Origin(source=step.tool, open_world=True, private=True),))
