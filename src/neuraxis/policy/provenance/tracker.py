@@ -28,17 +28,11 @@ from neuraxis.policy.provenance.labels import (
     Traced,
     is_outside,
     is_private,
-    to_tell,
 )
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
-from neuraxis.schema.annotations import (
-    Annotations,
-    is_covered,
-    marks_of,
-    trusted_fields,
-)
-from neuraxis.specs import CommandSpec, Json
+from neuraxis.schema.annotations import is_covered
+from neuraxis.specs import CommandSpec
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
@@ -92,15 +86,6 @@ class Origins(Struct):
     own: dict[str, Label] = field(default_factory=dict[str, Label])
     copying: set[str] = field(default_factory=set[str])
     """Calls that were handed something from outside by reference."""
-    _vouched: dict[str, tuple[Path, ...]] = field(
-        default_factory=dict[str, tuple[Path, ...]]
-    )
-    _told: dict[Label, tuple[Json, ...]] = field(
-        default_factory=dict[Label, tuple[Json, ...]]
-    )
-    _marks: dict[str, tuple[CommandSpec, Annotations]] = field(
-        default_factory=dict[str, tuple[CommandSpec, Annotations]]
-    )
 
     def aside(self) -> Origins:
         """A copy for what may not come about."""
@@ -110,13 +95,6 @@ class Origins(Struct):
             if isinstance(value, dict | set | list):
                 copied[name] = cast("Any", value).copy()
         return replace(self, **copied)
-
-    def marks(self, target: str, spec: CommandSpec) -> Annotations:
-        """The marks of a command's parameters, read once."""
-        known = self._marks.get(target)
-        if known is None or known[0] is not spec:
-            known = self._marks[target] = (spec, marks_of(spec.parameters))
-        return known[1]
 
     def said(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
@@ -210,37 +188,24 @@ class Origins(Struct):
             )
         )
 
-    def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
+    def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id, spec = step.call.id, step.command.spec
-        own = self.answers_plainly(target, call_id, spec)
+        call_id, target = step.call.id, step.tool
+        own = self.own.get(target)
+        if own is None:
+            own = self.own[target] = self._answer_of(target, step.command.spec)
         inputs = OWN.union(*(item.label for item in traced))
+        # the id may be that of a reply which did not come about
+        for known in (self.results, self.inputs, self.fields):
+            known.pop(call_id, None)
         if inputs:
             self.inputs[call_id] = inputs
-        self.copying.discard(call_id)
+        if step.command.vouched:
+            self.fields[call_id] = step.command.vouched
         if any(item.how != "literal" and is_outside(item.label) for item in traced):
             self.copying.add(call_id)
-        label = own | inputs
-        self._reads_private(inputs, call_id)
-        if label:
-            self.results[call_id] = label
-            self._vouch(target, call_id, spec)
-            if step.item is not None:
-                whole = step.item.part_of
-                self.results[whole] = self.results.get(whole, OWN) | label
-        return label
-
-    def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
-        """Return the `answers` label where no argument has one (common case)."""
-        label = self.own.get(target)
-        if label is None:
-            label = self.own[target] = self._answer_of(target, spec)
-        if label:
-            self._reads_private(label, call_id)
-            self.results[call_id] = label
-            self.inputs.pop(call_id, None)
-            self._vouch(target, call_id, spec)
-        return label
+        self.is_made_of(own | inputs, call_id)
+        return own | inputs
 
     def _answer_of(self, target: str, spec: CommandSpec) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
@@ -255,22 +220,9 @@ class Origins(Struct):
             return OWN
         return frozenset((Origin(source=target, open_world=outside, private=private),))
 
-    def _vouch(self, target: str, call_id: str, spec: CommandSpec) -> None:
-        vouched = self._vouched.get(target)
-        if vouched is None:
-            vouched = self._vouched[target] = trusted_fields(spec.response)
-        if vouched:
-            self.fields[call_id] = vouched
-        else:  # the id may be that of a reply which did not come about
-            self.fields.pop(call_id, None)
-
     def same(self, call_id: str, earlier: str) -> None:
         """A call is answered with the result of an earlier one."""
-        if label := self.results.get(earlier):
-            self.results[call_id] = label
-            whole, dot, _ = call_id.partition(".")
-            if dot:  # one item of a step that is done for each
-                self.results[whole] = self.results.get(whole, OWN) | label
+        self.is_made_of(self.results.get(earlier, OWN), call_id)
 
     def attached(self, asset_id: str) -> None:
         """An object was handed to the session."""
@@ -286,8 +238,7 @@ class Origins(Struct):
 
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
-        whole, dot, _ = call_id.partition(".")
-        self.is_made_of(label, call_id, whole if dot else "")
+        self.is_made_of(label, call_id)
         self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
         self.fields.pop(call_id, None)
 
@@ -297,13 +248,6 @@ class Origins(Struct):
             del self.results[call_id]
             self.inputs.pop(call_id, None)
             self.fields.pop(call_id, None)
-
-    def told_as(self, label: Label) -> tuple[Json, ...]:
-        """A label as JSON, for the journal."""
-        told = self._told.get(label)
-        if told is None:
-            told = self._told[label] = to_tell(label)
-        return told
 
     # --- files -----------------------------------------------------------------
 
@@ -326,12 +270,11 @@ class Origins(Struct):
         self.copying.discard(call_id)
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
-    def is_made_of(self, label: Label, *call_ids: str) -> None:
-        """Add origins to what these ids lead to."""
-        for call_id in call_ids:
-            if label and call_id:
-                self._reads_private(label, call_id)
-                self.results[call_id] = self.results.get(call_id, OWN) | label
+    def is_made_of(self, label: Label, call_id: str) -> None:
+        """Add origins to what an id leads to, and to its list."""
+        self._reads_private(label, call_id)
+        for name in {call_id, call_id.partition(".")[0]} if label else ():
+            self.results[name] = self.results.get(name, OWN) | label
 
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):
