@@ -9,7 +9,7 @@ and how far the process grew over what it held before (VmHWM, reset before each 
 the values are made before. Then five commands over the array, each of which makes
 nothing, and one that makes a second array; and a whole text read back in pages. At last
 600,000 rows of dicts that five commands hand on: the longest time for which the event
-loop stood still, and the longest that this process computed (the rest is the machine's).
+loop stood still, and the longest that this process computed (the rest: the machine).
 """
 
 from __future__ import annotations
