@@ -16,9 +16,9 @@ import neuraxis
 HERE = Path(__file__).resolve().parent
 _HEAD = """# The API
 
-All that `from neuraxis import …` gives, made from the docstrings by
-`python docs/make_api.py`. What belongs together and why is told in
-[sessions.md](sessions.md), [plugins.md](plugins.md), [long-runs.md](long-runs.md).
+Everything that you can import with `from neuraxis import …`, generated from the
+docstrings by `python docs/make_api.py`. For explanations and examples see
+[sessions.md](sessions.md), [plugins.md](plugins.md) and [long-runs.md](long-runs.md).
 """
 
 

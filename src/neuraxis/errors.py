@@ -23,7 +23,7 @@ from msgspec import Struct
 
 
 class NeuraxisError(Exception):
-    """Base of all exceptions that this package raises on purpose."""
+    """Base class of all exceptions that Neuraxis raises on purpose."""
 
 
 class ConfigError(NeuraxisError):
@@ -70,11 +70,10 @@ class TemplateError(ConfigError):
 
 
 class ModelError(NeuraxisError):
-    """The model could not be asked.
+    """Error: no reply from the model.
 
-    `status` is the HTTP status, where there is one.
-
-    `again`: the server failed within its answer, and the same request may succeed.
+    `status` is the HTTP status, if there is one. `again` is True if the server failed
+    in the middle of its reply, so that the same request may succeed.
     """
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
@@ -116,4 +115,4 @@ class MissingExtra(NeuraxisError):
 
 
 class CommandError(NeuraxisError):
-    """Error that a plugin raises to explain a failure to the model."""
+    """Error that a command raises to explain a failure to the model."""

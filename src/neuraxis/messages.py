@@ -59,24 +59,24 @@ class CallError(Struct, frozen=True, kw_only=True):
     """Error of a call, shown to the model. Made in `call_errors.py`."""
 
     code: ErrorCode
-    """Its kind, of a closed list."""
+    """One of a closed list of codes."""
     message: str
-    """Where, what was expected, what was given, what to do."""
+    """The place, what was expected, what was given, what to do."""
     where: str = ""
-    """The argument or part of the reply; empty: all of it."""
+    """The argument or part of the reply; empty: the whole reply."""
     problems: tuple[Problem, ...] = ()
-    """Each wrong argument."""
+    """One for each wrong argument."""
     candidates: tuple[str, ...] = ()
-    """Names that may have been meant."""
+    """Names that the model may have meant."""
     fixable_by: Literal["model", "user", "author"] = "model"
-    """Who can do something about it."""
+    """Who can fix it; `author`: the plugin's."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
     """One call as the model wrote it, before any check.
 
     `plugin` is None in the intent dialect, where one name identifies both. `id` is
-    also the id of the result's asset: a reference to a step is a reference to `id`.
+    also the id of the result's asset, so a reference to a step is one to `id`.
     """
 
     id: str
@@ -84,13 +84,13 @@ class Call(Struct, frozen=True, kw_only=True):
     command: str
     """The command's name, or a tool name."""
     arguments: Json = field(default_factory=dict[str, Json])
-    """As the model wrote them, references unresolved."""
+    """The arguments as the model wrote them, with unresolved references."""
     name: str | None = None
-    """Name of the step, from the intent's optional `"as"` key."""
+    """The step's name, from the optional key `"as"`."""
     literal: bool = False
-    """True: braces in it contain no references (X of rule C21)."""
+    """Whether braces in the arguments are plain text (rule C21)."""
     for_each: Json = None
-    """List, or reference to one: one call for each `{{ item }}`."""
+    """List or reference to one; the call runs once for each `{{ item }}`."""
     max_items: int | None = None
     """Maximum items of `for_each`; None: `plan.MOST_ITEMS`."""
 
@@ -101,29 +101,30 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True, eq=False):
-    """Result of one call; `value` is native, `stored` marks an asset."""
+    """Result of one call."""
 
     call: Call
-    """What was called."""
+    """The call, as the model wrote it."""
     status: Literal["done", "failed", "skipped"]
-    """How it ended; `skipped`: it was not run."""
+    """How the call ended; `skipped`: it did not run."""
     plugin: str | None = None
-    """Resolved names, where the command was found."""
+    """The plugin's name; None if the command was not found."""
     command: str | None = None
-    """The command's own name, where it was found."""
+    """The command's own name; None if it was not found."""
     value: Any = None
+    """The object that the command returned."""
     stored: bool = False
-    """True: the value is an asset under `call.id`, not inline."""
+    """Whether the value is an asset with the id `call.id`, not inline."""
     error: CallError | None = None
-    """Error; None exactly if the call is done."""
+    """The error; None exactly if the call is done."""
     warnings: tuple[str, ...] = ()
-    """What was odd, as the model is told."""
+    """Warnings that the model was shown with the result."""
     seconds: float = 0.0
-    """Seconds from the command's start to its end; 0 if not run."""
+    """Seconds from the command's start to its end; 0 if it did not run."""
     shown: bool = False
-    """Whether a model that sees is shown the picture that it is."""
+    """Whether the picture is sent to a model with vision."""
     exception: BaseException | None = None
-    """Exception that the command raised, for tests and `raise_errors`."""
+    """The exception that the command raised, for tests and `raise_errors`."""
 
     def __eq__(self, other: object) -> bool:
         # Exceptions compare by identity.

@@ -26,26 +26,26 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
 
     `none`: a pure function of its arguments. `read`: reads external state, changes
     nothing. `idempotent`: running it twice has the effect of running it once. `once`:
-    anything else, the default. `destructive` means what MCP's hint of that name means;
-    `open_world`: others may write what it answers (`others_write` in a manifest).
+    anything else, the default. `destructive` has the meaning of MCP's hint;
+    `open_world` is `others_write` in a manifest.
     """
 
     kind: EffectKind = "once"
-    """What it changes: nothing, or the same if done twice, or once."""
+    """Whether running the command changes something, and whether it may run twice."""
     destructive: bool = True
-    """Whether it may destroy what is there."""
+    """Whether the command may delete or overwrite existing data."""
     open_world: bool = True
-    """Whether others write what it returns."""
+    """Whether others may have written what the command returns."""
     public: bool = False
-    """Whether anybody may see what it answers."""
+    """Whether anybody may see what the command returns."""
     declared: bool = False
-    """Whether the author wrote more than the kind.
+    """Whether the author declared more than the kind.
 
-    Without it a result does not count as written by others (see
+    Without that, a result does not count as written by others (see
     `neuraxis.policy.provenance.tracker`).
     """
     asks_inside: bool = False
-    """Whether a session inside of it asks for each of its effects (`agent`)."""
+    """Whether a nested session asks for approval of each effect (`agent`)."""
 
     def __eq__(self, other: object) -> bool:
         # Writing the default equals writing nothing.
@@ -60,7 +60,7 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def readonly(self) -> bool:
-        """Whether steps with this effect may run concurrently."""
+        """Whether the command changes nothing; such steps may run concurrently."""
         return self.kind in ("none", "read")
 
 
@@ -82,17 +82,17 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """One command of a plugin.
 
     `parameters` is the schema of the whole `param`: an object schema whose
-    `properties` are the named parameters, or any other schema where the manifest
-    says a simple type (rule K3). A node with `"x-asset-ref": true` takes an asset
+    `properties` are the named parameters, or any other schema if the manifest
+    declares a plain type (rule K3). A node with `"x-asset-ref": true` takes an asset
     reference (B42); a node with `"x-type": "pkg.Class"` is an opaque class that only
     a reference can supply (B41). `$defs` holds the `_type_ref` types (B36).
-    `response` is None where the manifest declares none.
+    `response` is None if the manifest declares none.
     """
 
     name: str
-    """As calls name it."""
+    """The name in calls."""
     description: str = ""
-    """What it does, for the model."""
+    """What the command does, for the model."""
     parameters: Mapping[str, Json] = field(
         default_factory=lambda: {
             "type": "object",
@@ -102,23 +102,23 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     )
     response: Mapping[str, Json] | None = None
     effects: Effects = Effects()
-    """What running it may change."""
+    """What running the command may change."""
     examples: tuple[Example, ...] = ()
-    """Calls that the model is shown."""
+    """Example calls for the model."""
     example_output: Json = None
-    """What it returns, for example."""
+    """An example of what the command returns."""
     tool_name: str | None = None
     """Tool name in the intent dialect; None: the unique command name."""
     time_limit: float | None = None
     """Time limit in seconds; None: the session's default."""
     blocking: bool = True
-    """False: a `def` command that returns at once and needs no thread."""
+    """Whether a `def` command needs a thread; False: it returns immediately."""
     concurrency: int | None = None
     """Maximum concurrent calls; None: as many as the plan allows."""
     failure_field: str | None = None
     """Boolean response field whose False marks a failed step (rule C12)."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Command as the manifest wrote it, for rendering (rules A2, B2)."""
+    """The command as written in the manifest, for rendering (rules A2, B2)."""
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -133,39 +133,40 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
 
 
 class PluginSpec(Struct, frozen=True, kw_only=True):
-    """One plugin; `name` is resolved (A11) and used everywhere."""
+    """One plugin."""
 
     name: str
+    """The resolved name (A11), used everywhere."""
     commands: tuple[CommandSpec, ...] = ()
-    """Its commands, in order."""
+    """Its commands, in manifest order."""
     id: str | None = None
-    """Of protocol v1; empty: none."""
+    """Its id in protocol v1; empty: none."""
     title: str | None = None
-    """Its name for people."""
+    """Its name for users."""
     description: str = ""
-    """What it is for."""
+    """What the plugin is for."""
     description_for_human: str | None = None
-    """The same for people, of protocol v1."""
+    """Description for users (protocol v1)."""
     description_for_model: str | None = None
-    """The same for the model, of protocol v1."""
+    """Description for the model (protocol v1)."""
     summary: str | None = None
-    """One line of it."""
+    """Description in one line."""
     prompt: str | None = None
-    """Instruction of the author, already read from its file (A9, B16)."""
+    """The author's instructions for the model, read from their file (A9, B16)."""
     generation: Literal["v1", "v2", "python"] = "v2"
     """The protocol of its manifest."""
     listed: bool = True
-    """False where the manifest says `as_plugin: false` (B14)."""
+    """Whether it is offered; False: the manifest says `as_plugin: false` (B14)."""
     examples: tuple[Example, ...] = ()
     """Examples that span several commands (chains)."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Its own section of the configuration."""
+    """The plugin's own section of the configuration."""
     source: str = ""
-    """Source for messages: a file path or `module:function`."""
+    """The source that messages name: a file path or `module:function`."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Manifest as written (names as resolved strings), for rendering."""
+    """The manifest as written (names as resolved strings), for rendering."""
 
     @property
     def description_model(self) -> str:
-        """Return the text that a model is shown (rule B15)."""
+        """Return the description that the model sees (rule B15)."""
         return self.description_for_model or self.description

@@ -13,20 +13,20 @@ class Budget(Struct, frozen=True, kw_only=True):
     """Limits of one run of a session."""
 
     model_calls: int = 20
-    """Maximum replies of the model; beyond it the run ends with `budget`."""
+    """Maximum replies of the model; then the run ends with the outcome `budget`."""
     steps: int = 100
-    """Maximum calls; further ones are refused, and the model is shown why."""
+    """Maximum calls; further ones are refused, and the model is told why."""
     steps_per_tool: int = 50
     """Maximum calls of one command."""
     seconds: float = 600.0
-    """Wall-clock limit; at it, running commands are stopped and the run ends."""
+    """Wall-clock limit; when it is reached, running commands stop and the run ends."""
     repeats: int = 2
-    """Maximum times the same call may run without an effect in between.
+    """Maximum runs of the same call without an effect in between.
 
-    Equal items of one `for_each` are not the same call: each is asked for.
+    Equal items of one `for_each` do not count as the same call.
     """
     usd: float | None = None
-    """US dollars that models may cost; the run ends with the reply that reaches it."""
+    """Maximum cost of models in US dollars, checked before each reply."""
 
 
 class Usage(Struct, kw_only=True):

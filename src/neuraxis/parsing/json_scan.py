@@ -191,7 +191,9 @@ def _is_shallow(text: str) -> bool:
 def markers_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the `markers` of `pieces`; each alternative is a named group."""
     # no marker begins so: a text full of `<` is passed over quickly
-    return re.compile(rf"(?!<[|｜]?[<\s])(?:{pattern}|{_TOKEN})", re.IGNORECASE)
+    return re.compile(
+        rf"(?!<(?!<function>>)[|｜]?[<\s])(?:{pattern}|{_TOKEN})", re.IGNORECASE
+    )
 
 
 def _member_alone(text: str, cursor: int, start: int) -> Piece:

@@ -41,42 +41,42 @@ def _no_assets() -> Sequence[Mapping[str, Json]]:
 
 
 class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
-    """Runtime services for a command; passed to a parameter annotated `Context`.
+    """Runtime services for a command, in a parameter annotated `Context`.
 
-    The model does not see this parameter. `Context[Shop]` says what `deps` is. A
-    command that opens a session nests it in this run:
+    The model does not see this parameter. `Context[Shop]` gives the type of `deps`. To
+    nest a session in this run, a command passes itself as parent:
     `Session(options=Options(parent=context))`.
     """
 
     workspace: Path
     """The folder that commands may write to."""
     call_id: str = ""
-    """The call's id, and its result's."""
+    """The id of the call and of its result."""
     session_id: str = ""
     """The session's id."""
     deps: Deps = cast("Any", None)
-    """What the program handed to this run: `session.run(text, deps=...)`."""
+    """The value that your program passed to `session.run(text, deps=...)`."""
     idempotency_key: str = ""
-    """The same for each try of one call, and for no other call."""
+    """Key that is the same for each attempt at one call, and unique to it."""
     settings: Settings = field(default_factory=Settings)
     """The session's settings."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The plugin's own section of the configuration."""
     progress: Callable[[str, float | None], None] = _no_progress
-    """`progress(text, fraction)` tells the user how far it is."""
+    """`progress(text, fraction)` shows the user how far the command is."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set once the call is to stop; a long-running command looks at it."""
+    """Set when the call should stop; a long-running command checks it."""
     allowed_hosts: tuple[str, ...] = ()
     """Private addresses that requests may reach."""
     wrote: Callable[[str], None] = _no_file
-    """`wrote(path)` names a file that it wrote, relative to the workspace."""
+    """`wrote(path)` reports a file that was written, relative to the workspace."""
     warn: Callable[[str], None] = _no_warning
     """`warn(text)` adds a warning to the result that the model sees."""
     show: Callable[[], None] = _no_picture
-    """`show()` sends the picture or PDF file that it returns to a model that sees."""
+    """`show()` sends the returned picture or PDF file to a model with vision."""
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
     """`assets()` lists the session's stored assets."""
     files: object = None
-    """The guarded way to change files, for the plugins that ship; None: no session."""
+    """Guarded file access for the built-in plugins; None: no session."""
     outer: object = None
     """The parent run of a nested session, for `Options.parent`."""

@@ -7,22 +7,19 @@ covers only what was shown: if it changes meanwhile, the approval is void.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Any, Literal, cast
+from typing import cast
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.gate import Approve, Gate
+from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Later, Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.words import leaves
@@ -35,23 +32,6 @@ MOST_SHOWN = 200_000
 
 class TooLong(Exception):
     """A call cannot be shown to a person whole."""
-
-
-def as_async(
-    approve: Callable[[ApprovalAsked], Any] | Literal["later"] | None,
-) -> Approve | None:
-    """Return an awaitable answer; a plain function runs in a thread."""
-    if isinstance(approve, str):
-        return None
-    if approve is None or inspect.iscoroutinefunction(approve):
-        return approve
-
-    async def ask(asked: ApprovalAsked) -> bool | str:
-        # not asyncio's: the process would not end while a question that expired stands
-        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
-        return await said if inspect.isawaitable(said) else said
-
-    return ask
 
 
 async def ask_person(

@@ -19,7 +19,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     """What the policy says of a step with these arguments."""
     command, origins = step.command, gate.origins
     plugin, spec = command.plugin.name, command.spec
-    marks = origins.marks(f"{plugin}.{spec.name}", spec)
+    marks = command.marks
     facts = Facts(
         traced=trace(origins, step, arguments, marks, gate.workspace),
         marks=marks,

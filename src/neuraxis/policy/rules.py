@@ -25,17 +25,17 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule of a policy; it matches where all its conditions do.
+    """One rule of a policy; a call must meet all its conditions.
 
     Args:
-        verdict: what it decides.
-        target: a pattern of `plugin.command` (`files.*`).
-        effects: matches these effects only; empty: all.
-        arguments: a pattern for each argument named (`{"to": "*@example.org"}`); a
-            list or mapping matches where one of its values does.
-        origin: a pattern of a source that a value came from (`web_search.*`);
-            `outside`: any that others write to. Empty: wherever from.
-        reason: what is told.
+        verdict: `allow`, `ask` or `deny`.
+        target: a pattern for `plugin.command` (`files.*`).
+        effects: the effects that match; empty: all.
+        arguments: a pattern for each argument (`{"to": "*@example.org"}`); a list or
+            mapping matches if one of its values does.
+        origin: a pattern for the source of a value (`web_search.*`); `outside`: any
+            source that others write to. Empty: any source.
+        reason: the reason that is given with the verdict.
     """
 
     verdict: Verdict
@@ -47,20 +47,21 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """Rules; the strictest that matches decides, else `default`."""
+    """Rules for calls: the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
-    """The strictest that matches a call decides."""
+    """The rules, in any order."""
     default: Default = "by_origin"
-    """`by_origin`: the three rules; `mild`: of deeds only those that destroy."""
+    """If no rule matches: `allow`, `ask`, `deny`; `by_origin`: the three rules of
+    docs/security.md decide; `mild`: the same, but they ask only about destruction."""
     undeclared: Literal["inside", "outside"] = "inside"
-    """What an answer counts as whose command says nothing of who writes it."""
+    """Origin of an answer whose command does not declare who writes it."""
     yes_to: Sequence[str] = ()
     """Patterns of `plugin.command` that need no approval."""
     allow_hosts: Sequence[str] = ()
     """Private addresses that requests may reach, as `host` or `host:port`."""
     lock: str | Path | None = None
-    """Lock file of named plugins; None: a `neuraxis.lock.json` here, if any."""
+    """Lock file of the plugins; None: `neuraxis.lock.json` in this folder, if any."""
 
     @property
     def is_plain(self) -> bool:
@@ -70,7 +71,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
     ) -> Decision:
-        """The verdict on running `plugin.spec.name` with these resolved arguments."""
+        """Return the verdict on a call with these resolved arguments."""
         target = f"{plugin}.{spec.name}"
         found: Decision | None = None
         for rule in self.rules:
@@ -89,7 +90,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return Decision(verdict=self.default, reason="no rule allows it")
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
-        """Whether a rule may ask a person about calls of this command."""
+        """Whether a rule may ask for approval of this command's calls."""
         return self.default == "ask" or any(
             rule.verdict == "ask" and _is_for(rule, f"{plugin}.{spec.name}", spec)
             for rule in self.rules

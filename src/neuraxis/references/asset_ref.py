@@ -23,10 +23,10 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class AssetRef(Struct, frozen=True, kw_only=True):
-    """Reference to an asset, or to the place `field_path` in it.
+    """Reference to an asset, or to the value at `field_path` in it.
 
     The answer of call a1 is at `("content", "response")` of the asset a1, a user's
-    attachment at `("content",)`. Keys are texts, places in a list integers from 0.
+    attachment at `("content",)`. Keys are strings, list indices integers from 0.
     """
 
     asset_id: str

@@ -37,11 +37,11 @@ def agent(
     """Return a command that asks an agent, for a session's plugins.
 
     Args:
-        name: of the command.
-        description: for the model that asks: what the agent can do and must know.
-        effects: the strongest effect that the agent's own commands have.
-        **given: arguments of `Session`. Unset ones are the asking session's
-            (`policy`, `approve`, `settings`, `workspace`); `model`, `plugins` and
+        name: the command's name.
+        description: tells the asking model what the agent can do and must be told.
+        effects: the strongest effect of the agent's own commands.
+        **given: arguments of `Session`. If unset, `policy`, `approve`, `settings` and
+            `workspace` are those of the asking session; `model`, `plugins` and
             `budget` are the agent's own.
 
     Raises:

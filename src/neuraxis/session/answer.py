@@ -75,31 +75,31 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
     """Outcome of one run of a session."""
 
     text: str
-    """The model's final text, with its references filled in."""
+    """The model's final text, with its references replaced."""
     outcome: Outcome
     """How it ended; a cancelled run raises `CancelledError` and has no answer."""
     calls: tuple[Result, ...] = ()
-    """Results of all calls of the model, in their plans' order."""
+    """Results of all calls, in the order of their plans."""
     plans: tuple[Plan, ...] = ()
-    """The checked plans of its replies, in order."""
+    """The checked plans of the model's replies, in order."""
     problems: tuple[CallError, ...] = ()
-    """Why replies could not be run or were no answer, in order; the model was told."""
+    """Errors in replies, in order, as the model was shown them."""
     assets: tuple[StoredAsset, ...] = ()
     """Objects stored during this run."""
     files: tuple[str, ...] = ()
     """Paths that commands wrote, relative to the workspace."""
     usage: Usage = NOTHING_USED
-    """Tokens of all replies, as the server counts them; 0 where it does not."""
+    """Tokens of all replies, as the server reports them; 0 if it does not."""
     usd: float = 0.0
-    """Cost in US dollars of all replies whose price is known."""
+    """Cost of all replies with a known price, in US dollars."""
     error: str = ""
-    """Reason of a failure, or why an answered run's end is unstored."""
+    """Why the run failed, or why the end of an answered run was not stored."""
     checked: object = None
-    """What `output` returns."""
+    """The value that `output` returns."""
 
     @property
     def output(self) -> Out:
-        """Return the answer as the session's `output`, or None.
+        """Return the answer as the session's `output` type, or None without one.
 
         Raises:
             NeuraxisError: the run did not end with an answer.
@@ -117,7 +117,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
         """Return an object that the run stored.
 
         Raises:
-            NeuraxisError: it stored none of that id.
+            NeuraxisError: the run stored no object with this id.
         """
         for one in self.assets:
             if one.id == id:

@@ -49,19 +49,19 @@ async def run_many(
 ) -> AsyncIterator[Done[T]]:
     """Answer many requests; yield each row as it ends.
 
-    Sessions with an id of the row's own, a journal on disk and `Options(reopen=True)`
-    can be run again: an answered row is not asked again, one that was cut off goes on
-    where it stood, and one that failed is asked once more.
+    You can run a batch again if each row's session has its own id, a journal on disk
+    and `Options(reopen=True)`: answered rows are not asked again, interrupted ones
+    continue, and failed ones are tried once more.
 
     Args:
-        make: makes the session of a row; it is closed when the row has ended.
-        rows: what is asked about; taken as there is room.
-        request: the request of a row; None: the row is the text.
-        deps: what the commands of a row find as `context.deps`.
-        at_once: so many rows run at the same time.
+        make: creates the session of a row, which is closed when the row has ended.
+        rows: the rows, taken when there is room for another.
+        request: returns the request of a row; None: the row is the request.
+        deps: returns what the row's commands find as `context.deps`.
+        at_once: maximum rows that run at the same time.
 
     Raises:
-        ConfigError: a session cannot be made as it is described.
+        ConfigError: a session cannot be created with these arguments.
         StorageError: a journal cannot be written.
     """
     if at_once < 1:

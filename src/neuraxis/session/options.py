@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
 
 from neuraxis.dialects import Dialect
+from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
@@ -26,40 +29,40 @@ Approver = Approve | Callable[[ApprovalAsked], bool] | Literal["later"] | None
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What few sessions change: `Session(options=Options(strict=True))`."""
+    """Less common options: `Session(options=Options(strict=True))`."""
 
     template: str | Path | None = None
-    """A prompt template of the user's own, in place of the dialect's."""
+    """Your own prompt template instead of the dialect's."""
     asset_folder: str | Path | None = None
-    """Where objects are saved for later; None: in memory only."""
+    """Folder in which objects are saved; None: in memory only."""
     versions_folder: str | Path | None = None
-    """Old versions of changed files; None: `versions` beside the journal."""
+    """Folder for old versions of changed files; None: `versions` beside the journal."""
     strict: bool = False
-    """Whether only what the protocol documents say is accepted."""
+    """Whether replies must follow the protocol documents exactly."""
     on_error: OnError = "fail_fast"
-    """What follows a failed step: `fail_fast` skips the rest of its plan, `continue`
-    what depends on it, `retry` tries repeatable commands again."""
+    """What a failed step does: `fail_fast` skips the rest of its plan, `continue`
+    only what depends on it, `retry` first repeats commands that may run twice."""
     early_start: bool = True
     """Whether read-only calls may start while the reply is streaming."""
     show_results: ShowResults = "all"
-    """Results that the model is shown: `all`, or `final`, which no later step takes."""
+    """Results that the model sees: `all`, or `final`: those that no later step uses."""
     catalog_limit: int | Literal["provider"] | None = None
-    """Characters of command descriptions in a prompt: where the plugins have more, it
-    shows those that fit the request. None: all are shown. `provider`: the model's own
-    provider finds them (dialect `native`; Anthropic, OpenAI Responses)."""
+    """Maximum characters of command descriptions in a prompt; if there are more, it
+    shows those that match the request. None: all. `provider`: the model's provider
+    searches them (dialect `native`; Anthropic, OpenAI Responses)."""
     always_shown: Sequence[str] = ()
     """Patterns of plugins that every prompt shows, whatever `catalog_limit` is."""
     embed: Callable[[Sequence[str]], Sequence[Sequence[float]]] | None = None
-    """Gives vectors of texts, so that `catalog_limit` also finds by meaning."""
+    """Returns vectors for texts, so that `catalog_limit` also searches by meaning."""
     approval_seconds: float = 7 * 24 * 3600.0
-    """How long a question of `approve="later"` may be answered; then it is a no."""
+    """Seconds after which an unanswered question of `approve="later"` is a refusal."""
     prompt_tokens: int | None = None
-    """Tokens that a prompt may have: older turns are shortened to fit, without a loss.
-    None: nothing is shortened, since no server tells how much its model takes."""
+    """Maximum tokens of a prompt: older turns are shortened, and stay in the journal.
+    None: nothing is shortened, since servers do not report their model's limit."""
     reopen: bool = False
-    """Whether a session of this `id` that exists already is gone on with."""
+    """Whether to continue a session of this `id` if there is one."""
     parent: Context | None = None
-    """A running command's `Context`: this session is a part of its run (rule D12)."""
+    """A running command's `Context`: nests this session in its run (rule D12)."""
     raise_errors: bool = False
     """Whether a command's own exception is raised to the caller, for tests."""
 
@@ -80,3 +83,18 @@ class SessionArguments(TypedDict, total=False):
     approve: Approver
     options: Options | None
     settings: Settings | None
+
+
+def as_async(approve: Approver) -> Approve | None:
+    """Return an awaitable answer; a plain function runs in a thread."""
+    if isinstance(approve, str):
+        return None
+    if approve is None or inspect.iscoroutinefunction(approve):
+        return approve
+
+    async def ask(asked: ApprovalAsked) -> bool | str:
+        # not asyncio's: the process would not end while a question that expired stands
+        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
+        return await said if inspect.isawaitable(said) else said
+
+    return ask

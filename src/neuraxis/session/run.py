@@ -70,7 +70,7 @@ class RunLock:
 class Run(Generic[Out]):
     """One run: `await` it for the answer, or `async for` its events.
 
-    Both may be done: awaiting a run whose events were watched returns the answer of the
+    You can do both: awaiting a run after watching its events returns the answer of the
     same run. Leaving the `async for` early ends the run.
 
     Args:

@@ -30,7 +30,6 @@ from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.ask import as_async
 from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
@@ -45,7 +44,7 @@ from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
-from neuraxis.session.options import Approver, Options, SessionArguments
+from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import resume, waiting
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
@@ -66,29 +65,29 @@ class Session(Generic[Out]):
     """Conversation whose history grows from run to run.
 
     Args:
-        model: a name (`local:`, `openai:gpt-x`) or a `Model`; or a list: the next one
-            is asked where the one before it fails.
+        model: a name (`local:`, `openai:gpt-x`), a `Model`, or a list of these: if one
+            fails, the next is asked.
         plugins: functions, objects, folders, or names (`neuraxis:web_search`).
-        instructions: what the model is told beside the dialect's own text; a function
-            of the run's `Context` gives it anew for each run.
-        output: the form of answers: a class, a union of them, or a JSON Schema.
-        deps: the class of what `run(..., deps=...)` hands to commands.
+        instructions: your text beside the dialect's in the prompt, or a function that
+            returns it for each run, from the run's `Context`.
+        output: the type of answers: a class, a union of classes, or a JSON Schema.
+        deps: the class of the object that `run(..., deps=...)` passes to commands.
         dialect: a name, or a `Dialect`.
-        id: a text of one's own; default: a secret one. See also `Session.open`.
-        journal: None or "memory", a path of a SQLite file, or a `Journal` (left open).
+        id: an id of your own; default: a random, secret one. See also `Session.open`.
+        journal: None or "memory", a SQLite file's path, or a `Journal` (left open).
         workspace: the folder that commands may write to; default: the setting
             `workspace`, else `neuraxis-workspace` in the current folder.
         budget: the limits of each run.
-        policy: what may run; default: what docs/security.md says.
-        approve: asked where the policy says `ask`; True approves. "later": a run that
-            needs a yes ends, and waits for it in the journal. None: nobody can.
-        options: what few sessions change.
-        settings: default: the files and the environment (`settings.load`).
+        policy: which calls may run; default: see docs/security.md.
+        approve: asked if the policy says `ask`; True approves. "later": a run that
+            needs an approval ends, and waits for it in the journal. None: no one.
+        options: less common options.
+        settings: default: from the files and the environment (`settings.load`).
 
     Raises:
         ConfigError: a name or file does not exist, an argument or setting is invalid,
             or a plugin has mistakes.
-        StorageError: the journal cannot be opened, or the session is open already.
+        StorageError: the journal cannot be opened, or the session is already open.
     """
 
     _earlier = False
@@ -221,15 +220,15 @@ class Session(Generic[Out]):
 
     @classmethod
     def open(cls, id: str, **given: Unpack[SessionArguments]) -> Self:
-        """Go on with an earlier session.
+        """Continue an earlier session.
 
         Args:
-            id: the session's.
-            **given: arguments of `Session`; `journal` names the one that holds it.
+            id: the session's id.
+            **given: arguments of `Session`; `journal` is the one that holds it.
 
         Raises:
-            ConfigError: the journal holds no such session, or an argument is wrong.
-            StorageError: the session is open already, or the journal cannot be read.
+            ConfigError: the journal holds no such session, or an argument is invalid.
+            StorageError: the session is already open, or the journal cannot be read.
         """
         check_journal_named(id, given.get("journal"))
         made = cls.__new__(cls)
@@ -257,33 +256,33 @@ class Session(Generic[Out]):
         resume.restore_values(past, self.assets, self.origins)
 
     def pending(self) -> tuple[Question, ...]:
-        """Return the calls that wait for a person's yes (`approve="later"`)."""
+        """Return the calls that wait for an approval (`approve="later"`)."""
         return waiting.pending(self.journal, self.id)
 
     def approve(
         self, question: str, how: Literal["once", "always"] = "once", /, **changed: Any
     ) -> None:
-        """Say yes to a call that waits; `resume` runs it.
+        """Approve a waiting call; `resume` runs it.
 
         Args:
-            question: its id.
-            how: "always": further calls of this command are not asked about.
-            **changed: arguments of the call, changed; they are checked again.
+            question: the question's id.
+            how: "always": approve further calls of this command, too.
+            **changed: changed arguments of the call; they are checked again.
 
         Raises:
-            ConfigError: there is no such open question, or an argument is wrong.
+            ConfigError: there is no such open question, or an argument is invalid.
         """
         always, given = how == "always", (self.journal, self.id, question)
         said = waiting.answer(*given, True, arguments=changed, always=always)
         waiting.restore_yeses(self.approvals, [said])
 
     def deny(self, question: str, reason: str = "") -> None:
-        """Say no to a call that waits; the model is told why."""
+        """Refuse a waiting call; the model is told the reason."""
         waiting.answer(self.journal, self.id, question, False, reason=reason)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:
-        """The calls of `once` commands of which nobody knows how they ended."""
+        """Calls of `once` commands whose outcome is unknown."""
         return self._unknown.all
 
     def settle(self, call_id: str, happened: bool) -> None:
@@ -302,22 +301,22 @@ class Session(Generic[Out]):
 
         Args:
             text: the request.
-            attach: paths of files, or objects, for `attach`; a model that sees is
-                shown the pictures and PDF files, any other is told of them.
+            attach: paths of files, or objects, for `attach`; a model with vision gets
+                the pictures and PDF files, any other a description.
             deps: what commands find as `context.deps`: the user, a connection, ...
         """
         drive = partial(self.drive, attach=attach, deps=deps)
         return Run(drive, text, self._turn.left)
 
     def resume(self, *, deps: Any = None) -> Run[Out]:
-        """End the request that waited or was cut off, repeating no call."""
+        """Continue a waiting or interrupted request, without repeating calls."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
         return Run(drive, "what was cut off", self._turn.left)
 
     def resume_sync(
         self, watch: Watch | None = None, *, deps: Any = None
     ) -> Answer[Out]:
-        """As `resume`, from code that is not async."""
+        """Do the same as `resume`, from synchronous code."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
         return self._loop.run(self._run_and_close(drive, "", watch))
 
@@ -389,7 +388,7 @@ class Session(Generic[Out]):
             turn.end()
 
     def attach(self, value: Any, description: str = "") -> str:
-        """Store an object of the user's; return its id for references (B61).
+        """Store an object and return its id for references (rule B61).
 
         Args:
             value: any object (an array becomes read-only), or the `Path` of a file
@@ -415,13 +414,13 @@ class Session(Generic[Out]):
     async def call(
         self, call: Call, watch: Watch | None = None, *, deps: Any = None
     ) -> Result:
-        """Run one call that no model wrote; checked like any other."""
+        """Run one call of your own; it is checked like a model's."""
         return (await self.call_all([call], watch, deps=deps))[0]
 
     def check(
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
     ) -> Plan:
-        """Return the plan of these calls, or all mistakes; nothing runs."""
+        """Return the plan of these calls, with all problems; nothing runs."""
         check_calls(calls)
         return plan_of(calls, self._parts, params)
 
@@ -435,16 +434,16 @@ class Session(Generic[Out]):
         on_error: OnError | None = None,
         deps: Any = None,
     ) -> list[Result]:
-        """Run a plan that no model wrote, checked before it runs.
+        """Run a plan of your own; it is checked like a model's.
 
-        The values are as the journal has them: JSON, where they have that form.
+        The values are as the journal stores them: as JSON where that is possible.
 
         Args:
-            calls: the steps; a result's id is its call's. Where they are wrong none
+            calls: the steps; a result has the id of its call. If one is wrong, none
                 runs; each result's error is the first problem (`check` returns all).
             watch: sees every event as it happens.
-            params: values of `{{ params['x'] }}`; None: it is plain text.
-            on_error: for this plan; None: the session's own.
+            params: values for `{{ params['x'] }}`; None: that is plain text.
+            on_error: for this plan; None: the session's.
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
@@ -464,8 +463,8 @@ class Session(Generic[Out]):
         """Restore the files that the last run changed.
 
         Args:
-            changed_since: restore also what somebody changed after the run; without
-                it the person whom `approve` asks decides, and else it is left.
+            changed_since: also restore files that were changed after the run; if
+                False, `approve` decides about these, and without it they stay.
         """
         return undo_last(self.files, self._parts.approve, self._loop, changed_since)
 
@@ -481,7 +480,7 @@ class Session(Generic[Out]):
         return html.of_session(self.id, self.journal.read(self.id), self.assets)
 
     def close(self) -> None:
-        """Close the session: another may go on with it, here or elsewhere.
+        """Close the session, so that it can be opened elsewhere.
 
         Postponed while a request is being answered.
         """

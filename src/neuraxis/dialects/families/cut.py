@@ -38,8 +38,11 @@ FRAME = (
 )
 """Tokens that frame calls, also those of a turn's end."""
 _FRAMES_BEFORE = re.compile(rf"(?:\s|{FRAME})*+", re.IGNORECASE)
-_FRAMES_ONLY = re.compile(rf"(?:\s|[,;`]|{FRAME})*+", re.IGNORECASE)
+_FRAMES_ONLY = re.compile(
+    rf"(?:\s|[,;`]|(?:[-*•]|\d{{1,2}}[.)])(?=\s|\Z)|{FRAME})*+", re.IGNORECASE
+)
 _LAST_FRAME = re.compile(rf"(?:{FRAME}|</s>)\Z", re.IGNORECASE)
+_FRAMES_BEHIND = re.compile(rf"(?:{FRAME})*+", re.IGNORECASE)
 _THOUGHT_ENDS = ("</think>", "</thinking>", "<|END_THINKING|>", "RESPONSE]")
 
 _COMMENTS = re.compile(r"(?:[\s,;]|\#[^\n]*+)*+")
@@ -54,28 +57,32 @@ _OPENS = (
     rf"|tool_?calls?|tool[_▁]calls?[_▁](?:section_)?(?:begin|start)){BAR}>"
 )
 _OPENED = re.compile(rf"(?:{_OPENS})\s*\Z", re.IGNORECASE)
-_LINE = r"(?:(?<=\n)|\A|(?<=think>|THINK\]))"
+_LINE = r"(?:(?<=\n)|\A|(?<=think>|THINK\])|(?<=```))"
+_ITEM = r"(?:[-*•]|\d{1,2}[.)])"
 # where a form may begin: a token that nothing else has, a tag, or a name on its line
 _TAG = (
     rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
     r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function) name="
-    r"|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
+    r"|<invoke>\s*<tool_name>|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
     r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
     r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
     r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>(?!\s*all\b)"
     rf"|(?:{_OPENS})(?=\s*\Z)|(?:{_PYTHON})(?=\s*(?:\w|\[\s*[^\W\d]))"
 )
 _FRAMED = (
-    rf"(?:{_PYTHON}|<(?:function|tool)_calls?>"
+    rf"(?:{_PYTHON}|<<function>>|<(?:function|tool)_calls?>"
     rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
 )
 _WORDS = (
-    rf"{_LINE}(?:(?=Action:[ \t]*+\w)|[ \t]*+`?(?=(?:>>>|\[\s*+|{BEFORE})?{_NAME}"
+    rf"{_LINE}(?:(?=Action:[ \t]*+\w)|[ \t]*+(?:{_ITEM}[ \t]++)?`?"
+    rf"(?=(?:>>>|\[\s*+[\"']?|{BEFORE})?{_NAME}"
     r"[ \t]*+(?:\(|(?::[ \t]*+)?(?:\r?\n\s*+)?(?:```(?:json)?\s*+)?\{)))"
     rf"|>>>(?={_NAME}\r?\n\s*+\{{)|(?<=[:*>|])[ \t]*+(?=\[\s*+{_NAME}\()"
 )
 _TURN = (
-    rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext){BAR}>|</s>|Observation:(?<![^\n].{{12}})"
+    rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext|start_header_id){BAR}>|</s>|<bot_end>"
+    rf"|<\|im_start\|>(?:user|system|tool|assistant)\b|Observation:(?<![^\n].{{12}})"
+    r"|###[ ](?:Instruction|Response):"
     r"|<!--\s*RESULTS_(?:START|END)\s*-->"
 )
 _FRAMES = (
@@ -135,7 +142,8 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
             taken = _first(text, at, reading)
             if taken is None:
                 return _unread(text, match, start) if tag or framed else None
-            if text[at - 1 : at] == "`" != text[taken.end - 1]:
+            marked = text[at - 1 : at] == "`" and text[at - 3 : at] != "```"
+            if marked and text[taken.end - 1] != "`":
                 return None
             if text[at] not in "<{" and is_program(start, taken.end):
                 message = "expected nothing but calls with values in a fence"
@@ -191,6 +199,24 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
 def is_framed(text: str, start: int) -> bool:
     """Return whether a token that begins calls stands before `start`."""
     return _OPENED.search(text, max(0, start - 80), start) is not None
+
+
+def before_frames(text: str) -> str:
+    """Return the text without the tokens that end its last line."""
+    while True:
+        bare = text.rstrip(" \t")
+        last = max(bare.rfind("<"), bare.rfind("["), 0)
+        found = _LAST_FRAME.search(bare, max(0, last - 60))
+        if found is None:
+            return text
+        text = bare[: found.start()]
+
+
+def behind_frames(text: str) -> str:
+    """Return the text without the tokens at its start."""
+    bare = text.lstrip(" \t")
+    end = end_of(_FRAMES_BEHIND, bare, 0)
+    return bare[end:] if end else text
 
 
 def without_frames(text: str) -> str:

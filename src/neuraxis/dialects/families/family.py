@@ -16,6 +16,14 @@ BAR = r"[|｜]"
 NAME = r"(?P<name>[\w.-]{1,200})"
 
 
+_OWN = re.compile(r"\A(?:functions|default_api|tools)\.")
+
+
+def bare(name: str) -> str:
+    """Return a tool's name without the namespace that models were trained with."""
+    return _OWN.sub("", name)
+
+
 class Reading(Struct, frozen=True):
     """JSON at a place, the known tools, and what stands before."""
 

@@ -104,7 +104,7 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "ReAct",
         re.compile(
-            rf"Action:[ \t]*{NAME}\s*Action[ _]Input:\s*(?:```(?:json)?\s*)?(?=\{{)"
+            rf"Action:[ \t]*{NAME}\s*Action[ _]Input:\s*(?:```(?:json)?\s*)?{_OPEN}"
         ),
         _FENCE_END,
         registered=True,

@@ -14,7 +14,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from neuraxis.dialects.families.family import Family, Reading, Taken
+from neuraxis.dialects.families.family import Family, Reading, Taken, bare
 from neuraxis.formatting import quote
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_scan import Written
@@ -37,9 +37,9 @@ _NAMES = re.compile(
 _ESCAPE = re.compile(
     r"\\(?P<known>[\\'\"abfnrtv]|0(?!\d)|x[\da-fA-F]{2}|u[\da-fA-F]{4})?", re.DOTALL
 )
-_NO_NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(?![eE][+-]?\d)[^\W\d]")
-BEFORE = r"print\(\s*+|[^\W\d]\w{0,60}+[ \t]*+=[ \t]*+"
-"""What may stand before a call on its line: it is printed, or its result named."""
+_NO_NUMBER = re.compile(r"(?<![\w.])\d[\d._]*(?![eE][+-]?\d)[^\W\d_]")
+BEFORE = r"print\(\s*+|Call:[ \t]*+|[^\W\d]\w{0,60}+[ \t]*+=[ \t]*+"
+"""What may stand before a call: it is printed, announced, or its result named."""
 _GIVEN_NAME = re.compile(BEFORE.partition("|")[2])
 _REST = re.compile(r"(?:`(?!`))?[ \t]*+(?:\#[^\n]*+)?")
 _LINE_ENDS = re.compile(
@@ -49,7 +49,9 @@ _NEXT = re.compile(
     r"\s*+(?:[,;]\s*+)?(?:\#[^\n]*\s*+)*+"
     rf"(?:{_GIVEN_NAME.pattern})?+(?=[^\W\d][\w.-]*+\()"
 )
-_OWN = re.compile(r"(?:functions|default_api|tools)\.")
+_QUOTED = re.compile(r"\[\s*+[\"']")
+_NEXT_QUOTED = re.compile(r"([\"'])\s*+,\s*+\1(?=[^\W\d])")
+_LAST_QUOTED = re.compile(r"[\"']\s*+\]")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 
 
@@ -64,21 +66,29 @@ class _Python(Struct, frozen=True):
         whole = reading.alone and (listed or "```" not in text[:at])
         if not (reading.framed or known or whole):
             return None
+        quoted = _QUOTED.match(text, at)
+        at = quoted.end() if quoted else at
         calls: list[Written] = []
         try:
             while True:
                 source, names, end = _scan(text, at)
                 calls += _calls(text, at, source, names, reading)
-                following = _NEXT.match(text, end)
-                if following is None or listed:
+                following = (
+                    _NEXT_QUOTED.match(text, end) if quoted else _NEXT.match(text, end)
+                )
+                if following is None or (listed and not quoted):
                     break
                 at = following.end()
+            if quoted:
+                if (last := _LAST_QUOTED.match(text, end)) is None:
+                    raise broken(text, end, "expected nothing but calls in the list")
+                end = last.end()
             if not (reading.framed or _LINE_ENDS.match(text, end)):
                 raise broken(text, end, "expected nothing behind a call on its line")
             end = end_of(_REST, text, end)
         except Broken as error:
             half = error.fault.code == "truncated"
-            code = listed or half or (reading.alone and text.rstrip()[-1] in ")]}`")
+            code = listed or half or (reading.alone and text.rstrip()[-1] in ")]}`;")
             if reading.framed or (known and code):
                 raise
             return None  # words, or a program that is only shown
@@ -190,7 +200,7 @@ def _own(name: str, names: list[str]) -> str:
 
 def _bare(name: str, reading: Reading) -> str:
     """Return a name without what Gemini and Llama write around it."""
-    return name if reading.is_tool(name) else _OWN.sub("", name).removesuffix(".call")
+    return name if reading.is_tool(name) else bare(name).removesuffix(".call")
 
 
 def _literal(text: str, at: int, node: ast.expr) -> Json:
@@ -229,5 +239,5 @@ def _literal(text: str, at: int, node: ast.expr) -> Json:
 
 PYTHON: Family = _Python(
     "Llama 4, LFM 2, OLMo 3, Gemini, and models that are asked for it",
-    re.compile(rf"(?:\[\s*+|{BEFORE})?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
+    re.compile(rf"(?:\[\s*+[\"']?|{BEFORE})?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
 )

@@ -137,6 +137,14 @@ TAGGED: tuple[Family, ...] = (
         rf"<{_PREFIX}param(?:eter)? name=|</{_PREFIX}invoke>",
     ),
     _tags(
+        "Claude 2",
+        rf"<invoke>\s*<tool_name>{NAME}</tool_name>\s*<parameters>",
+        r"<(?P<key>[\w-]{1,200})>\n?",
+        rf"{_VALUE}\n?</(?P=key)>",
+        r"</parameters>\s*</invoke>",
+        r"<tool_name>|</?parameters>",
+    ),
+    _tags(
         "GLM, Hunyuan 3, Poolside, Ling 3",
         rf"<tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
         r"(?=\s*(?:<arg_key>|</tool_call>|\Z))",

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply
+from neuraxis.dialects.families.family import bare
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.parsing.json_scan import Value, loads
@@ -26,8 +27,10 @@ _OURS = "literal|value|for_each|max_items"
 _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _HELD = re.compile(r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions")
-_NAMES = ("name", "tool_name", "function", "function_name", "action")
-_USUAL = ("parameters", "arguments", "args", "input")
+_NAMES = (
+    *("name", "tool_name", "function", "function_name", "recipient_name", "action"),
+)
+_USUAL = ("parameters", "arguments", "params", "args", "input")
 _NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
 
 ParameterNames = Callable[[str], Collection[str]]
@@ -42,6 +45,7 @@ class Reading(Struct, kw_only=True):
     lenient: bool
     notes: dict[str, None]
     errors: list[CallError]
+    is_tool: IsTool
 
 
 def escape_key(key: str) -> str:
@@ -54,13 +58,20 @@ def no_tools(name: str) -> bool:
     return False
 
 
-def like_intents(value: Value, is_tool: IsTool = no_tools) -> bool:
+def no_parameters(tool: str) -> Collection[str]:
+    """Return that no tool's parameters are known."""
+    return ()
+
+
+def like_intents(
+    value: Value, is_tool: IsTool = no_tools, names: ParameterNames = no_parameters
+) -> bool:
     """Return whether a value without markers was meant as intents."""
     whole = value.value
     if (inside := passed_calls(whole, is_tool)) is not None:
         whole = inside
     items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
-    return any(_like_intent(item, is_tool) for item in items)
+    return any(_like_intent(item, is_tool) or _is_flat(item, names) for item in items)
 
 
 def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
@@ -98,6 +109,20 @@ def _like_intent(item: Json, is_tool: IsTool) -> bool:
     given = [intent[key] for key in nested if isinstance(intent.get(key), dict | str)]
     # the definition of a tool is no call of it
     return bool(given) and not ("description" in intent and "properties" in given[0])
+
+
+def _is_flat(item: Json, names: ParameterNames) -> bool:
+    """Return whether a name stands beside nothing but its tool's parameters."""
+    if not isinstance(item, dict):
+        return False
+    intent = cast("dict[str, Json]", item)
+    said = _name_key(intent)
+    name = intent.get(said)
+    return (
+        isinstance(name, str)
+        and len(intent) > 1
+        and set(intent) - {said} <= set(names(name))
+    )
 
 
 def by_tool(item: Json, is_tool: IsTool) -> list[tuple[str, dict[str, Json]]]:
@@ -141,6 +166,8 @@ def _call(item: Json, path: Path, reading: Reading) -> Call | None:
     if not isinstance(tool, str) or not tool.strip():
         return _refuse(reading, (*path, "tool"), "the name of a tool", tool)
     tool = tool.strip()
+    if reading.lenient and not reading.is_tool(tool):
+        tool = bare(tool)
     known = reading.parameter_names(tool) if reading.parameter_names else ()
     if reading.lenient and reading.parameter_names is not None:
         intent = _unnested(intent, known, reading)
@@ -216,7 +243,11 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
         or len(nested) != 1
         or set(intent) - {said, "id", "tool_call_id", "type", nested[0]}
     ):
-        return intent
+        if not _is_flat(intent, reading.parameter_names or no_parameters):
+            return intent
+        reading.notes[f'"{said}" instead of "tool"'] = None
+        given = {key: value for key, value in intent.items() if key != said}
+        return flat_intent(str(name), given, reading)
     arguments = _object(intent[nested[0]])
     if not isinstance(arguments, dict):
         return intent

@@ -12,6 +12,7 @@ from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
 from neuraxis.dialects.families.cut import cut, is_framed, markers
+from neuraxis.dialects.families.family import bare
 from neuraxis.dialects.intents.calls import (
     IsTool,
     ParameterNames,
@@ -19,6 +20,7 @@ from neuraxis.dialects.intents.calls import (
     by_tool,
     flat_intent,
     like_intents,
+    no_parameters,
     no_tools,
     passed_calls,
     read_calls,
@@ -54,6 +56,11 @@ _YAML = re.compile(
     r"\s*(?:arguments|parameters|args|input):",
     re.MULTILINE,
 )
+_LISTED = re.compile(
+    r"(?:```\w*)?\s*+\[[\s({\"']*+([\w.-]{1,200}+)[\"']?+\s*+"
+    r"(?:\(|,\s*+(?:[{\[\"'-]|\w{1,100}+=))"
+)
+_ESCAPED = re.compile(r"(?<=\w)\\_(?=\w)")
 _MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
@@ -65,7 +72,9 @@ def read_reply(
     is_tool: IsTool = no_tools,
     first_only: bool = True,
 ) -> Reply:
-    """Decode a reply as models write it.
+    r"""Decode a reply as models write it.
+
+    One whose names have Markdown's escapes (`get\_time`) is read without them.
 
     Args:
         text: the whole reply.
@@ -74,26 +83,48 @@ def read_reply(
         is_tool: whether there is a tool of that name.
         first_only: of several blocks only the first is read (rule C3).
     """
+
+    def read(text: str) -> Reply:
+        return _read(text, next_id, parameter_names, is_tool, first_only)
+
+    reply = read(text)
+    if not reply.calls and _ESCAPED.search(text):
+        bare = read(text.replace("\\_", "_"))
+        return bare if bare.calls or (bare.errors and not reply.errors) else reply
+    return reply
+
+
+def _read(
+    text: str,
+    next_id: Callable[[], str],
+    parameter_names: ParameterNames | None,
+    is_tool: IsTool,
+    first_only: bool,
+) -> Reply:
     reading = Reading(
         parameter_names=parameter_names,
         next_id=next_id,
         lenient=True,
         notes={},
         errors=[],
+        is_tool=is_tool,
     )
+
+    def known(name: str) -> bool:
+        return is_tool(name) or is_tool(bare(name))
 
     def is_ours(piece: Piece) -> bool:
         if piece.start in shown:
             return False
         if piece.value is not None:
-            return like_intents(piece.value, is_tool)
+            return like_intents(piece.value, known, parameter_names or no_parameters)
         return piece.kind == "calls"
 
-    found = cut(text, is_tool, _MARKERS)
+    found = cut(text, known, _MARKERS)
     shown = shown_calls(text, found)
     found = own_turn(found, is_ours)
     thought = thoughts(text, found)
-    blocks, fault = _find_blocks(text, found, is_ours, is_tool, reading)
+    blocks, fault = _find_blocks(text, found, is_ours, known, reading)
     if fault is None and not blocks:
         fault = _cut_marker(text) or open_thought(text, found)
     if fault is not None:
@@ -101,7 +132,7 @@ def read_reply(
         return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
     taken = [piece for block in blocks[: 1 if first_only else None] for piece in block]
     left = [piece for piece in found if is_ours(piece) and piece not in taken]
-    intents = [item for piece in taken for item in _listed(piece, reading, is_tool)]
+    intents = [item for piece in taken for item in _listed(piece, reading, known)]
     calls = read_calls(intents, reading)
     notes = reading.notes
     if reading.errors:
@@ -115,7 +146,7 @@ def read_reply(
         texts=texts,
         thoughts=thought,
         notes=tuple(notes),
-        left=tuple(name for piece in left for name in _names(piece, reading, is_tool)),
+        left=tuple(name for piece in left for name in _names(piece, reading, known)),
     )
 
 
@@ -153,6 +184,7 @@ def read_strictly(
         lenient=False,
         notes={},
         errors=[],
+        is_tool=no_tools,
     )
     calls = read_calls(cast("list[Json]", intents), reading)
     return Reply(errors=tuple(reading.errors)) if reading.errors else Reply(calls=calls)
@@ -224,7 +256,10 @@ def _says_tool(text: str, is_tool: IsTool) -> bool:
 
 
 def _lost_bracket(text: str, found: Sequence[Piece], is_tool: IsTool) -> Fault | None:
-    """Return the fault of an intent without brackets."""
+    """Return the fault of an unread list, or an intent without brackets."""
+    listed = _LISTED.match(text.lstrip())
+    if listed is not None and is_tool(listed[1]):
+        return broken(text, 0, "a list begins with a tool, in a form unknown").fault
     for piece in found:
         if piece.kind != "text":
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -72,6 +72,7 @@ class Native:
         )
         self._tools: dict[str, str] = {}
         self._plain: set[str] = set()
+        self._parameters: dict[str, Collection[str]] = {}
         self._ids: dict[str, str] = {}
 
     def prompt(
@@ -99,6 +100,7 @@ class Native:
     def _definition(self, tool: str, command: CommandSpec) -> Mapping[str, Json]:
         name = safe_name(tool)
         self._tools[name] = tool
+        self._parameters[name] = self._parameters[tool] = command.parameter_names
         parameters = for_server(command.parameters)
         if parameters.get("type") != "object":
             self._plain.add(tool)
@@ -150,6 +152,7 @@ class Native:
         read = decode.read_reply(
             completion.text,
             next_id=(lambda: "") if beside else next_id,
+            parameter_names=lambda tool: self._parameters.get(tool, ()),
             is_tool=self._is_tool,
             first_only=False,
         )

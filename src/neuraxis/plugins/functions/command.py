@@ -101,20 +101,20 @@ def command(
     """Mark a function or method as a command; return it unchanged.
 
     Args:
-        fn: the function, where the decorator is written without brackets.
+        fn: the function, if you write the decorator without brackets.
         effects: `none`, `read`, `idempotent` or `once`, or a mapping with
             `kind`, `destructive`, `others_write`, `public`.
         asset_refs: names of parameters that take an asset reference; `"*"` stands
             for all parameters at once.
         **options: `name`, `description`, `tool_name`, `time_limit` (seconds),
-            `blocking` (False: needs no thread), `concurrency` (calls at once),
+            `blocking` (False: needs no thread), `concurrency` (maximum calls at once),
             `examples`, `example_output`, `failure_field`; and names of parameters:
             `trusted_only` (recipients, paths, code), `sends_out` (URLs), `secret_ok`
             (takes `secret://NAME`); `names_file` maps a parameter to `read`, `write`,
             `change`, `remove`, `run` or `folder`.
 
     Raises:
-        ConfigError: an option is not known, or says nothing that is.
+        ConfigError: an option does not exist or has an invalid value.
     """
     check_marking(fn, options, tuple(Options.__struct_fields__))
     parsed = parse_effects(
