@@ -72,7 +72,7 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     there = os.path.lexists(facts.workspace / name)
     return (
         use == "write"
-        and (not there or (known and name in origins.own_files))
+        and (not there or (known and name in origins.files))
         and (is_new_document(path, said) or is_new_script(path, said, facts.workspace))
     )
 

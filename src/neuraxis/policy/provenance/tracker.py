@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path as File
-from typing import Any, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -44,9 +44,7 @@ class Origins(Struct):
     results: dict[str, Label] = field(default_factory=dict[str, Label])
     """By call id; a call that is not here answered from its arguments alone."""
     files: dict[str, Label] = field(default_factory=dict[str, Label])
-    """By path: files that calls of this session wrote with something from outside."""
-    own_files: set[str] = field(default_factory=set[str])
-    """Paths that calls of this session wrote."""
+    """By path: files that calls of this session wrote, and what they are made of."""
     fresh: set[str] = field(default_factory=set[str])
     """Those of them that calls of this request made."""
     copies: set[str] = field(default_factory=set[str])
@@ -83,18 +81,13 @@ class Origins(Struct):
     """Commands whose answers are private here, whatever they declare."""
     walls: bool = True
     """Whether scripts run without network, in a sandbox."""
-    own: dict[str, Label] = field(default_factory=dict[str, Label])
     copying: set[str] = field(default_factory=set[str])
     """Calls that were handed something from outside by reference."""
 
     def aside(self) -> Origins:
         """A copy for what may not come about."""
-        copied: dict[str, Any] = {}
-        for name in self.__struct_fields__:
-            value: Any = getattr(self, name)
-            if isinstance(value, dict | set | list):
-                copied[name] = cast("Any", value).copy()
-        return replace(self, **copied)
+        names = self.__struct_fields__
+        return replace(self, **{name: copy(getattr(self, name)) for name in names})
 
     def said(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
@@ -164,25 +157,19 @@ class Origins(Struct):
         full = workspace / name
         if full.is_dir():
             label = OWN.union(*self.files.values())
-            return label if self.all_own(full, workspace) else label | FILES
-        if name in self.own_files:
-            return self.files.get(name, OWN)
-        return FILES if os.path.lexists(full) else OWN
-
-    def all_own(self, folder: File, workspace: File) -> bool:
-        """Whether a folder holds nothing but files of this session."""
-        for inside, _, names in os.walk(folder):
-            at = os.path.relpath(inside, workspace)
-            if any(normal(f"{at}/{name}") not in self.own_files for name in names):
-                return False
-        return True
+            there = (f"{at}/{one}" for at, _, names in os.walk(full) for one in names)
+            known = (
+                normal(os.path.relpath(one, workspace)) in self.files for one in there
+            )
+            return label if all(known) else label | FILES
+        return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
     def code_from_outside(self, path: str) -> Label:
         """Return the label of what a script or its modules copied."""
         own = normal(path)
         return OWN.union(
             *(
-                self.files.get(name, OWN)
+                self.files[name]
                 for name in self.copies
                 if name == own or name.lower().endswith(IMPORTED)
             )
@@ -190,10 +177,7 @@ class Origins(Struct):
 
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id, target = step.call.id, step.tool
-        own = self.own.get(target)
-        if own is None:
-            own = self.own[target] = self._answer_of(target, step.command.spec)
+        call_id, own = step.call.id, self._answer_of(step.tool, step.command.spec)
         inputs = OWN.union(*(item.label for item in traced))
         # the id may be that of a reply which did not come about
         for known in (self.results, self.inputs, self.fields):
@@ -244,10 +228,9 @@ class Origins(Struct):
 
     def forget(self, gone: set[str]) -> None:
         """Remove labels of discarded calls and their items."""
-        for call_id in [known for known in self.results if is_of(known, gone)]:
-            del self.results[call_id]
-            self.inputs.pop(call_id, None)
-            self.fields.pop(call_id, None)
+        for known in (self.results, self.inputs, self.fields):
+            for call_id in [one for one in known if is_of(one, gone)]:
+                del known[call_id]
 
     # --- files -----------------------------------------------------------------
 
@@ -257,13 +240,10 @@ class Origins(Struct):
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        self.own_files.add(name)
-        self.files.pop(name, None)
+        self.files[name] = label if is_outside(label) else OWN
         self.copies.discard(name)
-        if is_outside(label):
-            self.files[name] = label
-            if not call_id or call_id in self.copying:
-                self.copies.add(name)
+        if self.files[name] and (not call_id or call_id in self.copying):
+            self.copies.add(name)
 
     def ended(self, call_id: str) -> tuple[str, ...]:
         """Record the end of a call; return the files it wrote."""
