@@ -155,19 +155,27 @@ def test_the_policy_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "section",
+    ("section", "told"),
     [
-        {"default": "perhaps"},
-        {"rules": "deny"},
-        {"rules": [{"verdict": "no"}]},
-        {"rules": [{"verdict": "deny", "effects": ["some"]}]},
-        {"rules": [{"verdict": "deny", "tool": "x"}]},
-        {"rules": [{"verdict": "deny", "arguments": "x"}]},
-        {"sandbox": "none"},
-        {"undeclared": "yes"},
+        ({"default": "perhaps"}, r"default: expected one of by_origin"),
+        ({"rules": "deny"}, "rules: Expected `array`"),
+        ({"rules": [{"verdict": "no"}]}, r"rules\[0\]\.verdict: expected one of allow"),
+        (
+            {"rules": [{"verdict": "deny", "effects": ["some"]}]},
+            r"effects\[0\]: expected one of none",
+        ),
+        (
+            {"rules": [{"verdict": "deny", "tool": "x"}]},
+            r"rules\[0\]: expected one of verdict",
+        ),
+        ({"rules": [{}]}, "missing required field `verdict`"),
+        ({"rules": [{"verdict": "deny", "arguments": "x"}]}, "arguments: Expected"),
+        ({"sandbox": "none"}, "expected one of rules, default, undeclared, yes_to"),
+        ({"undeclared": "yes"}, "undeclared: expected one of inside, outside"),
+        ({"yes_to": 3}, "yes_to: Expected"),
     ],
 )
-def test_a_wrong_policy_is_told(section: dict[str, Any]) -> None:
+def test_a_wrong_policy_is_told(section: dict[str, Any], told: str) -> None:
     """A policy that is not understood is no policy: the session does not start."""
-    with pytest.raises(ConfigError, match="policy"):
+    with pytest.raises(ConfigError, match=rf"^policy.*{told}"):
         policy_from(section)
