@@ -202,7 +202,7 @@ def test_the_limits_and_their_defaults() -> None:
     assert rows == {name: f"{limit:g}" for name, limit in told.items()}
     limit = {item.name: item.default for item in structs.fields(Runtime)}["time_limit"]
     told = " ".join(_text("docs/sessions.md").split())
-    assert f"{limit:g} seconds, unless it says" in told
+    assert f"{limit:g} seconds, unless it sets" in told
 
 
 def test_every_event_is_in_the_table() -> None:

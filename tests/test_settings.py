@@ -126,7 +126,7 @@ def test_a_file_as_some_editors_save_it(tmp_path: Path) -> None:
     file.write_bytes(b'\xef\xbb\xbfmodel = "local:"\n')
     assert load(tmp_path).get("model") == "local:"
     file.write_bytes('model = "l\xf6cal:"\n'.encode("latin-1"))
-    with pytest.raises(ConfigError, match="it is no UTF-8 text; save it as UTF-8"):
+    with pytest.raises(ConfigError, match="it is not UTF-8 text; save it as UTF-8"):
         load(tmp_path)
 
 

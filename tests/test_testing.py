@@ -215,7 +215,7 @@ def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
     paths = [str(folder), str(tmp_path / "sums.py")]
     done = CliRunner().invoke(cli, ["check", *paths], standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 0)
-    assert "hello is right (greet)" in done.stdout
+    assert "hello is valid (greet)" in done.stdout
     assert "greet: there is no code for this command" in done.stderr
     assert "the example 'Add' does not fit" in done.stderr
 

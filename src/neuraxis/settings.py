@@ -177,7 +177,7 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         why = (
-            getattr(error, "strerror", None) or "it is no UTF-8 text; save it as UTF-8"
+            getattr(error, "strerror", None) or "it is not UTF-8 text; save it as UTF-8"
         )
         raise ConfigError(f"{file}: cannot be read: {why}") from error
     import tomllib  # Imported on first use: most folders have no such file.

@@ -165,7 +165,7 @@ def test_every_mistake_of_a_manifest_is_told_with_its_line(tmp_path: Path) -> No
     assert done.returncode == 1
     assert "config.yaml:7: error" in done.stderr
     assert "config.yaml:9: error" in done.stderr
-    assert "good is right" in done.stdout
+    assert "good is valid" in done.stdout
 
 
 def test_prompt_prints_what_the_model_would_be_sent(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_published_plugin_files_are_right_and_rendered(
     folder = shared_data / "concopilot" / "configs"
     done = neuraxis("plugins", "check", str(folder), cwd=tmp_path)
     files = sorted(folder.glob("*.yaml"))
-    assert (done.returncode, done.stdout.count("is right")) == (0, len(files))
+    assert (done.returncode, done.stdout.count("is valid")) == (0, len(files))
     for file in (files[1], files[9]):
         shown = neuraxis("prompt", "--no-builtin", "-p", str(file), cwd=tmp_path)
         assert (shown.returncode, len(shown.stdout) > 500) == (0, True), shown.stderr

@@ -82,7 +82,7 @@ def test_a_boolean_stands_alone_and_takes_no_other_name_for_its_value() -> None:
     assert given("--text", "x", "--flag")["flag"] is True
     assert given("--text", "x", "--flag", "false")["flag"] is False
     done = call("--text", "--flag")
-    assert "--text: expected a value behind it" in str(done.exception)
+    assert "--text: expected a value after it" in str(done.exception)
     assert given("--text=--flag")["text"] == "--flag"
 
 

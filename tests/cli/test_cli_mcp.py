@@ -49,7 +49,7 @@ def test_a_source_or_a_server_is_added_and_not_both(tmp_path):
     """The message says what was expected."""
     done = neuraxis("plugins", "add", cwd=tmp_path)
     assert done.returncode == 2
-    assert "one of them" in done.stderr
+    assert "expected either a SOURCE" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_a_lock_of_one_plugin_says_who_else_is_refused(here: Path) -> None:
     """And what takes a change is a line that can be typed."""
     assert neuraxis("plugins", "new", "own").return_value == 0
     done = neuraxis("plugins", "lock", "own")
-    assert "`neuraxis plugins lock` adds them" in done.stderr
+    assert "add them with `neuraxis plugins lock`" in done.stderr
     manifest = Path("own/config.yaml")
     text = manifest.read_text(encoding="utf-8")
     changed = text.replace("Make a greeting", "Greet")

@@ -126,7 +126,7 @@ def test_a_misspelt_option_of_call_is_no_parameter_without_a_value(odd: Path) ->
         "call", "-p", "neuraxis:files", "file_reader", "--file_path", cwd=odd
     )
     # named though it is there already
-    assert "--file_path: expected a value behind it" in told.stderr
+    assert "--file_path: expected a value after it" in told.stderr
 
 
 def test_doctor_tells_misspelt_settings_that_end_a_run(odd: Path) -> None:

@@ -25,7 +25,7 @@ def _elsewhere(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("environ", "state", "provider"),
     [
-        ({}, "missing", "no provider set"),
+        ({}, "missing", "no provider: set"),
         ({"NEURAXIS_SEARCH__FOLDER": "notes"}, "ok", "provider documents"),
         ({"NEURAXIS_SEARCH__URL": "https://s.example"}, "ok", "provider searxng"),
         ({"NEURAXIS_SEARCH__PROVIDER": "ddgs"}, "ok", "provider ddgs"),

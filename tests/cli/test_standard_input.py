@@ -120,7 +120,7 @@ def test_R5_waiting_for_what_is_the_request_is_refused(tmp_path: Path) -> None:
     _script(tmp_path, "Read.")
     done = _run(tmp_path, ["--attach", "-", "-"], b"go")
     assert done.returncode == 2
-    assert b"standard input is the request already" in done.stderr
+    assert b"standard input is already the request" in done.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="/dev/tty is of POSIX")

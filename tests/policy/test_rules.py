@@ -9,7 +9,7 @@ from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.plugins.manifest.write import to_yaml
-from neuraxis.policy.provenance.words import is_own, is_own_address
+from neuraxis.policy.provenance.words import is_own, place_of
 from neuraxis.policy.rules import DEFAULT, EVERYTHING, policy_from
 from neuraxis.schema.annotations import marks_of, trusted_fields
 
@@ -77,7 +77,7 @@ def test_what_is_the_users_own_word_H4(value: Any, stands: bool) -> None:
 )
 def test_which_addresses_are_the_users_own(value: Any, stands: bool) -> None:
     """Character for character; a text only where it was quoted."""
-    assert stands is is_own_address(value, [SAID])
+    assert stands is (place_of(value, SAID) >= 0)
 
 
 def test_a_decomposed_letter_is_the_same_after_nfc() -> None:
@@ -155,19 +155,27 @@ def test_the_policy_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "section",
+    ("section", "told"),
     [
-        {"default": "perhaps"},
-        {"rules": "deny"},
-        {"rules": [{"verdict": "no"}]},
-        {"rules": [{"verdict": "deny", "effects": ["some"]}]},
-        {"rules": [{"verdict": "deny", "tool": "x"}]},
-        {"rules": [{"verdict": "deny", "arguments": "x"}]},
-        {"sandbox": "none"},
-        {"undeclared": "yes"},
+        ({"default": "perhaps"}, r"default: expected one of by_origin"),
+        ({"rules": "deny"}, "rules: Expected `array`"),
+        ({"rules": [{"verdict": "no"}]}, r"rules\[0\]\.verdict: expected one of allow"),
+        (
+            {"rules": [{"verdict": "deny", "effects": ["some"]}]},
+            r"effects\[0\]: expected one of none",
+        ),
+        (
+            {"rules": [{"verdict": "deny", "tool": "x"}]},
+            r"rules\[0\]: expected one of verdict",
+        ),
+        ({"rules": [{}]}, "missing required field `verdict`"),
+        ({"rules": [{"verdict": "deny", "arguments": "x"}]}, "arguments: Expected"),
+        ({"sandbox": "none"}, "expected one of rules, default, undeclared, yes_to"),
+        ({"undeclared": "yes"}, "undeclared: expected one of inside, outside"),
+        ({"yes_to": 3}, "yes_to: Expected"),
     ],
 )
-def test_a_wrong_policy_is_told(section: dict[str, Any]) -> None:
+def test_a_wrong_policy_is_told(section: dict[str, Any], told: str) -> None:
     """A policy that is not understood is no policy: the session does not start."""
-    with pytest.raises(ConfigError, match="policy"):
+    with pytest.raises(ConfigError, match=rf"^policy.*{told}"):
         policy_from(section)

@@ -257,7 +257,7 @@ def test_a_secret_that_is_no_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "KEY"
     file.write_bytes(b"\xff\xfe long enough")
     file.chmod(0o600)
-    with pytest.raises(NoSecret, match="no UTF-8 text"):
+    with pytest.raises(NoSecret, match="not UTF-8 text"):
         Secrets(folder=tmp_path, environ={}).value("KEY")
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "PIPE", 0o600)

@@ -71,7 +71,7 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
                     return False
             click.echo(last, err=True)
             for number, offer in enumerate(asked.offers, 1):
-                click.echo(f"  {number}: yes for {_one(offer)}", err=True)
+                click.echo(f"  {number}: yes to {_one(offer)}", err=True)
             click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
@@ -121,13 +121,13 @@ def _plan_question(asked: ApprovalAsked) -> str:
         shown = arguments_shown(call["arguments"], call["origins"])
         lines += [f"  {line}" for line in shown]
         if reason := call.get("reason"):
-            lines.append(f"     needs your yes: {_one(reason)}")
+            lines.append(f"     needs your approval: {_one(reason)}")
     return "\n".join(lines)
 
 
 def _nested_agents(asked: ApprovalAsked) -> str:
     """Name the agent that asks, for a nested session."""
-    return "".join(f"inside of {_one(tool)}: " for tool in asked.inside)
+    return "".join(f"inside {_one(tool)}: " for tool in asked.inside)
 
 
 def _name(call: Mapping[str, Json]) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--param",
     "params",
     multiple=True,
-    help="NAME=VALUE: an argument, also one that is called like an option here.",
+    help="NAME=VALUE: an argument, even one with the name of an option.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The whole result as JSON.")
 @click.option(
@@ -48,12 +48,12 @@ def call(
     wants_help: bool,
     **options: Any,
 ) -> int:
-    """Run TARGET (PLUGIN.COMMAND or a tool name) and print what it answers.
+    """Run TARGET (PLUGIN.COMMAND or a tool name) and print its result.
 
-    Arguments are given as --NAME VALUE or --param NAME=VALUE. A value that is JSON is
-    read as JSON where the parameter is not a text; @FILE reads it from a file and @-
-    from standard input, and @@x is the text @x. A name that stands several times is a
-    list; a boolean may stand without a value. Its parameters: call TARGET --help
+    Give arguments as --NAME VALUE or --param NAME=VALUE. Unless the parameter is a
+    text, a JSON value is read as JSON. @FILE reads the value from a file, @- from
+    standard input; @@x is the text @x. Repeat a name to give a list; a boolean needs
+    no value. `call TARGET --help` shows the parameters.
     """
     if target is None and wants_help:
         click.echo(context.get_help())
@@ -226,7 +226,7 @@ def _is_flag(name: str, spec: CommandSpec) -> bool:
 def _bare_option_problem(name: str, known: Sequence[str]) -> str:
     """Return the problem of a bare `--NAME`, such as a misspelt option."""
     if name in known:
-        return f"--{name}: expected a value behind it"
+        return f"--{name}: expected a value after it"
     listed = ", ".join(f"--{item}" for item in known) or "none"
     return (
         f"--{name.replace('_', '-')}: there is no such option, and no such parameter; "

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 HELP = """/help           this list
 /attach FILE    give the model a file: a picture, a table, a text
-/model [NAME]   show the model, or go on with another
-/plugins        what can be called
-/assets         the objects of this conversation
+/model [NAME]   show the model, or switch to another
+/plugins        list the tools that the model can call
+/assets         list the objects of this conversation
 /open ID        show a table, a picture or a text
 /save ID FILE   write an object to a file
-/undo           bring back the files that the last run changed
-/retry          ask the last request again
-/pending        calls that wait for a yes
+/undo           restore the files that the last run changed
+/retry          repeat the last request
+/pending        list the calls that wait for approval
 /new            begin a new conversation
-/session        this conversation's id
+/session        show this conversation's id
 /quit           end (also Ctrl-D)
 
-Ctrl-C stops an answer, or drops what was typed. A line that ends with \\ goes on."""
+Ctrl-C stops an answer, or drops what you typed. End a line with \\ to continue it."""
 _END = ("/quit", "/exit")
 
 
@@ -60,7 +60,7 @@ class Conversation:
             self.last = line
             self.code = ask(self.session, line)[1]
         elif (do := _COMMANDS.get(word)) is None:
-            click.echo(f"{word} is no command here; /help lists them", err=True)
+            click.echo(f"there is no command {word}; /help lists them", err=True)
         else:
             try:
                 do(self, rest.strip())
@@ -79,14 +79,14 @@ class Conversation:
         self.choices = choices
 
 
-@click.command(short_help="A conversation, line by line.")
+@click.command(short_help="Hold a conversation.")
 @session_options()
 @resume_options
 def chat(resume: bool, session_id: str | None, **options: Any) -> int:
-    """Talk with the model; /help lists what can be typed beside requests.
+    """Talk to the model; /help lists the commands of the chat.
 
-    From a pipe each line is a request, and the exit code is that of the last one, as
-    `run` would give it.
+    From a pipe, each line is a request, and the exit code is that of the last one, as
+    for `run`.
     """
     choices = Choices(**options)
     resumed = session_to_continue(choices, latest=resume, given=session_id)
@@ -119,7 +119,7 @@ def _talk(talk: Conversation) -> None:
             if interrupted:
                 raise
             # as in a shell: what was typed is dropped, the conversation stays
-            click.echo("\n/quit ends, and so does Ctrl-C once more", err=True)
+            click.echo("\nto end, type /quit or press Ctrl-C again", err=True)
             interrupted = True
             continue
         interrupted = False

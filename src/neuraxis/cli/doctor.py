@@ -25,10 +25,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     detail: str
 
 
-@click.command(short_help="What works here, what is missing, and how to get it.")
+@click.command(short_help="Show what works here, what is missing, how to get it.")
 @click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def doctor(as_json: bool) -> int:
-    """Say what works on this machine and where each setting came from."""
+    """Show what works on this machine and where each setting comes from."""
     from neuraxis.cli.display.text import inert
 
     settings, refused = _settings()
@@ -95,8 +95,8 @@ def _slips(settings: Settings) -> list[Finding]:
         meant = section_meant(key)
         if meant and head not in names:
             detail = (
-                f"{setting.source}: [{head}] is no section of ours, and no plugin of "
-                f"that name is set. Did you mean [{meant}]?"
+                f"{setting.source}: [{head}] is not a known section, and there is no "
+                f"plugin of that name. Did you mean [{meant}]?"
             )
             found[head] = Finding(what="setting", state="broken", detail=detail)
     return list(found.values())
@@ -114,9 +114,9 @@ def _model(settings: Settings) -> Finding:
         return Finding(what="model", state="broken", detail=str(error))
     except NeuraxisError as error:
         return Finding(what="model", state="missing", detail=str(error))
-    detail = f"{name}; `neuraxis models test` asks it"
+    detail = f"{name}; try it with `neuraxis models test`"
     if name == "local:":
-        detail = "local:, the offline planner: rules, no language model; -m names one"
+        detail = "local:, the offline planner, not a language model; -m chooses one"
     return Finding(what="model", state="ok", detail=detail)
 
 
@@ -142,7 +142,7 @@ def _faults(settings: Settings) -> list[Finding]:
 
 def _extras() -> list[Finding]:
     extras = (
-        ("xllamacpp", "local", "weights of your own"),
+        ("xllamacpp", "local", "your own weights"),
         ("trafilatura", "web", "pages as Markdown (FETCH_URL)"),
         ("ddgs", "search", "web search without a key"),
         ("polars", "tables", "tables"),
@@ -166,7 +166,7 @@ def _weights() -> Finding:
     except NeuraxisError as error:
         return Finding(what="model file", state="broken", detail=str(error))
     if found is None:
-        detail = "not fetched; `neuraxis models fetch smollm2` does it (93 MB)"
+        detail = "not downloaded; get it with `neuraxis models fetch smollm2` (93 MB)"
         return Finding(what="model file", state="missing", detail=detail)
     return Finding(what="model file", state="ok", detail=str(found))
 
@@ -182,7 +182,7 @@ def _openai(settings: Settings) -> Finding:
             state="ok",
             detail=detail + ("set" if has_key else "not set"),
         )
-    detail = f"set {key}, or --base-url of a server of your own"
+    detail = f"set {key}, or name your own server with --base-url"
     return Finding(what="openai:", state="missing", detail=detail)
 
 
@@ -207,7 +207,7 @@ def _search(settings: Settings) -> Finding:
         return Finding(what="GOOGLE", state="broken", detail=detail)
     if provider := named or provider_of(settings):
         return Finding(what="GOOGLE", state="ok", detail=f"provider {provider}")
-    detail = f"no provider set: search.provider, one of {listed}, in {FILE_NAME}"
+    detail = f"no provider: set search.provider to one of {listed} in {FILE_NAME}"
     return Finding(what="GOOGLE", state="missing", detail=detail)
 
 

@@ -36,7 +36,7 @@ from neuraxis.errors import (
 INTERRUPTED = 130
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the completion script; e.g. eval "$(neuraxis completion bash)"."""
@@ -103,12 +103,12 @@ def main(arguments: list[str] | None = None) -> None:
         _say(str(error))
         code = exit_code(error)
     except OSError as error:
-        _say(f"the system refused: {error}")
+        _say(f"system error: {error}")
         code = 5
     except Exception as error:  # noqa: BLE001 - the last place before a traceback
         _say(
-            f"a fault in neuraxis itself: {type(error).__name__}: {error}. Run it "
-            "again with NEURAXIS_TRACEBACK=1 and report what it shows"
+            f"internal error: {type(error).__name__}: {error}. Run it again with "
+            "NEURAXIS_TRACEBACK=1 and report the traceback"
         )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)

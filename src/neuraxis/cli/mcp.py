@@ -25,7 +25,7 @@ def mcp() -> None:
     "prompts",
     multiple=True,
     metavar="PATTERN",
-    help="A command `plugin.command` that is a prompt too; * stands for any.",
+    help="A command `plugin.command` to offer as a prompt, too; * matches any.",
 )
 @click.option(
     "--resource",
@@ -51,8 +51,8 @@ def serve(
     """Offer all plugins to MCP clients: commands as tools, assets as resources.
 
     A client starts this command and speaks over its standard input and output. With
-    --http it listens on loopback and says its address on standard error. A call that
-    needs a yes is put to the client's person, where the client can; else it is refused.
+    --http it listens on loopback and prints its address on standard error. For a call
+    that needs approval the client asks its user if it can; otherwise it is refused.
     """
     try:
         from neuraxis.bridges.mcp_server import approvals, server, transports

@@ -13,20 +13,26 @@ from neuraxis.errors import ModelError
 
 _KINDS = {
     "openai": "a server with OpenAI's interface: openai:NAME, or http://HOST/v1#NAME",
-    "scripted": "replies out of a file: scripted:FILE",
-    "local": "the offline planner: rules, no language model, no key, no network",
+    "openai-responses": "the same with the Responses API: openai-responses:NAME",
+    "anthropic": "Anthropic: anthropic:NAME",
+    "gemini": "Google AI Studio: gemini:NAME",
+    "vertex": "Google Vertex AI: vertex:NAME",
+    "bedrock": "Claude on Amazon Bedrock: bedrock:MODEL_ID",
+    "azure": "Azure OpenAI: azure:DEPLOYMENT",
+    "scripted": "replies from a file: scripted:FILE",
+    "local": "the offline planner, not a language model; or weights: local:FILE.gguf",
 }
 
 
 @click.group()
 def models() -> None:
-    """Look at the models there are, try one, fetch weights."""
+    """List the kinds of model, try a model, download weights."""
 
 
 @models.command()
 @click.option("--json", "as_json", is_flag=True, help="The kinds as JSON.")
 def ls(as_json: bool) -> int:
-    """The kinds of model that can be named with --model."""
+    """List the kinds of model for --model."""
     from neuraxis.models import model_names
 
     names = model_names()
@@ -34,13 +40,14 @@ def ls(as_json: bool) -> int:
         click.echo(json.dumps(list(names)))
     else:
         for name in names:
-            click.echo(f"{name + ':':<14} {_KINDS.get(name, 'installed beside it')}")
+            what = _KINDS.get(name, "from an installed package")
+            click.echo(f"{name + ':':<17} {what}")
     return 0
 
 
 @models.command(short_help="Ask a model for one word.")
 @click.argument("name", required=False)
-@click.option("--base-url", help="Of an OpenAI-compatible server.")
+@click.option("--base-url", help="An OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
     """Ask the model NAME for one word and time it.
 
@@ -78,9 +85,9 @@ def test(name: str | None, base_url: str | None) -> int:
 @models.command()
 @click.argument("name", required=False)
 def fetch(name: str | None) -> int:
-    """Fetch the file of an open model; without a name, list some.
+    """Download an open model; without a name, list some.
 
-    NAME is smollm2, another name of the list, or hf:OWNER/REPO/FILE. It is fetched
+    NAME is smollm2, another name in the list, or hf:OWNER/REPO/FILE. It is downloaded
     once; then `-m local:NAME` runs it in this process.
     """
     from neuraxis.models.gguf import files, weights
@@ -91,7 +98,7 @@ def fetch(name: str | None) -> int:
     if name == files.SMOLLM2:
         found = weights.find()
         path = found or fetch_shown()
-        click.echo(f"{'it is here already: ' if found else ''}{path}")
+        click.echo(f"{'already downloaded: ' if found else ''}{path}")
     else:
         click.echo(str(files.file_of(name, shown=True)()))
     return 0

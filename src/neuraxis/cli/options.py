@@ -59,14 +59,14 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "model": click.option(
         "-m", "--model", help="local:, openai:NAME, http://HOST/v1#NAME, scripted:FILE."
     ),
-    "base_url": click.option("--base-url", help="Of an OpenAI-compatible server."),
+    "base_url": click.option("--base-url", help="An OpenAI-compatible server."),
     "dialect": click.option(
         "--dialect",
         help="How calls are written: intents, envelope_v1, envelope_v2, native.",
     ),
     "instructions": click.option(
         "--instructions",
-        help="What the model is told beside its own text; @FILE: what the file says.",
+        help="Your instructions for the model, or @FILE to read them from a file.",
     ),
     "output": click.option(
         "--output",
@@ -85,7 +85,7 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         multiple=True,
         type=click.Path(),
         metavar="PLUGIN",
-        help="A plugin's folder, .py file or name; may be given several times.",
+        help="A plugin's folder, .py file or name; can be given several times.",
     ),
     "no_builtin": click.option(
         "--no-builtin", is_flag=True, help="Leave out the built-in plugins."
@@ -99,35 +99,35 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "allow_host": click.option(
         "--allow-host",
         multiple=True,
-        help="An inside address that requests may reach: HOST or HOST:PORT.",
+        help="A private address that requests may reach: HOST or HOST:PORT.",
     ),
     "strict": click.option(
-        "--strict", is_flag=True, help="Take only what the protocol says."
+        "--strict", is_flag=True, help="Accept only the exact form of the protocol."
     ),
     "no_early_start": click.option(
         "--no-early-start",
         is_flag=True,
-        help="Start nothing while the model is still writing.",
+        help="Run no call before the model's reply is complete.",
     ),
     "max_calls": click.option(
         "--max-calls",
         type=click.IntRange(1),
-        help="How many calls one run may make; default: 100.",
+        help="Maximum calls in one run; default: 100.",
     ),
     "max_seconds": click.option(
         "--max-seconds",
         type=click.FloatRange(0.1),
-        help="How many seconds one run may take; default: 600.",
+        help="Maximum seconds for one run; default: 600.",
     ),
     "yes_to": click.option(
         "--yes-to",
         multiple=True,
-        help="Do not ask about these: a pattern of PLUGIN.COMMAND.",
+        help="Do not ask about these commands: a pattern for PLUGIN.COMMAND.",
     ),
     "later": click.option(
         "--later",
         is_flag=True,
-        help="A call that needs a yes waits for `neuraxis sessions approve`.",
+        help="Calls that need approval wait for `neuraxis sessions approve`.",
     ),
     "on_error": click.option(
         "--on-error",
@@ -138,8 +138,8 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         "--show-results",
         type=click.Choice(("all", "final")),
         default="all",
-        help="Results of a plan that the model is shown; final: only those "
-        "that no later step takes. Default: all.",
+        help="Results of a plan that the model sees; final: only those that no "
+        "later step uses. Default: all.",
     ),
 }
 CALLS = (
@@ -332,13 +332,13 @@ def _warnings_told() -> Generator[None]:
 def resume_options(command: F) -> F:
     """Add the options of `run` and `chat` that name an earlier session."""
     latest = click.option(
-        "-c", "--continue", "resume", is_flag=True, help="Go on with the last session."
+        "-c", "--continue", "resume", is_flag=True, help="Continue the last session."
     )
     given = click.option(
         "-s",
         "--session",
         "session_id",
-        help="Go on with this session: its id, or the beginning of it.",
+        help="Continue this session: its id, or the beginning of it.",
     )
     return latest(given(command))
 

@@ -27,7 +27,7 @@ _set = click.option(
 _svg = click.option(
     "--svg",
     type=click.Path(path_type=Path),
-    help="Draw it into this file, as a picture.",
+    help="Write the drawing to this file, as SVG.",
 )
 _file = click.argument("file", type=click.Path(path_type=Path))
 
@@ -37,14 +37,14 @@ def plan() -> None:
     """Check, draw and run plans that were saved or written by hand."""
 
 
-@plan.command(short_help="Say all that is wrong with a plan; run nothing.")
+@plan.command(short_help="List everything that is wrong with a plan; run nothing.")
 @_file
 @_set
 @session_options(*PLANS)
 def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
-    """Check FILE (- is standard input) whole: names, arguments, references.
+    """Check all of FILE (- is standard input): names, arguments, references.
 
-    Nothing is run. A parameter without a value is taken to fit. Exit code 1:
+    Nothing runs. A parameter without a value is assumed to be valid. Exit code 1:
     something is wrong.
     """
     _, built = _checked(file, given, options)
@@ -85,7 +85,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
 @_set
 @_svg
 @click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="The last result only.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the last result.")
 @session_options(*PLANS)
 def run(
     file: Path,
@@ -97,7 +97,7 @@ def run(
 ) -> int:
     """Check FILE, then run it; no model is needed.
 
-    Prints what the last step answered. Exit codes: 0 all steps done, 1 a step failed
+    Prints the result of the last step. Exit codes: 0 all steps done, 1 a step failed
     or the plan is wrong, 2 wrong option, file or parameter, 3 time limit.
     """
     import asyncio  # Imported on first use: slow.
@@ -121,7 +121,7 @@ def run(
         try:
             asyncio.run(_within(asked, seconds, results))
         except TimeoutError:
-            click.echo(f"neuraxis: not done within {seconds:g} seconds", err=True)
+            click.echo(f"neuraxis: not finished within {seconds:g} seconds", err=True)
             return 3
         finally:
             if live is not None:
@@ -225,7 +225,7 @@ def check_folder(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise StorageError(
-            f"{path} cannot be written: there is no folder {path.parent}; make it first"
+            f"{path} cannot be written: there is no folder {path.parent}; create it"
         )
 
 
@@ -279,11 +279,11 @@ def keep_plan(
     if lost:
         click.echo(
             f"neuraxis: the plan uses {', '.join(lost)}, which none of its steps makes "
-            "(a file that was attached, or a step of an earlier request): it cannot be "
-            "run as it is",
+            "(an attached file, or a step of an earlier request), so it cannot run as "
+            "it is",
             err=True,
         )
     if calls:
         write_file(path, plan_text(calls, description=request, on_error=on_error))
     else:
-        click.echo("neuraxis: no call worked, so no plan was saved", err=True)
+        click.echo("neuraxis: no call succeeded, so no plan was saved", err=True)

@@ -103,27 +103,27 @@ def add_to_settings(source: str, folder: Path | None = None) -> Path:
     return file
 
 
-@click.command(short_help="Use a plugin in every run of this folder.")
+@click.command(short_help="Use a plugin in every run in this folder.")
 @click.argument("source", required=False)
 @click.option(
     "--mcp", metavar="SERVER", help="An MCP server: a command, a URL or a JSON file."
 )
-@click.option("--auth", help="The secret the API's requests carry: secret://NAME.")
-@click.option("--server", help="The API's address, where its document names another.")
+@click.option("--auth", help="The secret for the API's requests: secret://NAME.")
+@click.option("--server", help="The API's address, if its document names another.")
 @click.option("--name", help="The plugin's name; default: from its title.")
 def add(source: str | None, mcp: str | None, **options: str | None) -> int:
-    """Write SOURCE into neuraxis.toml of this folder.
+    """Add SOURCE to this folder's neuraxis.toml.
 
-    SOURCE is an OpenAPI document (URL or file), a folder with a skill, or a plugin; or
-    there is an MCP server. It is loaded once, to say what it offers and what of it
-    cannot be used. With --auth it is added to the user's own settings: a project's
+    SOURCE is an OpenAPI document (URL or file), a folder with a skill, or a plugin;
+    --mcp names an MCP server instead. It is loaded once, to show what it offers and
+    what cannot be used. With --auth it is added to your own settings: a project's
     file, which may come from anybody, may not say where a secret is sent.
     """
     from neuraxis.cli.options import Choices, plugin_sources
     from neuraxis.settings import load, user_dir
 
     if (source is None) == (mcp is None):
-        raise ConfigError("plugins add: expected a SOURCE or --mcp SERVER, one of them")
+        raise ConfigError("plugins add: expected either a SOURCE or --mcp SERVER")
     text = source_text(f"mcp:{mcp}" if mcp is not None else str(source), **options)
     loaded, errors = load_all((text,))
     if errors:
@@ -133,7 +133,7 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
             _say(str(problem), err=True)
         _say(_summary(plugin))
     if not any(plugin.commands for plugin in loaded):
-        raise ConfigError(f"{text}: it offers no command, and is not added")
+        raise ConfigError(f"{text}: it offers no command, so it was not added")
     _refuse_taken(text, loaded, plugin_sources(Choices(), load(Path.cwd())))
     users = user_dir("config") if options.get("auth") is not None else None
     _say(f"added to {add_to_settings(text, users)}")
@@ -149,7 +149,7 @@ def _refuse_taken(source: str, loaded: Sequence[Any], listed: Sequence[str]) -> 
         if (place := places.get(plugin.spec.name)) is not None:
             raise ConfigError(
                 f"{source}: the plugin name {plugin.spec.name!r} is taken by {place}: "
-                "leave it as it is, take it out of plugins, or add this with --name"
+                "keep that one, remove it from plugins, or add this one with --name"
             )
 
 
@@ -178,11 +178,11 @@ def new_skill(folder: str) -> int:
     target = Path(folder)
     text = new_skill_file(target.absolute().name)
     if target.exists():
-        raise ConfigError(f"{folder}: it is there already; name another folder")
+        raise ConfigError(f"{folder}: it already exists; name another folder")
     (target / "scripts").mkdir(parents=True)
     (target / "SKILL.md").write_text(text, encoding="utf-8")
     (target / "scripts" / "hello.py").write_text(_SCRIPT, encoding="utf-8")
-    _say(f"made {target}/SKILL.md and {target}/scripts/hello.py; try:")
+    _say(f"created {target}/SKILL.md and {target}/scripts/hello.py; try:")
     _say(f"  neuraxis plugins check skill:{target}")
     return 0
 
@@ -202,7 +202,7 @@ def source_text(source: str, **options: str | None) -> str:
     elif (Path(source) / "SKILL.md").is_file():
         kind, source = "skill", f"skill:{source}"
     if given and kind != "openapi":
-        raise ConfigError(f"--{next(iter(given))}: only an OpenAPI document takes it")
+        raise ConfigError(f"--{next(iter(given))}: only for an OpenAPI document")
     return " ".join(
         [source, *(f"{key}={shlex.quote(value)}" for key, value in given.items())]
     )
@@ -219,8 +219,8 @@ def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
     entries, refused = accept(locked, specs, ())
     for name in refused:
         _say(
-            f"{file} has another form of it; to take this one: neuraxis plugins lock "
-            f"{shlex.quote(source)} --accept {name}",
+            f"{file} has another version of it; to accept this one: neuraxis plugins "
+            f"lock {shlex.quote(source)} --accept {name}",
             err=True,
         )
     write_lock(file, entries)

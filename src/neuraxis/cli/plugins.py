@@ -15,7 +15,7 @@ from neuraxis.errors import ConfigError
 
 @click.group()
 def plugins() -> None:
-    """Look at plugins, check them, and begin a new one."""
+    """List, check, lock and create plugins."""
 
 
 plugins.add_command(add)
@@ -38,11 +38,11 @@ def _say(text: str, *, err: bool = False) -> None:
     click.echo(inert(text), err=err)
 
 
-@plugins.command("list", short_help="What can be called.")
+@plugins.command("list", short_help="List what can be called.")
 @click.argument("source", nargs=-1, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def list_(source: tuple[str, ...], as_json: bool) -> int:
-    """What can be called: the built-in plugins, or those of each SOURCE."""
+    """List the commands of the built-in plugins, or of each SOURCE."""
     from neuraxis.plugins.registry import Registry
 
     loaded, errors = _load(source)
@@ -72,7 +72,7 @@ def list_(source: tuple[str, ...], as_json: bool) -> int:
     return 1 if errors else 0
 
 
-@plugins.command(short_help="Write a plugin as YAML.")
+@plugins.command(short_help="Print a plugin as YAML.")
 @click.argument("name", type=click.Path())
 @click.option(
     "-p",
@@ -81,10 +81,10 @@ def list_(source: tuple[str, ...], as_json: bool) -> int:
     multiple=True,
     type=click.Path(),
     metavar="PLUGIN",
-    help="Where else to look.",
+    help="Another place to look.",
 )
 def show(name: str, source: tuple[str, ...]) -> int:
-    """Write the plugin NAME (or the one at that path) as YAML."""
+    """Print the plugin NAME (or the one at that path) as YAML."""
     from neuraxis.plugins.manifest.write import to_yaml
 
     if Path(name).exists() or ":" in name:
@@ -103,11 +103,11 @@ def show(name: str, source: tuple[str, ...]) -> int:
     raise ConfigError(f"there is no plugin {name!r}; there are: {known}")
 
 
-@plugins.command(short_help="Say everything that is wrong with plugins.")
+@plugins.command(short_help="List everything that is wrong with plugins.")
 @click.argument("path", nargs=-1, required=True, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
-    """Say everything that is wrong with each plugin (folder, config.yaml, .py file)."""
+    """List what is wrong with each plugin (folder, config.yaml, .py file)."""
     problems: list[Any] = []
     failed = 0
     for given in _files(path):
@@ -124,7 +124,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
                 for problem in found:
                     _say(str(problem), err=True)
                 commands = ", ".join(plugin.commands) or "no command"
-                _say(f"{given}: {plugin.spec.name} is right ({commands})")
+                _say(f"{given}: {plugin.spec.name} is valid ({commands})")
     if as_json:
         rows = [
             {
@@ -139,20 +139,20 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
     return 1 if failed else 0
 
 
-@plugins.command(short_help="Write a plugin in another notation.")
+@plugins.command(short_help="Print a plugin in another notation.")
 @click.argument("source", type=click.Path())
 @click.option(
     "--to",
     "notation",
     type=click.Choice(["v2", "json-schema", "yaml"]),
     required=True,
-    help="v2: all that the file says, in protocol v2. json-schema: the schemas that "
-    "are enforced. yaml: what is understood of any plugin, also of Python.",
+    help="v2: the whole file in protocol v2. json-schema: the schemas that are "
+    "enforced. yaml: what is understood of any plugin, even one in Python.",
 )
 def convert(source: str, notation: str) -> int:
-    """Write the plugin SOURCE anew: a manifest, folder, module or name.
+    """Print the plugin SOURCE (manifest, folder, module or name) in another notation.
 
-    Of a folder or manifest only the description is read; no code is run.
+    Of a folder or manifest only the description is read; no code runs.
     """
     from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
     from neuraxis.plugins.manifest.load import load_manifest
@@ -175,9 +175,9 @@ def convert(source: str, notation: str) -> int:
     return 0
 
 
-@plugins.command(short_help="Write down what plugins are, to refuse later changes.")
+@plugins.command(short_help="Record plugins in a lock file, to refuse later changes.")
 @click.argument("source", nargs=-1, type=click.Path())
-@click.option("--accept", multiple=True, help="Take this plugin's changes.")
+@click.option("--accept", multiple=True, help="Accept this plugin's changes.")
 @click.option(
     "--file",
     "path",
@@ -185,10 +185,10 @@ def convert(source: str, notation: str) -> int:
     help="The lock file; default: neuraxis.lock.json.",
 )
 def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> int:
-    """Write down what plugins say of themselves; later changes are refused.
+    """Record how plugins describe themselves; later changes are refused.
 
-    Without SOURCE: the built-in plugins and those of the settings. A plugin that has
-    changed stays refused until it is accepted by its name.
+    Without SOURCE: the built-in plugins and those in the settings. A plugin that has
+    changed stays refused until you accept it by name.
     """
     from neuraxis.plugins.lock import FILE_NAME, read_lock, write_lock
     from neuraxis.plugins.lock import accept as accepted
@@ -208,7 +208,7 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     kept, refused = accepted(before, specs, accept)
     for name, lines in refused.items():
         again = " ".join(("neuraxis plugins lock", *source, "--accept", name))
-        _say(f"{name} has changed; to take it: {again}", err=True)
+        _say(f"{name} has changed; to accept it: {again}", err=True)
         for line in lines:
             _say(f"    {line}", err=True)
     write_lock(file, kept)
@@ -216,8 +216,8 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     _say(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
     if source and not any(name in kept for name in BUILTIN):
         _say(
-            "the built-in plugins are not in it, so that they are refused: "
-            "`neuraxis plugins lock` adds them, or run with --no-builtin",
+            "the built-in plugins are not in it, so they will be refused: add them "
+            "with `neuraxis plugins lock`, or run with --no-builtin",
             err=True,
         )
     return 1 if refused else 0
@@ -253,7 +253,7 @@ def _files(paths: tuple[str, ...]) -> list[str]:
 
 
 _MANIFEST = """\
-# What a model is told of this plugin. Check it with: neuraxis plugins check {folder}
+# What a model sees of this plugin. Check it with: neuraxis plugins check {folder}
 name: {name}
 info:
   title: {name}
@@ -288,11 +288,11 @@ def greet(person: str) -> dict[str, str]:
 '''
 
 
-@plugins.command(short_help="Begin a plugin: a folder that works.")
+@plugins.command(short_help="Create a plugin: a folder that works.")
 @click.argument("folder", type=click.Path())
 @click.option("--skill", is_flag=True, help="An Agent Skill: SKILL.md and a script.")
 def new(folder: str, skill: bool) -> int:
-    """Begin a plugin: a FOLDER with config.yaml and plugin.py that work."""
+    """Create a plugin: a FOLDER with a config.yaml and plugin.py that work."""
     if skill:
         return new_skill(folder)
     target = Path(folder)
@@ -302,12 +302,12 @@ def new(folder: str, skill: bool) -> int:
             f"{target.name!r}: expected a name of letters, digits and _, for a plugin"
         )
     if target.exists():
-        raise ConfigError(f"{folder}: it is there already; name another folder")
+        raise ConfigError(f"{folder}: it already exists; name another folder")
     target.mkdir(parents=True)
     (target / "config.yaml").write_text(
         _MANIFEST.format(name=name, folder=folder), encoding="utf-8"
     )
     (target / "plugin.py").write_text(_CODE.format(name=name), encoding="utf-8")
-    click.echo(f"made {target}/config.yaml and {target}/plugin.py; try:")
+    click.echo(f"created {target}/config.yaml and {target}/plugin.py; try:")
     click.echo(f"  neuraxis call -p {folder} greet --person Ada")
     return 0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from neuraxis.cli.options import Choices, make_session, session_options
 
 
-@click.command(short_help="Print exactly what a model would be sent.")
+@click.command(short_help="Print exactly what would be sent to a model.")
 @click.argument("request", required=False, default="")
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="The messages as JSON.")

@@ -47,24 +47,24 @@ _UNREAD = {
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
 @resume_options
-@click.option("-q", "--quiet", is_flag=True, help="The answer only.")
-@click.option("-v", "--verbose", is_flag=True, help="What each step gave, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
+@click.option("-v", "--verbose", is_flag=True, help="The result of each step, too.")
 @click.option(
     "--attach",
     multiple=True,
     type=click.Path(),
-    help="A file that the model may use: a picture, a table, a text; -: what is piped "
-    "in, waited for.",
+    help="A file for the model: a picture, a table, a text; - waits for standard "
+    "input.",
 )
 @click.option(
     "--record",
     type=click.Path(),
-    help="Keep the model's replies in a file, to replay them.",
+    help="Record the model's replies in a file, to replay them.",
 )
 @click.option(
     "--save-plan",
     type=click.Path(path_type=Path),
-    help="Keep the calls that worked as a plan, to run it again without a model.",
+    help="Save the calls that succeeded as a plan, to run without a model.",
 )
 def run(
     request: str | None,
@@ -78,21 +78,21 @@ def run(
     save_plan: Path | None,
     **options: Any,
 ) -> int:
-    """Answer REQUEST, calling plugins where it takes some.
+    """Answer REQUEST, calling plugins where needed.
 
-    Without REQUEST, or where it is -, it is read from standard input. What is piped in
-    beside a REQUEST is attached to it.
+    Without REQUEST, or if it is -, it is read from standard input. With a REQUEST,
+    piped input is attached to it.
 
-    Exit codes: 0 answered, 1 failed (also where the last call failed or was refused),
+    Exit codes: 0 answered, 1 failed (also if the last call failed or was refused),
     2 wrong option or name, 3 limit reached, 4 no model, 5 journal or file not
-    writable, 6 a call waits for a yes, 130 interrupted (Ctrl-C), 143 and 129 ended by
-    SIGTERM and SIGHUP.
+    writable, 6 a call waits for approval, 130 interrupted (Ctrl-C), 143 and 129 ended
+    by SIGTERM and SIGHUP.
     """
     text = _piped(request) if request in (None, "-") else request
     if not text.strip():
         raise ConfigError("the request is empty")
     if "-" in attach and request in (None, "-"):
-        raise ConfigError("--attach -: standard input is the request already")
+        raise ConfigError("--attach -: standard input is already the request")
     choices = Choices(**options)
     resumed = session_to_continue(choices, latest=resume, given=session_id)
     if save_plan is not None:
@@ -128,7 +128,7 @@ def code_of(answer: Answer, refused: bool = False) -> int:
 def _piped(request: str | None) -> str:
     if request is None and sys.stdin.isatty():
         raise ConfigError(
-            "there is no request: write it behind `run` in quotes, or pipe it in"
+            "there is no request: write it after `run` in quotes, or pipe it in"
         )
     return sys.stdin.read()
 
@@ -249,7 +249,7 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
         yield f"? {question.session}  {question.id}  {inert(question.call.target)}"
         yield from arguments_shown(question.call.arguments, question.origins)
         if question.call.for_each is not None:
-            yield f"    once for each of {inert(str(question.call.for_each))}"
+            yield f"    once for each item of {inert(str(question.call.for_each))}"
         yield f"  why asked: {inert(question.reason)}"
 
 

@@ -32,7 +32,7 @@ class _Said(TypedDict, total=False):
 
 @click.group()
 def sessions() -> None:
-    """Look at earlier sessions."""
+    """Look at earlier sessions, approve calls, continue."""
 
 
 def _journal(path: str | None) -> Journal:
@@ -42,7 +42,7 @@ def _journal(path: str | None) -> Journal:
         return found
     from neuraxis.journal import open_journal
 
-    click.echo(f"there are no sessions yet: {own} is not there", err=True)
+    click.echo(f"there are no sessions yet: {own} does not exist", err=True)
     return open_journal("memory")
 
 
@@ -56,7 +56,7 @@ def _when(seconds: float) -> str:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def ls(journal: str | None, as_json: bool) -> int:
-    """The sessions, the last used first."""
+    """List the sessions, the last used first."""
     from neuraxis.cli.display.text import inert
 
     opened = _journal(journal)
@@ -85,12 +85,12 @@ def ls(journal: str | None, as_json: bool) -> int:
     return 0
 
 
-@sessions.command(short_help="Everything that happened in one session.")
+@sessions.command(short_help="Show everything that happened in one session.")
 @click.argument("session")
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
-    """Everything that happened in SESSION (its id, or the beginning of it)."""
+    """Show all events of SESSION (its id, or the beginning of it)."""
     from neuraxis.cli.display.text import inert, short
     from neuraxis.events import Unknown, to_json
 
@@ -126,7 +126,7 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The questions as JSON lines.")
 def pending(session: str | None, journal: str | None, as_json: bool) -> int:
-    """The calls that wait for a yes, in SESSION or all."""
+    """List the calls that wait for approval, in SESSION or all."""
     from neuraxis.cli.run import question_lines
     from neuraxis.session.past import waiting
 
@@ -154,15 +154,15 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
             }
             click.echo(json.dumps(row, ensure_ascii=False))
     if not as_json:
-        click.echo("\n".join(question_lines(found)) or "nothing waits for a yes")
+        click.echo("\n".join(question_lines(found)) or "nothing waits for approval")
     return 0
 
 
-@sessions.command(short_help="Say yes to a call that waits.")
+@sessions.command(short_help="Approve a call that waits.")
 @click.argument("session")
 @click.argument("question")
 @click.argument("changed", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--always", is_flag=True, help="For this command, in this session.")
+@click.option("--always", is_flag=True, help="Every call of this command here.")
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 def approve(
     session: str,
@@ -171,7 +171,7 @@ def approve(
     always: bool,
     journal: str | None,
 ) -> int:
-    """Say yes to QUESTION of SESSION, with these arguments changed.
+    """Approve QUESTION of SESSION, with these arguments changed.
 
     A value is read as JSON, else as text. `neuraxis sessions resume` runs the call.
     """
@@ -190,13 +190,13 @@ def approve(
     return 0
 
 
-@sessions.command(short_help="Say no to a call that waits.")
+@sessions.command(short_help="Deny a call that waits.")
 @click.argument("session")
 @click.argument("question")
 @click.argument("reason", default="")
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 def deny(session: str, question: str, reason: str, journal: str | None) -> int:
-    """Say no to QUESTION of SESSION; the model is told the REASON."""
+    """Deny QUESTION of SESSION; the model is told the REASON."""
     _answer(journal, session, question, allowed=False, reason=reason)
     return 0
 
@@ -215,13 +215,13 @@ def _answer(
         opened.close()
 
 
-@sessions.command(short_help="Go on with what waited or was cut off.")
+@sessions.command(short_help="Continue a request that waited or was cut off.")
 @click.argument("session")
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
-@click.option("-q", "--quiet", is_flag=True, help="The answer only.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
 def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Go on with what waited, or was cut off, in SESSION.
+    """Continue the request of SESSION that waited or was cut off.
 
     The exit codes are those of `neuraxis run`.
     """

@@ -54,7 +54,7 @@ def _read(*, is_asked_for: bool) -> bytes:
     if is_pipe and not is_asked_for and not _has_begun(descriptor):
         click.echo(
             f"neuraxis: nothing came on standard input for {FIRST_BYTE_SECONDS:g} s, "
-            "so it is left out; --attach - waits for it",
+            "so it is ignored; --attach - waits for it",
             err=True,
         )
         return b""

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("-s", "--session", "given", help="The session: its id, or its beginning.")
+@click.option("-s", "--session", "given", help="A session's id, or its beginning.")
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--yes", is_flag=True, help="Also files that were changed since.")
+@click.option("--yes", is_flag=True, help="Also files that were changed since then.")
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
-    """Bring back the files that the last run changed."""
+    """Restore the files that the last run changed."""
     path = journal or journal_path(settings_of(Choices()))
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
-        raise ConfigError(f"there is nothing to undo: the journal {path} is not there")
+        raise ConfigError(f"there is nothing to undo: there is no journal {path}")
     try:
         known = opened.sessions()
         if not known:
@@ -68,7 +68,7 @@ def _workspace(events: Sequence[Event | Unknown]) -> Path:
     for event in reversed(events):
         if isinstance(event, SessionStarted) and event.workspace:
             return Path(event.workspace)
-    raise ConfigError("the session does not say which workspace it had")
+    raise ConfigError("the session does not record its workspace")
 
 
 def _agrees(name: str) -> bool:
@@ -77,7 +77,7 @@ def _agrees(name: str) -> bool:
 
     if not is_somebody_there():
         return False
-    text = f"{inert(name)} was changed after the run. Replace what it is now?"
+    text = f"{inert(name)} was changed after the run. Overwrite it?"
     return click.confirm(text, default=False, err=True)
 
 
@@ -88,9 +88,9 @@ def show_undone(undone: Undone) -> int:
     for what, names in (
         ("restored", undone.restored),
         ("removed", undone.removed),
-        ("left, changed after the run (--yes restores it)", undone.changed_since),
+        ("kept, changed after the run (--yes restores it)", undone.changed_since),
         ("lost, its old version was pruned", undone.lost),
-        ("left, the system refuses", undone.refused),
+        ("kept, the system refuses", undone.refused),
     ):
         for name in names:
             click.echo(f"{what}: {inert(name)}")

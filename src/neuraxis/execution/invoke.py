@@ -88,7 +88,7 @@ def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
     """Replace the secret names in the arguments with the secrets' values."""
     if "secret://" not in repr(step.arguments):
         return arguments  # resolved references must not name secrets
-    places = runtime.gate.origins.marks(step.tool, step.command.spec).secret_ok
+    places = step.command.marks.secret_ok
     return runtime.secrets.arguments(arguments, step.arguments, places)
 
 

@@ -12,7 +12,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import preview
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
-from neuraxis.policy.provenance.labels import Label
+from neuraxis.policy.provenance.labels import Label, to_tell
 from neuraxis.specs import Json
 
 
@@ -29,7 +29,7 @@ def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) 
             effects=spec.effects.kind,
             shown=None if arguments is call.arguments else preview(arguments),
             part_of=step.part_of,
-            origins=runtime.gate.origins.told_as(label) if label else (),
+            origins=to_tell(label),
         )
     )
 

@@ -15,29 +15,25 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from msgspec import Struct
-
 from neuraxis.errors import StorageError
 from neuraxis.journal.database import Database
 
 Row = tuple[str, int, float, str, str]
 """Session, number in it, time, type, body."""
 
-_MANY = 200
+_MANY = 500
 """Rows that are written although nobody waits for them."""
 _AT_ONCE = 100
 """Rows in one statement: after each the thread waits for the interpreter, which a
 busy loop keeps for 5 ms; 999 values are what every SQLite takes."""
-_LULL = 0.01
+_LULL = 0.1
 """Seconds until rows are written that nobody waits for; mostly somebody does sooner."""
 _IDLE = 5.0
 """Seconds without work after which the thread ends."""
 
 
-class _Waiter(Struct, frozen=True, kw_only=True):
-    session: str
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[None]
+_Waiting = dict[asyncio.AbstractEventLoop, list[tuple[str, asyncio.Future[None]]]]
+"""Those who wait in each event loop, with their session."""
 
 
 class Writer:
@@ -57,7 +53,7 @@ class Writer:
         self._rows: list[Row] = []
         self._going: list[Row] = []
         """Those that are being written."""
-        self._waiting: list[_Waiter] = []
+        self._waiting: _Waiting = {}
         self._due: dict[str, int] = {}
         """By session, the number of its last row that is not written."""
         self._thread: threading.Thread | None = None
@@ -97,8 +93,10 @@ class Writer:
                 return
             loop = asyncio.get_running_loop()
             future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append(_Waiter(session=session, loop=loop, future=future))
-        loop.call_soon(self._ask)  # behind those who are about to wait, too
+            here = self._waiting.setdefault(loop, [])
+            if not here:
+                loop.call_soon(self._ask)  # behind those who are about to wait, too
+            here.append((session, future))
         await future
 
     def pending(self, session: str) -> list[Row]:
@@ -117,7 +115,7 @@ class Writer:
         with self._writing:
             with self._lock:
                 rows, self._rows = self._rows, []
-                waiting, self._waiting = self._waiting, []
+                waiting, self._waiting = self._waiting, {}
                 self._going = rows
                 self._asked = self._nudged = False
             failed: dict[str, StorageError] = {}
@@ -127,9 +125,7 @@ class Writer:
             except StorageError as error:
                 with self._lock:
                     self._rows, self._going = rows + self._rows, []
-                _answer(
-                    waiting, dict.fromkeys([item.session for item in waiting], error)
-                )
+                _answer(waiting, {session: error for session, *_ in rows})
                 raise
             with self._lock:
                 self._going = []
@@ -239,7 +235,7 @@ class Writer:
     def after_fork(self, *, child: bool) -> None:
         """Go on; the rows and the thread are the parent's."""
         if child:
-            self._rows, self._going, self._waiting = [], [], []
+            self._rows, self._going, self._waiting = [], [], {}
             self._due = {}
             self._thread = None
             self._asked = self._nudged = False
@@ -284,22 +280,21 @@ def _last(rows: Iterable[Row]) -> Iterable[tuple[str, int]]:
     return {row[0]: row[1] for row in rows}.items()
 
 
-def _answer(waiting: Sequence[_Waiter], failed: dict[str, StorageError]) -> None:
+def _answer(waiting: _Waiting, failed: dict[str, StorageError]) -> None:
     """Wake those who wait, with one call for each event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Waiter]] = {}
-    for item in waiting:
-        by_loop.setdefault(item.loop, []).append(item)
-    for loop, items in by_loop.items():
+    for loop, here in waiting.items():
         with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-            loop.call_soon_threadsafe(_settle, items, failed)
+            loop.call_soon_threadsafe(_settle, here, failed)
 
 
-def _settle(items: Sequence[_Waiter], failed: dict[str, StorageError]) -> None:
-    for item in items:
-        if item.future.done():
+def _settle(
+    here: Sequence[tuple[str, asyncio.Future[None]]], failed: dict[str, StorageError]
+) -> None:
+    for session, future in here:
+        if future.done():
             continue
-        error = failed.get(item.session)
+        error = failed.get(session)
         if error is None:
-            item.future.set_result(None)
+            future.set_result(None)
         else:
-            item.future.set_exception(StorageError(str(error)))
+            future.set_exception(StorageError(str(error)))

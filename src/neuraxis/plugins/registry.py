@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.messages import CallError
+from neuraxis.messages import CallError, Path
 from neuraxis.schema import Schema
+from neuraxis.schema.annotations import Annotations, marks_of, trusted_fields
 from neuraxis.specs import CommandSpec, PluginSpec
 
 FILE_NAME = "config.yaml"
@@ -62,6 +63,16 @@ class Command:
         """Schema of the response, if declared; compiled on first use."""
         declared = self.spec.response
         return None if declared is None else Schema(declared)
+
+    @cached_property
+    def marks(self) -> Annotations:
+        """The marks of the parameters."""
+        return marks_of(self.spec.parameters)
+
+    @cached_property
+    def vouched(self) -> tuple[Path, ...]:
+        """The fields of the response that the answering system vouches for."""
+        return trusted_fields(self.spec.response)
 
     @cached_property
     def bare(self) -> bool:

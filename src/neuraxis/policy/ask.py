@@ -7,23 +7,20 @@ covers only what was shown: if it changes meanwhile, the approval is void.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Any, Literal, cast
+from typing import cast
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.gate import Approve, Gate
-from neuraxis.policy.later import Later, Waits, step_of
+from neuraxis.policy.gate import Gate
+from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
@@ -37,23 +34,6 @@ class TooLong(Exception):
     """A call cannot be shown to a person whole."""
 
 
-def as_async(
-    approve: Callable[[ApprovalAsked], Any] | Literal["later"] | None,
-) -> Approve | None:
-    """Return an awaitable answer; a plain function runs in a thread."""
-    if isinstance(approve, str):
-        return None
-    if approve is None or inspect.iscoroutinefunction(approve):
-        return approve
-
-    async def ask(asked: ApprovalAsked) -> bool | str:
-        # not asyncio's: the process would not end while a question that expired stands
-        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
-        return await said if inspect.isawaitable(said) else said
-
-    return ask
-
-
 async def ask_person(
     asked: ApprovalAsked,
     now: Callable[[], str],
@@ -65,9 +45,12 @@ async def ask_person(
         asked: what is shown.
         now: gives the digest of what was shown, as it is by then.
         gate: with somebody to ask.
+
+    Raises:
+        Waits: the answer comes later.
     """
-    if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
-        return said[0]
+    if (later := _said_later(asked, gate)) is not None:
+        return later
     if gate.approve is None:
         return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
     if gate.refusals.too_many:
@@ -109,22 +92,16 @@ async def ask_person(
     return "the user said no" if by == "user" else by
 
 
-def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | None:
-    """Return the later answer; None: a person is asked now.
-
-    Raises:
-        Waits: nobody answered yet.
-    """
+def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:
+    """Return the answer of a question that may wait, if any."""
     step = step_of(asked.id, gate.approvals.steps)
-    if step is None:
-        return None  # it is about no call of a plan
-    said = later.said(asked, step)
-    if said is not None:
-        return (said,)
-    if not later.postpones:
+    if gate.later is None or step is None:
         return None
-    postpone(asked, step, gate)
-    raise Waits
+    said = gate.later.said(asked, step)
+    if said is None and gate.later.postpones:
+        postpone(asked, step, gate)
+        raise Waits
+    return said
 
 
 def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraxis import call_errors
-from neuraxis.events import ApprovalAnswered, ApprovalAsked
+from neuraxis.events import ApprovalAnswered
 from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
@@ -22,13 +22,12 @@ from neuraxis.policy.ask import (
     question_of,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import allow_files, evaluate_policy
+from neuraxis.policy.evaluate import at_risk, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
 from neuraxis.policy.provenance.trace import references
-from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.specs import Json
@@ -40,15 +39,13 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    command, origins = step.command, gate.origins
-    target = f"{command.plugin.name}.{command.spec.name}"
+    command, origins, marks = step.command, gate.origins, step.command.marks
     if command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
-    marks = origins.marks(target, command.spec)
     if gate.policy.is_plain and not origins.read and not marks.files:
         # The default stops only what outside values had a part in, and the model was
         # shown none of them: a look at the references says it all.
-        inputs = _inputs(step, origins)
+        inputs = OWN.union(*(label for _, label, _ in references(origins, step)))
         if not is_outside(inputs):
             traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
             return _answers(step, arguments, traced, gate)
@@ -57,7 +54,9 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
-    allow_files(step.call.id, arguments, marks, gate)
+    for path, _, _ in at_risk(arguments, marks, gate):
+        if gate.files is not None:  # the approval is for the files as they are now
+            gate.files.allow(step.call.id, path)
     return _answers(step, arguments, facts.traced, gate)
 
 
@@ -66,7 +65,7 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     origins = gate.origins
     if not (origins.read and origins.private):
         return False
-    places = origins.marks(step.tool, step.command.spec).sends_out
+    places = step.command.marks.sends_out
     return any(
         str(value) in origins.sent for _, value in sent_values(arguments, places)
     )
@@ -75,32 +74,17 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
 def _answers(
     step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
 ) -> Label:
-    """Note what is sent, and the answer's label.
-
-    What an inner host answers is private.
-    """
-    origins, target = (
-        gate.origins,
-        f"{step.command.plugin.name}.{step.command.spec.name}",
-    )
-    label = origins.answers(target, step, traced)
-    if places := origins.marks(target, step.command.spec).sends_out:
-        for _, value in sent_values(arguments, places):
-            origins.sent.add(str(value))
-            if {host_of(value), host_of(value, port=False)} & {
-                *gate.policy.allow_hosts
-            }:
-                inner = frozenset(
-                    (Origin(source=target, open_world=True, private=True),)
-                )
-                origins.is_made_of(inner, step.call.id, step.part_of)
-                label |= inner
+    """Note what is sent; return the label: private, of inner hosts."""
+    origins, places = gate.origins, step.command.marks.sends_out
+    label = origins.answers(step, traced)
+    inner = frozenset((Origin(source=step.tool, open_world=True, private=True),))
+    for _, value in sent_values(arguments, places) if places else ():
+        origins.sent.add(str(value))
+        hosts = {host_of(value), host_of(value, port=False)}
+        if not hosts.isdisjoint(gate.policy.allow_hosts):
+            origins.is_made_of(inner, step.call.id)
+            label |= inner
     return label
-
-
-def _inputs(step: Step, origins: Origins) -> Label:
-    """The label of all that the references of a step lead to."""
-    return OWN.union(*(label for _, label, _ in references(origins, step)))
 
 
 async def _ask(
@@ -137,24 +121,15 @@ async def _ask(
 
 
 async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:
-    """Ask a person whether what a call did to these files shall be brought back."""
-    command, approvals = step.command, gate.approvals
-    plugin, spec = command.plugin.name, command.spec
-    own = f"{plugin}.{spec.name}"
-    if approvals.always(own) or approvals.always(step.call.target):
+    """Ask a person whether changes of these files are brought back."""
+    changed = {"changed_files": list[Json](paths)}
+    decision = Decision(verdict="ask", reason=call_errors.held_back(paths))
+    if is_allowed(step, changed, decision, gate):
         return True
     if gate.approve is None:
         return False
-    changed = {"changed_files": list[Json](paths)}
-    reason = call_errors.held_back(paths)
-    asked = ApprovalAsked(
-        id=step.call.id,
-        call={"plugin": plugin, "command": spec.name, "arguments": changed},
-        reason=reason,
-        digest=call_digest(plugin, spec, changed),
-        summary=call_errors.summary(own, changed, reason),
-    )
-    async with approvals.one_by_one:
+    asked = question_of(step, changed, decision, Facts())
+    async with gate.approvals.one_by_one:
         return not await ask_person(asked, lambda: asked.digest, gate)
 
 

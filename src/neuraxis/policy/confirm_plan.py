@@ -90,7 +90,7 @@ def _is_due(step: Step, gate: Gate) -> bool:
     spec, plugin = step.command.spec, _plugin(step)
     if spec.effects.readonly or gate.approvals.always(f"{plugin}.{spec.name}"):
         return False
-    files = gate.origins.marks(f"{plugin}.{spec.name}", spec).files
+    files = step.command.marks.files
     uses = {use for _, use in files}
     if (
         spec.effects.open_world

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from neuraxis.policy.three_rules import by_rules
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
-_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+_STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,17 +73,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     ) -> Decision:
         """Return the verdict on a call with these resolved arguments."""
         target = f"{plugin}.{spec.name}"
-        found: Decision | None = None
-        for rule in self.rules:
-            if found is not None and (
-                _STRICTNESS[rule.verdict] <= _STRICTNESS[found.verdict]
-            ):
-                continue
-            if _matches(rule, target, spec, arguments, facts):
-                reason = rule.reason or f"a rule for {rule.target} says so"
-                found = Decision(verdict=rule.verdict, reason=reason)
-        if found is not None:
-            return found
+        given = target, spec, arguments, facts
+        found = [rule for rule in self.rules if _matches(rule, *given)]
+        if found:
+            rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
+            reason = rule.reason or f"a rule for {rule.target} says so"
+            return Decision(verdict=rule.verdict, reason=reason)
         if self.default in ("by_origin", "mild"):
             mild = self.default == "mild"
             return by_rules(target, spec, arguments, facts, mild=mild)
@@ -142,6 +137,17 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     yes_to: tuple[str, ...] | str = ()
 
 
+_WORDS: dict[str, tuple[str, ...]] = {
+    "policy": _Section.__struct_fields__,
+    "rules": Rule.__struct_fields__,
+    "verdict": get_args(Verdict),
+    "effects": get_args(EffectKind),
+    "default": ("by_origin", "mild", *get_args(Verdict)),
+    "undeclared": ("inside", "outside"),
+}
+"""The words that a field of the settings takes, or the fields of a table."""
+
+
 def policy_from(section: Mapping[str, Json]) -> Policy:
     """The policy of the settings below `policy.`.
 
@@ -151,10 +157,7 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     try:
         read = msgspec.convert(section, _Section)
     except msgspec.ValidationError as error:
-        raise ConfigError(
-            f"policy: {str(error).replace('$.', '')}. What may stand there is told in "
-            "docs/security.md, Rules of your own"
-        ) from None
+        raise ConfigError(_fault(str(error))) from None
     yes_to = read.yes_to.split(",") if isinstance(read.yes_to, str) else read.yes_to
     return Policy(
         rules=read.rules,
@@ -162,3 +165,14 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         undeclared=read.undeclared,
         yes_to=tuple(yes_to),
     )
+
+
+def _fault(found: str) -> str:
+    """Say where the settings are wrong, and which words they take there."""
+    what, _, place = found.partition(" - at ")
+    where = place.strip("`").removeprefix("$")
+    name = where.rpartition(".")[2].partition("[")[0] or "policy"
+    words = ", ".join(_WORDS.get(name, ()))
+    if words and what.startswith(("Invalid enum value", "Object contains unknown")):
+        what = f"expected one of {words}, got {what.split(maxsplit=3)[3]}"
+    return f"policy{where}: {what}. See docs/security.md, Rules of your own"

@@ -145,7 +145,7 @@ class Secrets(Struct):
             try:
                 return stream.read(100_000).rstrip("\r\n")
             except UnicodeDecodeError:
-                raise NoSecret(f"the secret {name} is no UTF-8 text") from None
+                raise NoSecret(f"the secret {name} is not UTF-8 text") from None
 
     def scrub(self, value: Any) -> Any:
         """Replace secrets by their names; unchanged if there are none.

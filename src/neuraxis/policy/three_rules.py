@@ -24,7 +24,7 @@ from neuraxis.policy.provenance.labels import (
 )
 from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
-from neuraxis.schema.annotations import covers, is_covered
+from neuraxis.schema.annotations import ANY, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 
 
@@ -57,9 +57,7 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     label = OWN.union(*(item.label for item in traced))
     if not origins.read:
         mixed = next(filter(_is_mixed, traced), None)
-        if mixed is None:
-            return None
-        return _out(target, mixed.path, mixed.value, mixed.label, facts)
+        return mixed and _out(target, mixed.path, mixed.value, mixed.label)
     if not origins.private and not is_private(label):
         return None
     said = "\n".join(origins.request)
@@ -68,7 +66,7 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     for path, value in [*sent_values(arguments, places)] or nothing:
         place = place_of(value, said)
         if place <= last:
-            return _out(target, path, value, origins.read | label, facts)
+            return _out(target, path, value, origins.read | label)
         last = place
     return None
 
@@ -84,23 +82,25 @@ def sent_values(
     arguments: Json, places: tuple[Path, ...]
 ) -> Iterator[tuple[Path, Json]]:
     """Yield what stands in these places, a list's values singly."""
-    waiting: list[tuple[Path, Any]] = [((), arguments)]
-    while waiting:
-        path, value = waiting.pop()
-        parts: list[tuple[Path, Any]] = []
-        if isinstance(value, dict):
-            named = cast("dict[Any, Any]", value)
-            parts = [((*path, str(key)), part) for key, part in named.items()]
-        elif isinstance(value, list | tuple):
-            parts = [
-                ((*path, at), part) for at, part in enumerate(cast("list[Any]", value))
-            ]
-        if not is_covered(places, path):
-            waiting += reversed(parts)
-        elif isinstance(value, list | tuple):
-            yield from parts or [(path, value)]
-        elif value is not None:
-            yield path, value
+    for place in places:
+        found: list[tuple[Path, Json]] = [((), arguments)]
+        for mark in place:
+            parts = [part for one in found for part in _parts(*one)]
+            found = [(path, part) for path, part in parts if mark in (path[-1], ANY)]
+        for path, value in found:
+            if isinstance(value, list | tuple):
+                yield from _parts(path, value) or [(path, value)]
+            elif value is not None:
+                yield path, value
+
+
+def _parts(path: Path, value: Json) -> list[tuple[Path, Json]]:
+    """Return what is in a list or mapping, with its place."""
+    if isinstance(value, dict):
+        named = cast("dict[Any, Json]", value)
+        return [((*path, str(key)), part) for key, part in named.items()]
+    items = cast("list[Json]", value) if isinstance(value, list | tuple) else ()
+    return [((*path, index), part) for index, part in enumerate(items)]
 
 
 def _is_mixed(item: Traced) -> bool:
@@ -113,16 +113,14 @@ def _is_mixed(item: Traced) -> bool:
     )
 
 
-def _out(target: str, path: Path, value: Json, label: Label, facts: Facts) -> Decision:
+def _out(target: str, path: Path, value: Json, label: Label) -> Decision:
     host = host_of(value)
-    offers = [call_errors.offer_command(target)]
-    if "." in host:
-        offers.insert(0, call_errors.offer_host(host))
+    offers = (call_errors.offer_host(host),) if "." in host else ()
     return Decision(
         verdict="ask",
         reason=call_errors.asks_out(path, label=describe(label)),
         way_out=call_errors.out_way_out(target),
-        offers=tuple(offers),
+        offers=(*offers, call_errors.offer_command(target)),
     )
 
 
@@ -146,30 +144,35 @@ def deeds(
     """Rule Deeds: a plan written before reading runs; later, a yes.
 
     No value from outside may stand where the command takes the user's only. After
-    something from outside was shown, every effect takes a yes but for new documents,
-    additions to those that the request names, and new scripts. `mild`: only effects
-    that destroy.
+    something from outside was shown, every effect takes a yes but for new files and
+    additions to those that the request names. `mild`: only effects that destroy.
     """
-    origins, effects = facts.origins, spec.effects
+    origins, effects, marks = facts.origins, spec.effects, facts.marks
     if effects.asks_inside:
         return None
     free = not effects.readonly and is_free_file_use(arguments, facts)
     for item in facts.traced:
         if not is_outside(item.label) or item.how == "file":
             continue
-        run = facts.marks.file_use(item.path) == "run"  # `_run` decides
-        if item.how == "literal" and (free or run):
-            continue
+        if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
+            continue  # what runs is decided below
         if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
-            return _deed(target, arguments, facts, item)
-    if effects.readonly:
+            reason = call_errors.asks_guarded(item.path, describe(item.label))
+            return _deed(target, arguments, facts, reason)
+    scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
+    for script in scripts:
+        if label := origins.code_from_outside(str(script)):
+            reason = call_errors.asks_code(describe(label))
+            return _deed(target, arguments, facts, reason)
+    if scripts:
+        free = origins.walls and all(_is_chosen(str(one), facts) for one in scripts)
+    if effects.readonly or not origins.read or free:
         return None
-    for path, value in leaves(arguments):
-        if facts.marks.file_use(path) == "run":
-            return _run(target, arguments, facts, str(value))
-    if not origins.read or free or (mild and not effects.destructive):
+    if mild and not (effects.destructive or scripts):
         return None
-    return _deed(target, arguments, facts, None)
+    return _deed(
+        target, arguments, facts, call_errors.asks_deed(describe(origins.read))
+    )
 
 
 def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
@@ -183,38 +186,20 @@ def _is_said(value: Json, facts: Facts) -> bool:
     return bool(found) and all(is_own(leaf, facts.origins.own_words) for leaf in found)
 
 
-def _run(target: str, arguments: Json, facts: Facts, script: str) -> Decision | None:
-    """Ask about a script from outside, or that others chose."""
+def _is_chosen(script: str, facts: Facts) -> bool:
+    """Whether this request made a script, or names it."""
     origins = facts.origins
-    if label := origins.code_from_outside(script):
-        return _deed(target, arguments, facts, None, label)
-    chosen = normal(script) in origins.fresh or is_named(script, origins.own_words)
-    if origins.read and not (chosen and origins.walls):
-        return _deed(target, arguments, facts, None)
-    return None
+    return normal(script) in origins.fresh or is_named(script, origins.own_words)
 
 
-def _deed(
-    target: str,
-    arguments: Json,
-    facts: Facts,
-    item: Traced | None,
-    code: Label = OWN,
-) -> Decision:
-    offers = [call_errors.offer_command(target)]
-    places = facts.marks.trusted_only
-    who = [value for path, value in leaves(arguments) if is_covered(places, path)]
-    if who and not any(use == "run" for _, use in facts.marks.files):
+def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
+    marks, offers = facts.marks, [call_errors.offer_command(target)]
+    who = [v for path, v in leaves(arguments) if is_covered(marks.trusted_only, path)]
+    if who and not any(use == "run" for _, use in marks.files):
         offers.insert(0, call_errors.offer_values(target, who))
-    if code:
-        reason = call_errors.asks_code(describe(code))
-    elif item is not None:
-        reason = call_errors.asks_guarded(item.path, describe(item.label))
-    else:
-        reason = call_errors.asks_deed(describe(facts.origins.read))
     return Decision(
         verdict="ask",
         reason=reason,
-        way_out=call_errors.deed_way_out(target, bool(facts.marks.files)),
+        way_out=call_errors.deed_way_out(target, bool(marks.files)),
         offers=tuple(offers),
     )

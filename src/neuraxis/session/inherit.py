@@ -18,7 +18,6 @@ from neuraxis.events import SessionStarted
 from neuraxis.execution.nested import (
     ParentRun,
     translate_path,
-    translate_paths,
     workspace_paths,
 )
 from neuraxis.messages import Message
@@ -68,7 +67,6 @@ class Inherited(Struct, frozen=True, kw_only=True):
         )
         made = Origins(
             files={name: label for name, label in files if name is not None},
-            own_files=set(translate_paths(known.own_files, by)),
             words=list(known.words),
             is_nested=True,
             asked_by=tuple(known.request),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
 
 from neuraxis.dialects import Dialect
+from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
 from neuraxis.journal import Journal
@@ -80,3 +83,18 @@ class SessionArguments(TypedDict, total=False):
     approve: Approver
     options: Options | None
     settings: Settings | None
+
+
+def as_async(approve: Approver) -> Approve | None:
+    """Return an awaitable answer; a plain function runs in a thread."""
+    if isinstance(approve, str):
+        return None
+    if approve is None or inspect.iscoroutinefunction(approve):
+        return approve
+
+    async def ask(asked: ApprovalAsked) -> bool | str:
+        # not asyncio's: the process would not end while a question that expired stands
+        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
+        return await said if inspect.isawaitable(said) else said
+
+    return ask

@@ -30,7 +30,6 @@ from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.ask import as_async
 from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.unknown_calls import UnknownCalls
@@ -45,7 +44,7 @@ from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
-from neuraxis.session.options import Approver, Options, SessionArguments
+from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import resume, waiting
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts

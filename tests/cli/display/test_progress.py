@@ -102,7 +102,7 @@ def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:
     )
     screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "look"], tmp_path)
     assert "✓ 1. list_files" in screen
-    assert "is thinking" in screen or "the model writes" in screen
+    assert "is thinking" in screen or "the model is writing" in screen
     assert screen.rstrip().endswith("There is nothing.")
 
 
@@ -213,5 +213,5 @@ def test_a_read_that_ran_early_and_is_given_up_says_so(
     assert told == [
         "  – 1. look",
         "  ✓ 1. look  1.0 s",
-        "  – 1. look  given up, since a step before it did not work",
+        "  – 1. look  discarded, since an earlier step failed",
     ]

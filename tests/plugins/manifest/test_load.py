@@ -455,7 +455,7 @@ def test_B16_missing_and_odd_prompt_files(tmp_path: Path) -> None:
     (tmp_path / "large.md").write_text("x" * 300_000, encoding="utf-8")
     for name, words in (
         ("none.md", "there is no such file"),
-        ("bytes.md", "no UTF-8 text"),
+        ("bytes.md", "not UTF-8 text"),
         ("large.md", "at most"),
     ):
         file = manifest_file(tmp_path, with_info(V2, prompt_file_name=name))
@@ -904,7 +904,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match="cannot be read"):
         load_manifest(tmp_path / "none.yaml")
     (tmp_path / "config.yaml").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(ManifestError, match="no UTF-8"):
+    with pytest.raises(ManifestError, match="not UTF-8"):
         load_manifest(tmp_path)
 
 

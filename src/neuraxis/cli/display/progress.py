@@ -117,7 +117,7 @@ class Live:
         self._written += len(event.text) + len(event.reasoning)
         tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
         shown = "" if self._speak(event.text) else f" {tail}"
-        self._spin(f"the model writes ({self._written} characters){shown}")
+        self._spin(f"the model is writing ({self._written} characters){shown}")
 
     def _speak(self, text: str) -> bool:
         """Show complete blocks of prose, but no calls."""
@@ -177,7 +177,7 @@ class Live:
         if event.status == "done":
             self._done.add(event.id)
         elif event.id in self._done:  # A read-only step that ran early.
-            took = "  given up, since a step before it did not work"
+            took = "  discarded, since an earlier step failed"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
             self._block(str(event.error.get("message", "")), "red")

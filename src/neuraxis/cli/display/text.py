@@ -59,7 +59,7 @@ def link(text: str, address: str) -> str:
 def why(error: OSError | UnicodeDecodeError) -> str:
     """Return why a file is unusable, without the system's error number."""
     if isinstance(error, UnicodeDecodeError):
-        return "it is no UTF-8 text"
+        return "it is not UTF-8 text"
     return error.strerror or str(error)
 
 

@@ -40,11 +40,11 @@ class _Row(Struct, frozen=True, kw_only=True):
 def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     """Answer each line of FILE, several at a time.
 
-    A line is {"id": …, "request": …}, or a text in quotes. Each answer is a JSON line,
-    written as it ends. The same command again goes on with a batch that was cut off:
-    what was answered is not asked again.
+    A line is {"id": …, "request": …}, or a text in quotes. Each answer is printed as a
+    JSON line when it is complete. Run the command again to continue a batch that was
+    cut off: answered requests are not asked again.
 
-    Exit codes: 0 all answered, 1 some were not, 6 some wait for a yes, and those of
+    Exit codes: 0 all answered, 1 some were not, 6 some wait for approval, and those of
     `neuraxis run`.
     """
     from neuraxis.journal import open_journal
@@ -87,7 +87,7 @@ def _rows(file: Path) -> list[_Row]:
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}, line {number}: {error}") from error
         if row.id in rows:
-            raise ConfigError(f"{file}, line {number}: id {row.id!r} is there twice")
+            raise ConfigError(f"{file}, line {number}: id {row.id!r} occurs twice")
         rows[row.id] = row
     return [*rows.values()]
 

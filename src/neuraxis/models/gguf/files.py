@@ -95,8 +95,8 @@ def file_of(
 def listed() -> str:
     """Return the known models as a table, with what they need."""
     lines = [
-        f"Open models, as of {AS_OF}. Names and downloads as others state them, memory "
-        "is an estimate; only smollm2 was tried.",
+        f"Open models, as of {AS_OF}. Names and download sizes come from other "
+        "projects, memory is an estimate; only smollm2 has been tested.",
         f"{'NAME':<14}{'TITLE':<24}{'LICENCE':<12}{'DOWNLOAD':>9}{'MEMORY':>9}",
         f"{SMOLLM2:<14}{'SmolLM2 135M (Q4_1)':<24}{'Apache-2.0':<12}"
         f"{'0.1 GB':>9}{'0.3 GB':>9}",

@@ -10,7 +10,7 @@ from typing import Any
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
-from neuraxis.schema.annotations import FLAGS
+from neuraxis.schema.annotations import FILE_USES, FLAGS
 
 
 def check_marking(
@@ -161,7 +161,7 @@ def _wrong(name: str, value: Any) -> str:
     ):
         return "a text"
     if name == "names_file" and not isinstance(value, Mapping):
-        return "a mapping of parameters to read, write, change, remove or run"
+        return f"a mapping of parameters to one of {', '.join(FILE_USES)}"
     if name in FLAGS and isinstance(value, str):
         return "a list of names of parameters"
     return ""

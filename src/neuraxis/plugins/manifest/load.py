@@ -29,7 +29,7 @@ _ROOT_KEYS = (
     "group_id", "artifact_id", "version", "type", "as_plugin", "id", "name", "info",
     "commands", "setup", "url", "developers", "licenses", "config", "examples",
 )  # fmt: skip
-NO_UTF8 = "it is no UTF-8 text; save it as UTF-8 in your editor"
+NO_UTF8 = "it is not UTF-8 text; save it as UTF-8 in your editor"
 _INFO_KEYS = (
     "title", "description", "description_for_human", "description_for_model",
     "summary", "prompt", "prompt_file_name", "prompt_file_path",

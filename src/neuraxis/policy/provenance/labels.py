@@ -6,15 +6,17 @@ The journal stores a label as JSON; the user sees it in words.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, cast
 
+import msgspec
 from msgspec import Struct
 
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class Origin(Struct, frozen=True, kw_only=True, order=True):
     """One source: the command `source`.
 
     `open_world`: it is outside, somebody else may have written what it gave.
@@ -62,57 +64,40 @@ class Traced(Struct, frozen=True, kw_only=True):
     how: How = "literal"
 
 
+@lru_cache(1_000)
 def to_tell(label: Label) -> tuple[Json, ...]:
     """A label as JSON, for the journal."""
-    return tuple(
-        {
-            "source": origin.source,
-            "open_world": origin.open_world,
-            "private": origin.private,
-        }
-        for origin in sorted(label, key=_in_order)
-    )
-
-
-def _in_order(origin: Origin) -> tuple[str, bool, bool]:
-    return origin.source, origin.open_world, origin.private
+    return tuple(msgspec.to_builtins(origin) for origin in sorted(label))
 
 
 def from_told(told: Iterable[Json]) -> Label:
     """The label that `to_tell` wrote; what cannot be read counts as outside."""
-    found: set[Origin] = set()
-    for item in told:
-        entry = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
-        found.add(
-            Origin(
-                source=str(entry.get("source", "unknown")),
-                open_world=entry.get("open_world") is not False,
-                private=entry.get("private") is not False,
-            )
+    entries = [cast("dict[str, Json]", e) if isinstance(e, dict) else {} for e in told]
+    return frozenset(
+        Origin(
+            source=str(entry.get("source", "unknown")),
+            open_world=entry.get("open_world") is not False,
+            private=entry.get("private") is not False,
         )
-    return frozenset(found)
+        for entry in entries
+    )
 
 
 def describe(label: Label) -> str:
     """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
-    named = [
-        origin.source
-        for origin in sorted(label, key=lambda origin: origin.source)
-        if origin.open_world or not is_outside(label)
-    ]
+    named = [o.source for o in sorted(label) if o.open_world or not is_outside(label)]
     more = len(named) - 3
     return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def describe_traced(item: Traced) -> str:
     """Where one value came from, in words."""
-    source = describe(item.label)
-    match item.how:
-        case "literal":
-            return f"written by the model after it read {source}"
-        case "text":
-            return f"made of {source}"
-        case "file":
-            return f"the content of this file is from {source}"
-        case _:
-            return f"from {source}"
+    return f"{_HOW[item.how]} {describe(item.label)}"
+
+
+_HOW = {
+    "literal": "written by the model after it read",
+    "reference": "from",
+    "text": "made of",
+    "file": "the content of this file is from",
+}

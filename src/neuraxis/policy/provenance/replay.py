@@ -62,7 +62,7 @@ def replay(
                 if event.id not in started:
                     # answered with what an earlier call of the same gave (`same`)
                     label = of_tool.get((event.plugin, event.command), OWN)
-                    origins.is_made_of(label, event.id, event.part_of)
+                    origins.is_made_of(label, event.id)
                 for path in event.wrote:
                     origins.wrote(path, origins.results.get(event.id, OWN))
                 if event.status == "skipped":  # also if it ran: it was given up
@@ -107,7 +107,7 @@ def _may_have_written(origins: Origins, call_id: str, *given: Json) -> None:
 def _replay_start(origins: Origins, event: CallStarted) -> Label:
     label = from_told(event.origins)
     if label:
-        origins.is_made_of(label, event.id, event.part_of)
+        origins.is_made_of(label, event.id)
         source = f"{event.plugin}.{event.command}"
         if others := frozenset(one for one in label if one.source != source):
             origins.inputs[event.id] = others

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path as File
-from typing import Any, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -28,17 +28,11 @@ from neuraxis.policy.provenance.labels import (
     Traced,
     is_outside,
     is_private,
-    to_tell,
 )
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
-from neuraxis.schema.annotations import (
-    Annotations,
-    is_covered,
-    marks_of,
-    trusted_fields,
-)
-from neuraxis.specs import CommandSpec, Json
+from neuraxis.schema.annotations import is_covered
+from neuraxis.specs import CommandSpec
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
@@ -50,9 +44,7 @@ class Origins(Struct):
     results: dict[str, Label] = field(default_factory=dict[str, Label])
     """By call id; a call that is not here answered from its arguments alone."""
     files: dict[str, Label] = field(default_factory=dict[str, Label])
-    """By path: files that calls of this session wrote with something from outside."""
-    own_files: set[str] = field(default_factory=set[str])
-    """Paths that calls of this session wrote."""
+    """By path: files that calls of this session wrote, and what they are made of."""
     fresh: set[str] = field(default_factory=set[str])
     """Those of them that calls of this request made."""
     copies: set[str] = field(default_factory=set[str])
@@ -89,34 +81,13 @@ class Origins(Struct):
     """Commands whose answers are private here, whatever they declare."""
     walls: bool = True
     """Whether scripts run without network, in a sandbox."""
-    own: dict[str, Label] = field(default_factory=dict[str, Label])
     copying: set[str] = field(default_factory=set[str])
     """Calls that were handed something from outside by reference."""
-    _vouched: dict[str, tuple[Path, ...]] = field(
-        default_factory=dict[str, tuple[Path, ...]]
-    )
-    _told: dict[Label, tuple[Json, ...]] = field(
-        default_factory=dict[Label, tuple[Json, ...]]
-    )
-    _marks: dict[str, tuple[CommandSpec, Annotations]] = field(
-        default_factory=dict[str, tuple[CommandSpec, Annotations]]
-    )
 
     def aside(self) -> Origins:
         """A copy for what may not come about."""
-        copied: dict[str, Any] = {}
-        for name in self.__struct_fields__:
-            value: Any = getattr(self, name)
-            if isinstance(value, dict | set | list):
-                copied[name] = cast("Any", value).copy()
-        return replace(self, **copied)
-
-    def marks(self, target: str, spec: CommandSpec) -> Annotations:
-        """The marks of a command's parameters, read once."""
-        known = self._marks.get(target)
-        if known is None or known[0] is not spec:
-            known = self._marks[target] = (spec, marks_of(spec.parameters))
-        return known[1]
+        names = self.__struct_fields__
+        return replace(self, **{name: copy(getattr(self, name)) for name in names})
 
     def said(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
@@ -186,61 +157,39 @@ class Origins(Struct):
         full = workspace / name
         if full.is_dir():
             label = OWN.union(*self.files.values())
-            return label if self.all_own(full, workspace) else label | FILES
-        if name in self.own_files:
-            return self.files.get(name, OWN)
-        return FILES if os.path.lexists(full) else OWN
-
-    def all_own(self, folder: File, workspace: File) -> bool:
-        """Whether a folder holds nothing but files of this session."""
-        for inside, _, names in os.walk(folder):
-            at = os.path.relpath(inside, workspace)
-            if any(normal(f"{at}/{name}") not in self.own_files for name in names):
-                return False
-        return True
+            there = (f"{at}/{one}" for at, _, names in os.walk(full) for one in names)
+            known = (
+                normal(os.path.relpath(one, workspace)) in self.files for one in there
+            )
+            return label if all(known) else label | FILES
+        return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
     def code_from_outside(self, path: str) -> Label:
         """Return the label of what a script or its modules copied."""
         own = normal(path)
         return OWN.union(
             *(
-                self.files.get(name, OWN)
+                self.files[name]
                 for name in self.copies
                 if name == own or name.lower().endswith(IMPORTED)
             )
         )
 
-    def answers(self, target: str, step: Step, traced: Sequence[Traced]) -> Label:
+    def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id, spec = step.call.id, step.command.spec
-        own = self.answers_plainly(target, call_id, spec)
+        call_id, own = step.call.id, self._answer_of(step.tool, step.command.spec)
         inputs = OWN.union(*(item.label for item in traced))
+        # the id may be that of a reply which did not come about
+        for known in (self.results, self.inputs, self.fields):
+            known.pop(call_id, None)
         if inputs:
             self.inputs[call_id] = inputs
-        self.copying.discard(call_id)
+        if step.command.vouched:
+            self.fields[call_id] = step.command.vouched
         if any(item.how != "literal" and is_outside(item.label) for item in traced):
             self.copying.add(call_id)
-        label = own | inputs
-        self._reads_private(inputs, call_id)
-        if label:
-            self.results[call_id] = label
-            self._vouch(target, call_id, spec)
-            if step.item is not None:
-                whole = step.item.part_of
-                self.results[whole] = self.results.get(whole, OWN) | label
-        return label
-
-    def answers_plainly(self, target: str, call_id: str, spec: CommandSpec) -> Label:
-        """Return the `answers` label where no argument has one (common case)."""
-        label = self.own.get(target)
-        if label is None:
-            label = self.own[target] = self._answer_of(target, spec)
-        if label:
-            self._reads_private(label, call_id)
-            self.results[call_id] = label
-            self.inputs.pop(call_id, None)
-            self._vouch(target, call_id, spec)
-        return label
+        self.is_made_of(own | inputs, call_id)
+        return own | inputs
 
     def _answer_of(self, target: str, spec: CommandSpec) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
@@ -255,22 +204,9 @@ class Origins(Struct):
             return OWN
         return frozenset((Origin(source=target, open_world=outside, private=private),))
 
-    def _vouch(self, target: str, call_id: str, spec: CommandSpec) -> None:
-        vouched = self._vouched.get(target)
-        if vouched is None:
-            vouched = self._vouched[target] = trusted_fields(spec.response)
-        if vouched:
-            self.fields[call_id] = vouched
-        else:  # the id may be that of a reply which did not come about
-            self.fields.pop(call_id, None)
-
     def same(self, call_id: str, earlier: str) -> None:
         """A call is answered with the result of an earlier one."""
-        if label := self.results.get(earlier):
-            self.results[call_id] = label
-            whole, dot, _ = call_id.partition(".")
-            if dot:  # one item of a step that is done for each
-                self.results[whole] = self.results.get(whole, OWN) | label
+        self.is_made_of(self.results.get(earlier, OWN), call_id)
 
     def attached(self, asset_id: str) -> None:
         """An object was handed to the session."""
@@ -286,24 +222,15 @@ class Origins(Struct):
 
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
-        whole, dot, _ = call_id.partition(".")
-        self.is_made_of(label, call_id, whole if dot else "")
+        self.is_made_of(label, call_id)
         self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
         self.fields.pop(call_id, None)
 
     def forget(self, gone: set[str]) -> None:
         """Remove labels of discarded calls and their items."""
-        for call_id in [known for known in self.results if is_of(known, gone)]:
-            del self.results[call_id]
-            self.inputs.pop(call_id, None)
-            self.fields.pop(call_id, None)
-
-    def told_as(self, label: Label) -> tuple[Json, ...]:
-        """A label as JSON, for the journal."""
-        told = self._told.get(label)
-        if told is None:
-            told = self._told[label] = to_tell(label)
-        return told
+        for known in (self.results, self.inputs, self.fields):
+            for call_id in [one for one in known if is_of(one, gone)]:
+                del known[call_id]
 
     # --- files -----------------------------------------------------------------
 
@@ -313,25 +240,21 @@ class Origins(Struct):
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        self.own_files.add(name)
-        self.files.pop(name, None)
+        self.files[name] = label if is_outside(label) else OWN
         self.copies.discard(name)
-        if is_outside(label):
-            self.files[name] = label
-            if not call_id or call_id in self.copying:
-                self.copies.add(name)
+        if self.files[name] and (not call_id or call_id in self.copying):
+            self.copies.add(name)
 
     def ended(self, call_id: str) -> tuple[str, ...]:
         """Record the end of a call; return the files it wrote."""
         self.copying.discard(call_id)
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
-    def is_made_of(self, label: Label, *call_ids: str) -> None:
-        """Add origins to what these ids lead to."""
-        for call_id in call_ids:
-            if label and call_id:
-                self._reads_private(label, call_id)
-                self.results[call_id] = self.results.get(call_id, OWN) | label
+    def is_made_of(self, label: Label, call_id: str) -> None:
+        """Add origins to what an id leads to, and to its list."""
+        self._reads_private(label, call_id)
+        for name in {call_id, call_id.partition(".")[0]} if label else ():
+            self.results[name] = self.results.get(name, OWN) | label
 
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):

@@ -21,6 +21,7 @@ from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Completion, Message, Prompt, Result
 from neuraxis.models import complete, guesses
+from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.session.ask_model import reply_cost
 from neuraxis.session.config import RunConfig, RunState
 from neuraxis.session.past.shortened import SUMMED_UP, shorten
@@ -188,7 +189,7 @@ async def _sum_up(
         after=size - tokens(dropped) + len(content) // BYTES,
         input_tokens=0 if reply is None else reply.usage.input_tokens,
         output_tokens=0 if reply is None else reply.usage.output_tokens,
-        origins=parts.origins.told_as(label),
+        origins=to_tell(label),
     )
     emit(event)
     shorten(history, event)
