@@ -277,7 +277,7 @@ def test_a_person_is_told_which_agent_asks() -> None:
         inside=("research", "helper"),
     )
     first = question(asked).splitlines()[0]
-    assert first == "? inside of research: inside of helper: send.send wants to run"
+    assert first == "? inside research: inside helper: send.send wants to run"
 
 
 # --- threads and the end -------------------------------------------------------

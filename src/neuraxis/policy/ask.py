@@ -20,7 +20,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
-from neuraxis.policy.later import Later, Waits, step_of
+from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
@@ -45,9 +45,12 @@ async def ask_person(
         asked: what is shown.
         now: gives the digest of what was shown, as it is by then.
         gate: with somebody to ask.
+
+    Raises:
+        Waits: the answer comes later.
     """
-    if gate.later is not None and (said := _said_later(asked, gate, gate.later)):
-        return said[0]
+    if (later := _said_later(asked, gate)) is not None:
+        return later
     if gate.approve is None:
         return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
     if gate.refusals.too_many:
@@ -89,22 +92,16 @@ async def ask_person(
     return "the user said no" if by == "user" else by
 
 
-def _said_later(asked: ApprovalAsked, gate: Gate, later: Later) -> tuple[str] | None:
-    """Return the later answer; None: a person is asked now.
-
-    Raises:
-        Waits: nobody answered yet.
-    """
+def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:
+    """Return the answer of a question that may wait, if any."""
     step = step_of(asked.id, gate.approvals.steps)
-    if step is None:
-        return None  # it is about no call of a plan
-    said = later.said(asked, step)
-    if said is not None:
-        return (said,)
-    if not later.postpones:
+    if gate.later is None or step is None:
         return None
-    postpone(asked, step, gate)
-    raise Waits
+    said = gate.later.said(asked, step)
+    if said is None and gate.later.postpones:
+        postpone(asked, step, gate)
+        raise Waits
+    return said
 
 
 def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:

@@ -22,7 +22,7 @@ from neuraxis.policy.ask import (
     question_of,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import allow_files, evaluate_policy
+from neuraxis.policy.evaluate import at_risk, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
@@ -54,7 +54,9 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
-    allow_files(step.call.id, arguments, marks, gate)
+    for path, _, _ in at_risk(arguments, marks, gate):
+        if gate.files is not None:  # the approval is for the files as they are now
+            gate.files.allow(step.call.id, path)
     return _answers(step, arguments, facts.traced, gate)
 
 

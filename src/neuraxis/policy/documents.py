@@ -13,7 +13,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.tracker import normal
-from neuraxis.policy.provenance.words import is_own_address, leaves, tokens
+from neuraxis.policy.provenance.words import leaves, place_of, tokens
 from neuraxis.specs import Json
 
 DOCUMENTS = (
@@ -104,7 +104,7 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
         and not low.startswith("test")
         and (LOADED | SCRIPTS).isdisjoint(_words(stem))
         and importlib.util.find_spec(low) is None
-        and not _is_mentioned(stem.encode(), workspace)
+        and not _is_mentioned(stem, workspace)
     )
 
 
@@ -147,26 +147,29 @@ def is_plain(path: str) -> bool:
 def is_named(path: str, request: Iterable[str]) -> bool:
     """Whether the request names a file, by its path."""
     name, texts = normal(path), list(request)
-    return any(
-        token.removeprefix("./") == name for text in texts for token in tokens(text)
-    ) or is_own_address(name, texts)
+    return (
+        any(
+            token.removeprefix("./") == name for text in texts for token in tokens(text)
+        )
+        or place_of(name, "\n".join(texts)) >= 0
+    )
 
 
-def _is_mentioned(stem: bytes, workspace: File) -> bool:
+def _is_mentioned(stem: str, workspace: File) -> bool:
     """Whether code in the workspace may name the script."""
-    seen = 0
-    for folder, _, names in os.walk(workspace):
-        for name in names:
-            file = File(folder, name)
-            if not name.lower().endswith(CODE) or name == f"{stem.decode()}.py":
-                continue
-            seen += 1
-            try:
-                if seen > _MOST_FILES or file.stat().st_size > _MOST_BYTES:
-                    return True
-                text = file.read_bytes()
-            except OSError:
-                return True
-            if stem in text or b"*.py" in text:
-                return True
-    return False
+    try:
+        code = [
+            file
+            for file in workspace.rglob("*")
+            if file.name.lower().endswith(CODE) and file.name != f"{stem}.py"
+        ]
+        return len(code) > _MOST_FILES or any(
+            file.stat().st_size > _MOST_BYTES or _names(file.read_bytes(), stem)
+            for file in filter(File.is_file, code)
+        )
+    except OSError:
+        return True
+
+
+def _names(code: bytes, stem: str) -> bool:
+    return stem.encode() in code or b"*.py" in code

@@ -21,7 +21,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     plugin, spec = command.plugin.name, command.spec
     marks = command.marks
     facts = Facts(
-        traced=trace(origins, step, arguments, marks, gate.workspace),
+        traced=trace(origins, step, arguments, gate.workspace),
         marks=marks,
         origins=origins,
         workspace=gate.workspace,
@@ -29,31 +29,20 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     # a rule that allows the call, or a default that allows all, has a reason
     if decision.verdict == "allow" and not decision.reason:
-        decision = file_risk(arguments, marks, gate) or decision
+        for _, use, reason in at_risk(arguments, marks, gate):
+            way_out = file_way_out(use)
+            return Decision(verdict="ask", reason=reason, way_out=way_out), facts
     return decision, facts
 
 
-def file_risk(arguments: Json, marks: Annotations, gate: Gate) -> Decision | None:
-    """Return a question where a user's file would be lost."""
-    if gate.files is None or not marks.files:
-        return None
-    for path, use in _changed(arguments, marks):
-        if reason := gate.files.risk(path, use):
-            return Decision(verdict="ask", reason=reason, way_out=file_way_out(use))
-    return None
-
-
-def allow_files(call_id: str, arguments: Json, marks: Annotations, gate: Gate) -> None:
-    """Note an approval for a call's files as they are now."""
-    if gate.files is None or not marks.files:
-        return
-    for path, use in _changed(arguments, marks):
-        if gate.files.risk(path, use):
-            gate.files.allow(call_id, path)
-
-
-def _changed(arguments: Json, marks: Annotations) -> Iterator[tuple[str, Use]]:
-    for place, value in leaves(arguments):
+def at_risk(
+    arguments: Json, marks: Annotations, gate: Gate
+) -> Iterator[tuple[str, Use, str]]:
+    """Yield the user's files that would be lost: path, use and why."""
+    files = gate.files if marks.files else None
+    for place, path in leaves(arguments) if files is not None else ():
         use = marks.file_use(place)
-        if isinstance(value, str) and use in ("write", "change", "remove"):
-            yield value, use
+        if files is None or use not in ("write", "change", "remove"):
+            continue
+        if isinstance(path, str) and (reason := files.risk(path, use)):
+            yield path, use, reason

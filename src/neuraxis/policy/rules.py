@@ -21,7 +21,7 @@ from neuraxis.policy.three_rules import by_rules
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
-_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+_STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,17 +73,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     ) -> Decision:
         """Return the verdict on a call with these resolved arguments."""
         target = f"{plugin}.{spec.name}"
-        found: Decision | None = None
-        for rule in self.rules:
-            if found is not None and (
-                _STRICTNESS[rule.verdict] <= _STRICTNESS[found.verdict]
-            ):
-                continue
-            if _matches(rule, target, spec, arguments, facts):
-                reason = rule.reason or f"a rule for {rule.target} says so"
-                found = Decision(verdict=rule.verdict, reason=reason)
-        if found is not None:
-            return found
+        given = target, spec, arguments, facts
+        found = [rule for rule in self.rules if _matches(rule, *given)]
+        if found:
+            rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
+            reason = rule.reason or f"a rule for {rule.target} says so"
+            return Decision(verdict=rule.verdict, reason=reason)
         if self.default in ("by_origin", "mild"):
             mild = self.default == "mild"
             return by_rules(target, spec, arguments, facts, mild=mild)

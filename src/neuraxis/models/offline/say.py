@@ -1,7 +1,5 @@
 """Answers of the offline planner: results, or why it did nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -14,9 +12,9 @@ from neuraxis.models.offline.tokens import stems
 LONGEST = 4000  # characters of one value that are said
 SHORT = 200
 WHO = "This is the offline planner: rules, no language model."
-TEACH = "Types and examples (docs/plugins.md) teach me requests for a command."
+TEACH = "To teach me a command, give it types and examples (docs/plugins.md)."
 OTHER = (
-    "For anything else name a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
+    "For anything else choose a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
     "`-m local:FILE.gguf` (docs/models.md)."
 )
 
@@ -27,18 +25,18 @@ def declined(found: Planned, known: Catalogue) -> str:
     if found.rivals:
         why = f"“{clause}” could mean {' or '.join(found.rivals)}, so I did nothing."
     elif near is None or near.score < 0.5:
-        why = f"I know no command here that “{clause}” asks for, so I did nothing."
+        why = f"I know no command for “{clause}”, so I did nothing."
     else:
         given = ", ".join(f"{key}={value!r}" for key, value in near.arguments.items())
-        lacks = [f"no {name} given" for name in near.missing]
-        lacks += [f"“{word}” has no place in it" for word in near.left if word != "?"]
-        but = ", ".join(lacks) or "it is not clear that this is meant"
+        lacks = [f"no {name} is given" for name in near.missing]
+        lacks += [f"“{word}” does not fit in" for word in near.left if word != "?"]
+        but = ", ".join(lacks) or "I am not sure that you mean it"
         call = f"{near.tool.name}({given})"
-        why = f"“{clause}” looks like {call}, but {but}; I did nothing."
+        why = f"“{clause}” looks like {call}, but {but}, so I did nothing."
     lines = [f"{WHO} {why}"]
     for plugin in known.plugins:
         examples = [one for command in plugin.commands for one in command.examples]
-        title = f"Here I understand, for {plugin.title or plugin.name}"
+        title = f"Example for {plugin.title or plugin.name}"
         lines += [f"{title}: {one.question}" for one in examples[:1]]
     asked, bare = set(stems(clause)), [t for t in known.tools if not t.samples]
     bare.sort(key=lambda tool: -len(asked & tool.lexicon.keys()))
@@ -75,7 +73,8 @@ def _one(result: Result, *, brief: bool) -> str:
 def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, str | int | float | dict | list):
-        return f"The result ({type(value).__name__}) is kept as asset {result.call.id}."
+        kind = type(value).__name__
+        return f"The result ({kind}) is stored as asset {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
     told = {

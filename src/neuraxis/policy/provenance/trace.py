@@ -21,34 +21,23 @@ from neuraxis.specs import Json
 
 
 def trace(
-    origins: Origins, step: Step, arguments: Json, marks: Annotations, workspace: File
+    origins: Origins, step: Step, arguments: Json, workspace: File
 ) -> tuple[Traced, ...]:
-    """Every value of a call that has a label, with the label.
-
-    Args:
-        origins: of the session.
-        step: as checked, references unresolved.
-        arguments: with the references resolved.
-        marks: of the command.
-        workspace: where the files are that arguments name.
-    """
+    """Every value of a call that has a label; `arguments` are resolved."""
     found = [
         Traced(path=path, value=walk(arguments, path), label=label, how=how)
         for path, label, how in references(origins, step)
         if label
     ]
     if origins.read:
-        placed = [
-            *(each.path for each in step.bindings),
-            *(path for path, _ in step.asset_refs),
+        placed = {path for path, _, _ in references(origins, step)}
+        found += [
+            Traced(path=path, value=value, label=origins.read)
+            for path, value in leaves(step.arguments)
+            if not any(path[: len(at)] == at for at in placed)
+            and not is_own(value, origins.own_words)
         ]
-        for path, value in leaves(step.arguments):
-            if any(path[: len(at)] == at for at in placed):
-                continue
-            if not is_own(value, origins.own_words):
-                found.append(Traced(path=path, value=value, label=origins.read))
-    found += _contents(origins, arguments, marks, workspace)
-    return tuple(found)
+    return (*found, *_contents(origins, arguments, step.command.marks, workspace))
 
 
 def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:

@@ -65,11 +65,6 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
     return False
 
 
-def is_own_address(value: Json, texts: Iterable[str]) -> bool:
-    """Whether the user wrote this address, or quoted this text."""
-    return place_of(value, "\n".join(texts)) >= 0
-
-
 def place_of(value: Json, text: str) -> int:
     """Where the user first wrote an address or quoted a text.
 

@@ -44,7 +44,7 @@ from neuraxis.specs import Json
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A call that waits for a person's yes."""
+    """A call that waits for an approval."""
 
     id: str
     """Of the call, in its session."""
