@@ -104,7 +104,7 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     """Result of one call."""
 
     call: Call
-    """The call, as the model wrote it."""
+    """The call that this is the result of."""
     status: Literal["done", "failed", "skipped"]
     """How the call ended; `skipped`: it did not run."""
     plugin: str | None = None

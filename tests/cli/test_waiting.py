@@ -50,7 +50,7 @@ def _waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.write_text(rules, encoding="utf-8")
     done = neuraxis("run", "--later", *model(CALLS), "pay them")
     assert done.return_value == 6, (done.output, done.exception)
-    assert "why asked: money" in done.output
+    assert "reason: money" in done.output
 
 
 def test_questions_are_listed_answered_and_the_run_goes_on() -> None:

@@ -577,7 +577,7 @@ async def test_a_person_is_asked_only_about_what_will_run() -> None:
     plan = planned(steps, registry(world))
     results = await run_plan(plan, runtime(policy=policy, approve=approve))
     assert ["a1.0"] == [event.id for event in asked]
-    assert "4 calls of this plan need a yes" == asked[0].reason
+    assert "4 calls of this plan need approval" == asked[0].reason
     assert 4 == len(asked[0].plan)
     statuses = [result.status for result in results]
     assert statuses == ["done", "done", "failed", "skipped"]

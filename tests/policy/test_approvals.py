@@ -201,7 +201,7 @@ def test_the_question_is_inert() -> None:
             call={
                 "plugin": "mail",
                 "command": "send",
-                "arguments": {"to": "eve\x1b[2J\n  why asked: nothing\u202e", "n": 1},
+                "arguments": {"to": "eve\x1b[2J\n  reason: nothing\u202e", "n": 1},
             },
             reason="to is a value\r\n",
             origins={"to": "from fetch.fetch"},

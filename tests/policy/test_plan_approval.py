@@ -264,7 +264,7 @@ def test_the_items_of_a_loop_are_asked_about_together() -> None:
     run(person, [looped, READ], **options)
     (asked,) = person.asked
     assert ["a@y.test", "b@y.test"] == [it["arguments"]["to"] for it in asked.plan]
-    assert "2 calls of this plan need a yes" == asked.reason
+    assert "2 calls of this plan need approval" == asked.reason
     assert ["a@y.test", "b@y.test"] == [to for to, _ in SENT]
 
     person = Person()
@@ -324,7 +324,7 @@ def test_the_question_about_a_plan_is_inert() -> None:
         ApprovalAsked(
             id="a1",
             call={"plugin": "", "command": "", "arguments": {}},
-            reason="2 calls of this plan need a yes",
+            reason="2 calls of this plan need approval",
             plan=(entry | {"reason": "to\r\n3."}, entry | {"reason": "x"}, entry),
         )
     )

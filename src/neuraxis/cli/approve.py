@@ -108,13 +108,13 @@ def question(asked: ApprovalAsked) -> str:
     for path, code in cast("dict[str, str]", call.get("code", {})).items():
         lines.append(f"    {_one(path)} is")
         lines += [f"    | {_one(line)}" for line in code.split("\n")]
-    lines.append(f"  why asked: {_one(asked.reason)}")
+    lines.append(f"  reason: {_one(asked.reason)}")
     return "\n".join(lines)
 
 
 def _plan_question(asked: ApprovalAsked) -> str:
     """List all calls of a plan, with those the approval covers."""
-    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}; it goes on with"]
+    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}; its calls:"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")

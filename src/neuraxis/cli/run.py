@@ -250,7 +250,7 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
         yield from arguments_shown(question.call.arguments, question.origins)
         if question.call.for_each is not None:
             yield f"    once for each item of {inert(str(question.call.for_each))}"
-        yield f"  why asked: {inert(question.reason)}"
+        yield f"  reason: {inert(question.reason)}"
 
 
 def show_answer(

@@ -21,7 +21,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     seconds: float = 600.0
     """Wall-clock limit; when it is reached, running commands stop and the run ends."""
     repeats: int = 2
-    """Maximum runs of the same call without an effect in between.
+    """Maximum times that the same call runs without an effect in between.
 
     Equal items of one `for_each` do not count as the same call.
     """

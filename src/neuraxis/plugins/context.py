@@ -43,8 +43,8 @@ def _no_assets() -> Sequence[Mapping[str, Json]]:
 class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     """Runtime services for a command, in a parameter annotated `Context`.
 
-    The model does not see this parameter. `Context[Shop]` gives the type of `deps`. To
-    nest a session in this run, a command passes itself as parent:
+    The model does not see this parameter. `Context[Shop]` gives the type of `deps`. A
+    command that opens a session nests it in this run with
     `Session(options=Options(parent=context))`.
     """
 

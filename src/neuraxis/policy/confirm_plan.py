@@ -24,7 +24,7 @@ from neuraxis.policy.ask import (
 from neuraxis.policy.gate import Gate
 from neuraxis.specs import Json
 
-_REASON = "it was planned by rules, and does more than read or write a new file"
+_REASON = "rules made this plan, and it does more than read or write a new file"
 
 
 async def confirm(steps: Sequence[Step], gate: Gate) -> str:
@@ -83,7 +83,7 @@ def refused(steps: Sequence[Step], why: str) -> list[Result]:
 def describe(steps: Sequence[Step], why: str) -> str:
     """Tell a person of a plan that was not run."""
     calls = "; ".join(f"{step.call.target} {preview(step.arguments)}" for step in steps)
-    return f"nothing was done of this plan: {calls}. Why: {why}"
+    return f"this plan was not run: {calls}. Reason: {why}"
 
 
 def _is_due(step: Step, gate: Gate) -> bool:

@@ -28,7 +28,7 @@ from neuraxis.references.render import ReferenceFailure
 from neuraxis.specs import Json
 
 SEVERAL = 2
-"""So many calls that need a yes are asked about together."""
+"""Minimum calls that need approval to be asked about together."""
 
 
 async def ask_together(step: Step, gate: Gate) -> None:
@@ -44,7 +44,7 @@ async def ask_together(step: Step, gate: Gate) -> None:
     calls = due()
     if len(calls) < SEVERAL:
         return
-    reason = f"{len(calls)} calls of this plan need a yes"
+    reason = f"{len(calls)} calls of this plan need approval"
     asked = ApprovalAsked(
         id=step.call.id,
         call={"plugin": "", "command": "", "arguments": {}},

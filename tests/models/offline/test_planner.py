@@ -9,6 +9,7 @@ import pytest
 from neuraxis import Session, command
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import LONGEST, plan
+from neuraxis.models.offline.tokens import tokenise
 
 Unit = Literal["km", "miles", "feet"]
 
@@ -116,6 +117,16 @@ DONE: dict[str, list[tuple[str, dict[str, Any]]]] = {
             {"file_path": "bookings.txt", "contents": "{{ previous_result }}"},
         ),
     ],
+    "Pls book the room Aurora for 3 March 2027. Thank you so much!": [
+        ("book_room", {"room": "Aurora", "date": "3 March 2027"})
+    ],
+    "List all csv files in reports/2026": [
+        ("list_files", {"folder": "reports/2026", "pattern": "*.csv"})
+    ],
+    'Read "my notes/to do.txt"': [("file_reader", {"file_path": "my notes/to do.txt"})],
+    "Read a.txt, b.txt and c.txt": [
+        ("file_reader", {"file_path": name}) for name in ("a.txt", "b.txt", "c.txt")
+    ],
     "Write a script hi.py that prints 'hi'": [
         ("FILEWRITER", {"file_path": "hi.py", "contents": "print('hi')\n"})
     ],
@@ -137,6 +148,8 @@ def test_what_fits_whole_is_planned(known: Catalogue, request_: str) -> None:
         "Switch the lamp off in 10 minutes",
         "Convert 5 kg to pounds",
         "Cancel my booking",
+        "Book whatever room is free on 2026-12-01",
+        "Send a text message to ten people",
         "Which book should I read?",
         "Is it going to rain in zone north?",
         "Send +4917012345 the first 3 lines of notes.txt",
@@ -150,3 +163,17 @@ def test_what_has_a_part_without_a_place_is_not(
 ) -> None:
     """A condition, a number, a thing that no parameter takes: nothing of it is done."""
     assert planned(request_, known) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("18 May 2026", "2026-05-18"),
+        ("March 3rd, 2027", "2027-03-03"),
+        ("the 1st of june 2026", "2026-06-01"),
+        ("october 2026", "2026-10"),
+    ],
+)
+def test_a_day_or_month_is_one_value(said: str, meant: str) -> None:
+    """For a parameter whose examples are written so."""
+    assert meant in [token.value for token in tokenise(said)]

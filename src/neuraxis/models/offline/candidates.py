@@ -1,7 +1,5 @@
 """Values that a clause can hold for one parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
@@ -10,7 +8,7 @@ from msgspec import Struct
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Catalogue, Slot, Tool
 from neuraxis.models.offline.references import Step, refer
-from neuraxis.models.offline.tokens import TYPED, Token, named, stem
+from neuraxis.models.offline.tokens import TYPED, Token, alike, named, stem
 from neuraxis.specs import Json
 
 _NO_END = english.DETERMINERS | english.PREPOSITIONS | {"and", "or"}
@@ -57,6 +55,9 @@ def spans_of(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
             sure = slot.required or kind != "number" or cue > 0
             if sure and _is(kind, token):
                 yield Span(at, at + 1, token.value, 1.0 + cue)
+            elif kind == "glob" and token.low.removesuffix("s") in english.ENDINGS:
+                ending = english.ENDINGS[token.low.removesuffix("s")]
+                yield Span(at, at + 1, f"*.{ending}", 1.0)
 
 
 def _is(kind: str, token: Token) -> bool:
@@ -76,8 +77,10 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
     before = tokens[place]
     if place and (before.stem in slot.words or before.low == slot.name.lower()):
         return 0.8
-    side = slot.words & english.SIDES.get(before.low, frozenset())
+    if slot.kind == "number" and tokens[max(0, place - 1)].stem in slot.words:
+        return 0.8  # "spin at 1400"
     says = slot.long and before.low in english.SAYING
+    side = slot.words & english.SIDES.get(before.low, frozenset())
     return max(score, 0.6) if before.low in slot.cues or side or says else score
 
 
@@ -85,19 +88,20 @@ def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     for choice in slot.choices:
         wanted = [stem(word) for word in named(str(choice))] or [str(choice)]
         for at, token in enumerate(tokens):
-            worded = [t.stem for t in tokens[at : at + len(wanted)]] == wanted
+            near = zip((t.stem for t in tokens[at:]), wanted, strict=False)
+            worded = at + len(wanted) <= len(tokens)
+            worded &= all(one == two or alike(one, two) for one, two in near)
             if worded or token.value == choice:
                 end = at + (len(wanted) if worded else 1)
                 yield Span(at, end, choice, 1.0 + _cue(slot, tokens, at, end))
 
 
 def _flags(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
-    words = slot.words - {"only", "is", "with", "includ", "show"} or slot.words
-    names = words | {slot.name.lower()}
+    names = slot.words | {slot.name.lower()}
     pairs = [both for pair in english.OPPOSITES for both in (pair, pair[::-1])]
-    against = {no for yes, no in pairs if yes in names or stem(yes) in words}
+    against = {no for yes, no in pairs if {yes, stem(yes)} & names}
     for at, token in enumerate(tokens):
-        if len(words) == 1 and (token.stem in words or token.low in names):
+        if len(slot.words) == 1 and {token.stem, token.low} & names:
             yield Span(at, at + 1, True, 0.6)
         elif token.low in against:
             yield Span(at, at + 1, False, 0.7)
@@ -196,18 +200,19 @@ def _allowed(
         return False
     if saying:
         return free
-    if lows & english.SOMEBODY or not shaped.get(slot.shape, True):
+    counted = lows <= english.NUMBERS.keys() | english.ORDINALS.keys()
+    if counted or lows & english.SOMEBODY or not shaped.get(slot.shape, True):
         return False
     if slot.words & english.MOMENTS or slot.name.lower() in english.MOMENTS:
         timely = all(t.low in _TIMELY or any(c.isdigit() for c in t.low) for t in part)
         return timely and part[0].low not in english.FUNCTION - {"this"}
     if free:
         return True
-    odd = lows & (english.FUNCTION | english.TURNING) or "mark" in {
-        t.kind for t in part
-    }
+    kinds = {token.kind for token in part}
+    counts = [token for token in part if isinstance(token.value, int | float)]
+    odd = lows & (english.FUNCTION | english.TURNING) or "mark" in kinds
     manner = text.islower() and text.endswith("ly")
-    manner |= cue == 0 and len(part) > 1 and "number" in {token.kind for token in part}
+    manner |= cue == 0 and len(part) > 1 and bool(counts)
     if (slot.plain and odd) or manner or (slot.long and cue == 0):
         return False
     return part[0].low not in english.FUNCTION and len(part) <= max(3, 2 * slot.longest)

@@ -1,8 +1,4 @@
-"""Commands as the planner knows them: words, parameters, examples.
-
-Everything comes from the specs. An example of several calls is cut into its clauses,
-one for each call, so that it teaches each command its words.
-"""
+"""Commands as the planner knows them from their specs: words and examples."""
 
 from __future__ import annotations
 
@@ -14,12 +10,19 @@ from typing import cast
 from msgspec import Struct
 
 from neuraxis.models.offline import english
-from neuraxis.models.offline.tokens import VERBS, Token, cut, named, stems, tokenise
+from neuraxis.models.offline.tokens import (
+    VERBS,
+    Token,
+    cuts,
+    named,
+    pieces,
+    stems,
+    tokenise,
+)  # fmt: skip
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Node = Mapping[str, Json]
 _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
-_TEXTS = ("email", "url", "date", "time")
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
 _LONG = frozenset(stems(" ".join(english.LONG)))
@@ -93,8 +96,8 @@ def build(
     first = {word for _, one in pairs for word in stems(one.name)[:1]}
     taught: dict[str, list[Lesson]] = {name: [] for name in listed}
     for example in examples:
-        alone = len(example.calls) == 1
-        parts = [example.question] if alone else cut(example.question, VERBS | first)
+        asked, alone = example.question, len(example.calls) == 1
+        parts = [asked] if alone else pieces(asked, cuts(asked, VERBS | first))
         if len(parts) == len(example.calls):
             for part, call in zip(parts, example.calls, strict=True):
                 taught[call.tool].append((tuple(tokenise(part)), call.arguments))
@@ -233,9 +236,9 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
         folder = texts and not any("." in text.rsplit("/", 1)[-1] for text in texts)
         return "folder" if folder else "path"
     kinds = {t[0].kind if len(t) == 1 else "text" for t in map(tokenise, texts)}
-    if len(kinds) == 1 and kinds <= {"email", "url", "path", "glob"}:
+    if len(kinds) == 1 and kinds <= {"email", "url", "path", "glob", "date", "month"}:
         return kinds.pop()
-    if (kind := _FORMATS.get(written, written)) in _TEXTS:
+    if (kind := _FORMATS.get(written, written)) in ("email", "url", "date", "time"):
         return kind
     last = (named(name.lower()) or [""])[-1]
     return last if last in ("email", "url", "path") else _FORMATS.get(last, "text")

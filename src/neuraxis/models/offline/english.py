@@ -1,9 +1,8 @@
 """English words that requests are read by: data."""
 
-from __future__ import annotations
 
-
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -11,13 +10,13 @@ def _pairs(text: str) -> dict[str, str]:
     return {item.partition(":")[0]: item.partition(":")[2] for item in text.split()}
 
 
-DETERMINERS = _words("a an the my your our their his her its some any me us")
-PREPOSITIONS = _words("to in on at by for from with into onto as about of under inside")
-PRONOUNS = _words("it them that this these those")
-SOMEBODY = _words("it them him her me us")
-QUESTION = _words("what which who whose when where why how is are does do did will")
+DETERMINERS = words("a an the my your our their his her its some any me us")
+PREPOSITIONS = words("to in on at by for from with into onto as about of under inside")
+PRONOUNS = words("it them that this these those")
+SOMEBODY = words("it them him her me us")
+QUESTION = words("what which who whose when where why how is are does do did will")
 _CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
-FUNCTION = (_CLOSED - {"under"}) | _words(
+FUNCTION = (_CLOSED - {"under"}) | words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
     need like has what's where's who's there's it's that's up out off over down via
@@ -26,32 +25,38 @@ FUNCTION = (_CLOSED - {"under"}) | _words(
     much many"""
 )
 """Words that need no place in a call. What turns a request round is none of them."""
-TURNING = _words(
-    """not no never don't doesn't without except only if unless until but or instead
+TURNING = words(
+    """not no never don't dont doesn't without except only if unless until but or
+    instead whatever whichever whoever anything something
     than every each all both neither nor while whenever before after between other
     another most least less last previous next half twice against"""
 )
 """Words that only an example can make known of a command, not its description."""
-RESULTS = _words("result output answer outcome response find")
-FOLLOWING = _words(
+RESULTS = words("result output answer outcome response find one hit")
+FOLLOWING = words(
     """and now then ok okay what how about the same do it that again also next for of in
     with to please at on from well thanks great is s"""
 )
-SAYING = _words("saying says say containing contains reading reads that with stating")
-NAMING = _words("sentence phrase word words line lines string text message note")
-LONG = _words("contents content body text message code")
-MOMENTS = _words("date time when day due deadline moment")
-TIMES = _words(
+SAYING = words("saying says say containing contains reading reads that with stating")
+NAMING = words("sentence phrase word words line lines string text message note")
+LONG = words("contents content body text message code")
+MOMENTS = words("date time when day due deadline moment")
+TIMES = words(
     """today tomorrow tonight yesterday noon midnight morning afternoon evening week
     month year monday tuesday wednesday thursday friday saturday sunday january next
     february march april may june july august september october november december"""
 )
-PRINTING = _words("print prints output outputs display displays show shows say says")
-PROGRAM = _words("script program function code python")
-ENDINGS = _pairs("text:txt txt:txt markdown:md md:md csv:csv json:json html:html")
-_TO = _words("target destination arrival recipient to new end until")
-_FROM = _words("sourc origin start departur from old begin")
-_BY = _words("author artist writer")
+PRINTING = words("print prints output outputs display displays show shows say says")
+PROGRAM = words("script program function code python")
+ENDINGS = _pairs(
+    """text:txt txt:txt markdown:md md:md csv:csv json:json html:html pdf:pdf js:js
+    python:py py:py log:log"""
+)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+MONTHS = {name: f"{at:02}" for at, name in enumerate(_MONTHS.split(), 1)}
+_TO = words("target destination arrival recipient to new end until")
+_FROM = words("sourc origin start departur from old begin")
+_BY = words("author artist writer")
 SIDES = {"from": _FROM, "to": _TO, "into": _TO, "with": _TO, "until": _TO, "by": _BY}
 OPPOSITES = tuple(_pairs("on:off open:closed enabled:disabled locked:unlocked").items())
 _NUMBERS = """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
@@ -72,15 +77,17 @@ _ALIKE = """run execute launch start/write save store put record keep note dump/
     inhabitant population people live/task todo/light lamp/
     event appointment meeting/phone telephone/mail email e-mail message/
     large big/price cost/bill invoice/movie film/currency money/
-    near close nearby"""
-ALIKE = tuple([_words(group) for group in _ALIKE.split("/")])
+    near close nearby/gram g/kilogram kg kilo/hour h/minute min/
+    pound gbp/dollar usd/euro eur/yen jpy"""
+ALIKE = tuple([words(group) for group in _ALIKE.split("/")])
 IRREGULAR = _pairs(
     "ran:run written:write made:make found:find people:people lives:live"
 )
 POLITE = (
     r"(?:hi|hello|hey|ok|okay|great|good morning)(?: there)?[,!.]?\s+(?=\S+\s+\S)"
-    r"|please,?\s+|kindly\s+|would you mind\s+"
-    r"|(?:can|could|would|will) (?:you|we)(?: please| kindly| just| quickly)?\s+"
+    r"|(?:please|pls|plz),?\s+|(?:would you )?be so kind (?:as )?to\s+|kindly\s+"
+    r"|would you mind\s+"
+    r"|(?:can|could|would|will) (?:you|u|we)(?: please| kindly| just| quickly)?\s+"
     r"|(?:i|we)(?: would|'d|’d)? (?:really )?(?:want|need|like|love)(?: you)? to\s+"
     r"|(?:i|we) (?:want|need)\s+(?=\w)"
     r"|(?:help me|let'?s|go ahead and|make sure to|be sure to)\s+(?=\w)"
@@ -91,6 +98,10 @@ SEPARATORS = (
     r"[,;.]?\s+(?:and\s+)?(?:then|afterwards)\b,?\s+"
     r"|[,;.]\s*(?:and\s+)?(?:after that|finally|next|lastly)\b,?\s+"
     r"|\s+(?:and\s+)?after that,?\s+|;\s+|(?<=[\w)\"'”’`])[.!?]\s+(?=\S)|\s*\n+\s*"
+)
+THANKS = (
+    r"(?:[,.!]?\s+(?:please|pls|plz|(?:many )?(?:thanks|thx)|thank you)"
+    r"(?: (?:so|very) much)?|,? so (?:that )?(?:i|we) can\b[^.!?]*)(?=[.!?]*$)"
 )
 JOINS = r",?\s+(?:and|&)\s+(?:also\s+|finally\s+|please\s+)?|,\s+(?:also\s+|please\s+)?"
 """A new clause where a command's verb follows."""

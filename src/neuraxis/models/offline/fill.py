@@ -1,12 +1,8 @@
-"""Readings of a clause as a call of one command.
-
-A call is complete where each required parameter has a value and each word a place.
-"""
-
-from __future__ import annotations
+"""Readings of a clause as a call of one command."""
 
 import ast
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec import Struct
@@ -179,18 +175,13 @@ def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
             return parse
         given[path] = "script.py" if program else f"result.{endings[0]}"
     written = str(given.get(text, "{{"))
-    if program and "{{" not in written and not _acts(written):
+    acts = False
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        acts = any(isinstance(node, _DOING) for node in ast.walk(ast.parse(written)))
+    if program and "{{" not in written and not acts:
         if lows & english.PRINTING:
             given[text] = f"print({written!r})\n"
         else:
             left = (*left, "program")
     missing = tuple([name for name in parse.missing if name != path])
     return replace(parse, arguments=given, missing=missing, left=left)
-
-
-def _acts(code: str) -> bool:
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(isinstance(node, _DOING) for node in ast.walk(tree))

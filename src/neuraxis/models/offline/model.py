@@ -1,10 +1,4 @@
-"""Offline planner: rules that plan what fits whole, or decline.
-
-It knows of the commands what their plugins say of them, and nothing else; it has no
-weights and cannot talk.
-"""
-
-from __future__ import annotations
+"""Offline planner: rules that plan what fits whole, or decline."""
 
 import json
 import re

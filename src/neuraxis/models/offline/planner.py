@@ -1,10 +1,4 @@
-"""A request in, a plan out, or what hindered it.
-
-A plan is made only where every clause has one reading that leads clearly, all words and
-values have a place, and each call passes the command's own schema.
-"""
-
-from __future__ import annotations
+"""A request in, a plan out, or what hindered it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
@@ -26,7 +20,6 @@ LONGEST = 1000  # characters of a request that is read
 LEAD = 0.25  # how much better the best reading must be than the next
 _BESIDE = ("instead", "too", "please", "now", "again")
 _SILENT = english.FUNCTION - english.PREPOSITIONS
-Place = tuple[str | int, ...]
 
 
 class Planned(Struct, frozen=True, kw_only=True):
@@ -78,7 +71,12 @@ def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Plan
         ranked = _ranked(tokens, known, [*past, *steps])
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
-            return Planned(nearest=best, clause=part)
+            # "a.txt and b.txt": the call before, with another value
+            said = tokenise(f"and {part}")
+            if not steps or not (again := _again(said, steps[-1], known)):
+                return Planned(nearest=best, clause=part)
+            steps.append(again)
+            continue
         close = [p for p in ranked if p.complete and best.score - p.score < LEAD]
         if rivals := [p.tool.name for p in close if _differ(best, p)]:
             names = dict.fromkeys([best.tool.name, *rivals])
@@ -89,7 +87,10 @@ def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Plan
 
 def _differ(best: Parse, other: Parse) -> bool:
     if best.tool is not other.tool:
-        return True
+        # two commands of one plugin may keep the same result under the same name
+        said = [{str(v) for v in p.arguments.values()} for p in (best, other)]
+        here = best.tool.plugin == other.tool.plugin
+        return not (here and said[0] == said[1] and any(map(_refers, said[0])))
     theirs = other.arguments
     pairs = [(str(v), str(theirs[k])) for k, v in best.arguments.items() if k in theirs]
     return any(mine not in his and his not in mine for mine, his in pairs)
@@ -164,46 +165,42 @@ def worded(
     def said(token: Token) -> bool:
         return token.kind != "mark" and token.low not in _SILENT
 
-    holes: dict[int, list[Place]] = {}
-    for number, (_, arguments) in enumerate(sample.calls):
-        for place, leaf in _leaves(arguments, (number,)):
-            where = locate(sample.tokens, leaf)
-            if where is not None and where[1] - where[0] == 1:
-                holes.setdefault(where[0], []).append(place)
+    calls: Any = [arguments for _, arguments in sample.calls]
+    holes: dict[int, Json] = {}
+    for leaf in _leaves(calls):
+        where = locate(sample.tokens, leaf)
+        if where is not None and where[1] - where[0] == 1:
+            holes[where[0]] = leaf
     parts = [(n, t) for n, t in enumerate(sample.tokens) if n in holes or said(t)]
     if all(n in holes or part.low in english.FUNCTION for n, part in parts):
         return None  # no word of its own
     given = [token for token in tokens if said(token)]
     if len(parts) != len(given):
         return None
-    calls: Any = [arguments for _, arguments in sample.calls]
+    new: dict[Json, Json] = {}
     for (number, part), token in zip(parts, given, strict=True):
         if number in holes:
             if not token.has(part.kind) or token.low in english.TURNING:
                 return None
-            for place in holes[number]:
-                calls = _put(calls, place, token.value)
+            new[holes[number]] = token.value
         elif part.kind != "word" or token.kind != "word":
             if part.value != token.value:
                 return None
         elif part.stem != token.stem and not alike(part.stem, token.stem):
             return None
     tools = [tool for tool, _ in sample.calls]
-    return tuple(zip(tools, calls, strict=True))
+    return tuple(zip(tools, _swapped(calls, new), strict=True))
 
 
-def _leaves(value: Json, place: Place) -> Iterator[tuple[Place, Json]]:
-    if not isinstance(value, Mapping | list):
-        yield place, value
-        return
-    tree = cast("Any", value)
-    for key in tree if isinstance(value, Mapping) else range(len(tree)):
-        yield from _leaves(tree[key], (*place, key))
+def _leaves(tree: Any) -> Iterator[Json]:
+    inner = cast("Mapping[str, Any]", tree)
+    for item in inner.values() if isinstance(tree, Mapping) else tree:
+        yield from _leaves(item) if isinstance(item, Mapping | list) else [item]
 
 
-def _put(tree: Any, place: Place, value: Json) -> Any:
-    if not place:
-        return value
-    copied = cast("dict[Any, Any]", tree.copy())
-    copied[place[0]] = _put(tree[place[0]], place[1:], value)
-    return copied
+def _swapped(tree: Any, new: Mapping[Json, Json]) -> Any:
+    if isinstance(tree, Mapping):
+        return {k: _swapped(v, new) for k, v in cast("Mapping[str, Any]", tree).items()}
+    if isinstance(tree, list):
+        return [_swapped(item, new) for item in cast("list[Any]", tree)]
+    return tree if isinstance(tree, bool) else new.get(tree, tree)

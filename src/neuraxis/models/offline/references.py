@@ -1,10 +1,4 @@
-"""Results of earlier commands: "it", "the output", "the second link".
-
-A result of the same plan is a reference, `{{ previous_result['output'] }}`; one of an
-earlier turn is its value, or its asset.
-"""
-
-from __future__ import annotations
+"""Results of earlier commands: "it", "the output", "the second link"."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,11 +114,11 @@ def _fields(step: Step) -> list[tuple[str, Node]]:
 
 
 def _fits(slot: Slot, name: str, schema: Node, index: int | None) -> bool:
-    if slot.kind in ("object", "text"):
-        return True
     types: Json = schema.get("type")
     if types == "array" and index is not None:
         types = cast("Node", schema.get("items") or {}).get("type", "string")
+    if slot.kind in ("object", "text"):
+        return slot.kind == "object" or index is None or types != "object"
     if slot.kind in ("list", "number"):
         return types in (["array"] if slot.kind == "list" else ["integer", "number"])
     return bool(types == "string") and slot.kind in f"{name} {schema.get('format')}"

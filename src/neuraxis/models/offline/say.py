@@ -1,7 +1,5 @@
 """Answers of the offline planner: results, or why it did nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Clauses of a request, and their words and values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 
@@ -11,6 +9,7 @@ from neuraxis.models.offline import english
 from neuraxis.specs import Json
 
 _TOP = "com|org|net|io|dev|edu|gov|info|example|test|co|uk|de|fr|eu|ch|nl|it|es|ai|app"
+_MONTH = rf"(?:{'|'.join(english.MONTHS)})[a-z]{{0,6}}"
 _TOKEN = re.compile(
     rf"""
     (?P<code>[A-Za-z_][\w.]*\((?:[^()\n]|\([^()\n]*\))*\)|\{{[^\n]*\}}|\[[^\n\]]*\])
@@ -19,7 +18,10 @@ _TOKEN = re.compile(
   | (?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
   | (?P<url>(?:https?://|www\.)[^\s,;"'<>]*[\w/=&%-]
       |(?:[a-z0-9-]+\.)+(?:{_TOP})(?:/[^\s,;"'<>]*[\w/=&%-])?(?![\w.]*\w))
-  | (?P<date>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?)
+  | (?P<date>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?
+      |\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b
+      |{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b)
+  | (?P<month>\d{{4}}-\d\d(?![\w-])|{_MONTH}\s\d{{4}}\b)
   | (?P<time>\d{{1,2}}:\d\d(?:\s?[ap]m)?\b|\d{{1,2}}\s?[ap]m\b)
   | (?P<glob>[\w./-]*\*[\w.*?/-]*)
   | (?P<path>~?(?:[\w.-]+/)+(?:[\w.-]*\w)?
@@ -35,7 +37,7 @@ _ENDINGS = (
     ("ies", "y", 4), ("sses", "ss", 5), ("ches", "ch", 5), ("shes", "sh", 5),
     ("xes", "x", 4), ("ing", "", 6), ("ed", "", 5), ("s", "", 4),
 )  # fmt: skip
-TYPED = ("quoted", "code", "email", "url", "date", "time", "glob", "path", "number")
+TYPED = english.words("quoted code email url date month time glob path number")
 
 
 class Token(Struct, frozen=True, kw_only=True):
@@ -89,11 +91,15 @@ def tokenise(text: str) -> list[Token]:
         if kind == "number":
             digits = said.replace(",", "")
             value = float(digits) if "." in digits else int(digits)
+        elif kind in ("date", "month") and not said[:4].isdigit():
+            value = _iso(said.lower())
         elif kind == "word" and said.lower() in english.NUMBERS:
             value = english.NUMBERS[said.lower()]
         inner, low = "", said.lower()
         if kind == "quoted" and (whole := _TOKEN.fullmatch(str(value))):
             inner = str(whole.lastgroup)
+        elif kind == "quoted" and re.search(r"\w\.[a-z]\w{0,6}$", low[:-1]):
+            inner = "path"
         if kind == "path" and "." not in said.rsplit("/", 1)[-1]:
             inner = "folder"
         token = Token(
@@ -102,6 +108,13 @@ def tokenise(text: str) -> list[Token]:
         )  # fmt: skip
         found.append(token)
     return found
+
+
+def _iso(said: str) -> str:
+    """Return a day or month as ISO 8601 writes it."""
+    *day, year = re.findall(r"\d+", said)
+    name = next(word for word in re.findall("[a-z]{3}", said) if word in english.MONTHS)
+    return "-".join([year, english.MONTHS[name], *(f"{int(one):02}" for one in day)])
 
 
 def alike(first: str, second: str) -> bool:
@@ -114,16 +127,15 @@ VERBS = frozenset[str]().union(*_GROUPS)  # may lead a clause, whatever commands
 _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
-_VALUES = ("quoted", "url", "path", "email")
-MOST = 8  # places where a request may be cut
+_THANKS = re.compile(english.THANKS, re.IGNORECASE)
 
 
 def bare(text: str) -> str:
     """Return a clause without its polite words."""
-    text = text.strip().rstrip(",;")
+    text = _THANKS.sub("", text.strip().rstrip(",;"))
     while (match := _POLITE.match(text)) is not None and match.end() < len(text):
         text = text[match.end() :]
-    return re.sub(r",?\s+(?:please|thanks|thank you)(?=[.!?]*$)", "", text, flags=re.I)
+    return _THANKS.sub("", re.sub(r"(?i)\Aget rid of\b", "delete", text))
 
 
 def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
@@ -137,15 +149,10 @@ def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
             if any(a < end and begin < b for a, b in taken):
                 continue
             after = tokenise(bare(text[end:])[:200])[:1]
-            verb = after and (after[0].kind in _VALUES or stem(after[0].text) in heads)
+            verb = after and (after[0].kind in TYPED or stem(after[0].text) in heads)
             if sure or verb:
                 found.append((begin, end, sure))
-    return sorted(found)[:MOST]
-
-
-def cut(text: str, heads: Collection[str]) -> list[str]:
-    """Return the clauses, cut wherever that may be."""
-    return pieces(text, cuts(text, heads))
+    return sorted(found)[:8]
 
 
 def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
