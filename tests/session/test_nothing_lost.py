@@ -18,6 +18,7 @@ from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallFinished,
     CallStarted,
     Event,
     MessageSent,
@@ -238,6 +239,8 @@ def test_N2_what_a_watcher_saw_is_in_the_journal(tmp_path: Path, kind: Any) -> N
 
 # --- R2: off the event loop ---
 
+ENDED = CallFinished(id="a1", plugin="p", command="c", tool="T", status="done")
+
 
 async def test_R2_a_slow_disk_does_not_hold_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -294,6 +297,35 @@ async def test_R2_those_who_wait_together_share_a_flush(tmp_path: Path) -> None:
     assert commits < 75
     for session in sessions:
         session.close()
+    journal.close()
+
+
+async def test_R2_a_run_waits_where_something_is_promised(tmp_path: Path) -> None:
+    """For its request, each reply with the call that it leads to, and its end."""
+    journal: Any = open_journal(tmp_path / "j.db")
+    waits, settled = 0, journal.settled
+
+    async def counting(session: str) -> None:
+        nonlocal waits
+        waits += 1
+        await settled(session)
+
+    journal.settled = counting
+    calls = [call_of("pay", amount=amount) for amount in (1, 2, 3)]
+    with Session(**options(tmp_path, *calls, "done", journal=journal)) as session:
+        assert (await session.run("pay")).text == "done"
+    assert waits == 5
+    journal.close()
+
+
+def test_R2_the_end_of_a_call_is_written_though_nobody_waits(tmp_path: Path) -> None:
+    """A model may think for minutes behind it."""
+    journal: Any = open_journal(tmp_path / "j.db")
+    journal.append("s", ENDED)
+    until = time.monotonic() + 10
+    while journal._writer.pending("s") and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not journal._writer.pending("s")
     journal.close()
 
 
