@@ -133,7 +133,7 @@ def load(
                 )
             if key in INSIDE and not _is_inside(setting.value, project):
                 raise ConfigError(
-                    f"{file}: {key}: expected a folder inside of {project}, got "
+                    f"{file}: {key}: expected a folder inside {project}, got "
                     f"{setting.value!r}; for another one {_elsewhere(key, users)}"
                 )
         found.update(own)

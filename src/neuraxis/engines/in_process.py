@@ -30,7 +30,7 @@ class InProcess:
     """The default engine. A thread cannot be killed: see `Engine.run`.
 
     Args:
-        nested: whether its calls are made inside of a command, whose thread they would
+        nested: whether its calls are made inside a command, whose thread they would
             wait for.
     """
 

@@ -3,7 +3,7 @@
 asyncio's own pool has cores + 4 threads, so ten calls of 50 ms take 100 ms on two
 cores; and a thread of `concurrent.futures` that hangs keeps the process from ending.
 All sessions of a process share them: a service makes a session for each request. Calls
-beyond the limit wait in a queue, but not those made inside of a command: its thread
+beyond the limit wait in a queue, but not those made inside a command: its thread
 waits for them, so they could wait for it.
 """
 
@@ -87,7 +87,7 @@ class Threads:
         Args:
             function: what a thread runs.
             bounded: whether it waits where as many threads as may are busy. What is
-                called inside of a command never waits.
+                called inside a command never waits.
 
         Raises:
             RuntimeError: the system gives no thread, and there is none to wait for.

@@ -39,7 +39,7 @@ class Usage(Struct, kw_only=True):
     counted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Counted steps: call id and tool of each."""
     tokens: Tokens = NOTHING_USED
-    """Of the models of sessions inside of commands."""
+    """Of the models of sessions inside commands."""
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])

@@ -114,7 +114,7 @@ def _context(
     call, origins = step.call, runtime.gate.origins
 
     def note(path: str) -> None:
-        # a session inside of the command may have read more since it began
+        # a session inside the command may have read more since it began
         now = origins.results.get(call.id, label)
         origins.wrote(path, now | label, call.id)
 

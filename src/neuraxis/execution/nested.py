@@ -1,4 +1,4 @@
-"""Nested sessions: sessions inside of commands, under a parent run (D12).
+"""Nested sessions: sessions inside commands, under a parent run (D12).
 
 The nested session's events reach the parent run as `Inside`: they are counted, traced
 and stored in its journal. The parent decides whether a call may begin, and its user

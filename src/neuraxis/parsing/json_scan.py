@@ -320,7 +320,7 @@ def _rough_end(text: str, start: int) -> int:
 
 
 def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Yield the brackets outside of strings and inside of unclosed ones."""
+    """Yield the brackets outside strings and inside unclosed ones."""
     for match in _BRACKET_OR_STRING.finditer(text, start):
         if match["closed"] is None:
             yield match

@@ -8,6 +8,7 @@ asked about by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import dropwhile
 from typing import Any
 
@@ -19,7 +20,6 @@ from neuraxis.planning.plan import Step, item_steps
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import TooLong, ask_person, is_allowed, postpone, question_of
-from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.evaluate import evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.references.asset_ref import AssetRef
@@ -67,27 +67,20 @@ def ask_ahead(step: Step, gate: Gate) -> None:
 
 def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
     """Yield the known later calls that need a yes, with the question."""
-    steps = gate.approvals.steps
-
-    def is_due(step: Step, arguments: Json, decision: Decision, facts: Facts) -> bool:
-        return (
-            decision.verdict == "ask"
-            and not any(use == "run" for _, use in facts.marks.files)
-            and not gate.approvals.is_settled(step.call.id)
-            and not is_allowed(step, arguments, decision, gate)
-        )
-
+    steps, approvals = gate.approvals.steps, gate.approvals
     ids = [each.call.id for each in steps]
     written = step.part_of or step.call.id
     for each in steps[ids.index(written) :] if written in ids else ():
         for one in _singly(each, gate):
-            try:
+            with suppress(ReferenceFailure, ReferenceLost, TooLong):
                 arguments = _known_arguments(one, gate)
                 decision, facts = evaluate_policy(one, arguments, gate)
-                if is_due(one, arguments, decision, facts):
+                if decision.verdict == "ask" and not (
+                    any(use == "run" for _, use in facts.marks.files)
+                    or approvals.is_settled(one.call.id)
+                    or is_allowed(one, arguments, decision, gate)
+                ):
                     yield each, question_of(one, arguments, decision, facts)
-            except (ReferenceFailure, ReferenceLost, TooLong):
-                continue
 
 
 def _singly(step: Step, gate: Gate) -> list[Step]:
@@ -118,11 +111,9 @@ def _known_arguments(step: Step, gate: Gate) -> Json:
         return gate.assets.resolve(ref)
 
     found: dict[Path, Any] = {}
+    schema = step.command.parameters
     for binding in step.bindings:
-        path, wants_text = (
-            binding.path,
-            step.command.parameters.wants_text(binding.path),
-        )
+        path, wants_text = binding.path, schema.wants_text(binding.path)
         found[path] = evaluate(binding.template, resolve, wants_text, path=path)
     found |= {path: gate.assets.resolve(ref) for path, ref in step.asset_refs}
     return fill(step.arguments, found)

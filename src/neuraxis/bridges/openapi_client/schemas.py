@@ -27,7 +27,7 @@ from neuraxis.schema import Schema
 from neuraxis.specs import Json
 
 TEXT_CHARACTERS = 300
-"""Characters of a description inside of a schema; the rest is cut."""
+"""Characters of a description inside a schema; the rest is cut."""
 _EXAMPLE_CHARACTERS = 120
 _TYPES = frozenset(
     {"string", "number", "integer", "boolean", "object", "array", "null"}

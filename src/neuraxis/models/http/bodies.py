@@ -48,7 +48,7 @@ def leading_system(messages: Sequence[Message]) -> tuple[list[Message], list[Mes
 
 
 def function_of(tool: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The definition inside of an OpenAI-style tool."""
+    """The definition inside an OpenAI-style tool."""
     inner = tool.get("function")
     return cast("Mapping[str, Json]", inner) if isinstance(inner, Mapping) else tool
 
