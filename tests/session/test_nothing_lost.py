@@ -216,6 +216,8 @@ def test_R4_a_reply_that_was_told_of_is_in_the_journal(tmp_path: Path) -> None:
     assert any(isinstance(event, ModelFinished) for event in events_of(tmp_path))
     with Session.open("s", **options(tmp_path, "seen it")) as later:
         assert later.resume_sync().text == "seen it"
+        said = [message.role for message in later.history]
+    assert said == ["user", "assistant", "user", "assistant"]  # it is the second
 
 
 @pytest.mark.parametrize("kind", [ApprovalAsked, ApprovalAnswered, CallStarted])
