@@ -27,9 +27,9 @@ FUNCTION = (_CLOSED - {"under"}) | words(
 """Words that need no place in a call. What turns a request round is none of them."""
 TURNING = words(
     """not no never don't dont doesn't without except only if unless until but or
-    instead whatever whichever whoever anything something
-    than every each all both neither nor while whenever before after between other
-    another most least less last previous next half twice against"""
+    instead whatever whichever whoever anything something than every each all both
+    neither nor while whenever before after between other another most least less
+    last previous next half twice against"""
 )
 """Words that only an example can make known of a command, not its description."""
 RESULTS = words("result output answer outcome response find one hit")

@@ -16,7 +16,6 @@ from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, st
 
 _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
 _WAYS = 1000
-_BEST = 10
 
 
 class Parse(Struct, frozen=True, kw_only=True):
@@ -53,7 +52,7 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
     for slot in tool.slots:
         spans = list(spans_of(slot, tool, clause))
         if spans or slot.required:
-            options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
+            options.append((slot, sorted(spans, key=lambda s: -s.score)[:10]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
     ways: list[dict[str, Span]] = [{}]
     for slot, spans in options:
