@@ -54,6 +54,8 @@ def is_free_file_use(arguments: Json, facts: Facts) -> bool:
         for path, value in leaves(arguments)
         if (use := facts.marks.file_use(path)) not in (None, "read")
     ]
+    if {use for _, use in uses} == {"remove", "write"}:
+        uses = [(path, "move" if use == "remove" else use) for path, use in uses]
     places = {place for place, use in facts.marks.files if use != "read"}
     return (
         bool(uses)
@@ -67,8 +69,9 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     if use == "folder":
         return _is_free_name(path, said)
     known = name in origins.fresh or is_named(name, said)
-    if use == "change":
-        return known and is_document(name, said)
+    if use in ("change", "move"):  # only what the runtime wrote is moved
+        own = use == "change" or name in origins.files
+        return known and own and is_document(name, said)
     there = os.path.lexists(facts.workspace / name)
     return (
         use == "write"
