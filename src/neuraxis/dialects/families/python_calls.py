@@ -49,9 +49,9 @@ _NEXT = re.compile(
     r"\s*+(?:[,;]\s*+)?(?:\#[^\n]*\s*+)*+"
     rf"(?:{_GIVEN_NAME.pattern})?+(?=[^\W\d][\w.-]*+\()"
 )
-_QUOTED = re.compile(r"\[\s*+[\"']")
-_NEXT_QUOTED = re.compile(r"([\"'])\s*+,\s*+\1(?=[^\W\d])")
-_LAST_QUOTED = re.compile(r"[\"']\s*+\]")
+_QUOTED = re.compile(r"\[\s*+[\"'`]")
+_NEXT_QUOTED = re.compile(r"([\"'`])\s*+,\s*+\1(?=[^\W\d])")
+_LAST_QUOTED = re.compile(r"[\"'`]\s*+\]")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 
 
@@ -239,5 +239,5 @@ def _literal(text: str, at: int, node: ast.expr) -> Json:
 
 PYTHON: Family = _Python(
     "Llama 4, LFM 2, OLMo 3, Gemini, and models that are asked for it",
-    re.compile(rf"(?:\[\s*+[\"']?|{BEFORE})?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
+    re.compile(rf"(?:\[\s*+[\"'`]?|{BEFORE})?(?P<name>[^\W\d][\w.-]*+)[ \t]*+\("),
 )

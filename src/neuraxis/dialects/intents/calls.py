@@ -28,7 +28,8 @@ _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _HELD = re.compile(r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions")
 _NAMES = (
-    *("name", "tool_name", "function", "function_name", "recipient_name", "action"),
+    *("name", "tool_name", "function", "function_name", "func", "function_call"),
+    *("recipient_name", "action"),
 )
 _USUAL = ("parameters", "arguments", "params", "args", "input")
 _NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
@@ -83,7 +84,7 @@ def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
     if (
         len(held) != 1
         or not _HELD.fullmatch(held[0])
-        or set(message) & {"tool", *_NAMES}
+        or any(isinstance(message.get(key), str) for key in ("tool", *_NAMES))
     ):
         return None
     inside: Json = message[held[0]]
