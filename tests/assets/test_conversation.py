@@ -56,6 +56,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("tables", "write_table", {"table": _at(2), "file_path": "out/means.csv"}),
 ]
+ASKED = "How old are the people of each city? Put the means and part of a plot in out."
 SAID = f"Saved. <|{_at(2)}|>"
 
 
@@ -108,7 +109,7 @@ def _run(
     with Session(
         model=model, plugins=PLUGINS, dialect=dialect, workspace=folder
     ) as session:
-        answer = session.run_sync("How old are the people of each city?")
+        answer = session.run_sync(ASKED)
     asked = [sum(len(m.content) for m in prompt.messages) for prompt in model.prompts]
     written = {name: (folder / name).read_bytes() for name in sorted(set(answer.files))}
     return answer, asked, written
