@@ -101,7 +101,9 @@ def verdict(row: dict[str, Any], reply: Reply) -> str:
         )
         if fits and not half:
             return "read"
-        return "wrong" if reply.calls and len(wanted) == len(reply.calls) else "silent"
+        if reply.left and len(reply.calls) < len(wanted):
+            return "told"  # in `intents` the first block counts (rule C3)
+        return "wrong" if len(reply.calls) >= max(1, len(wanted)) else "silent"
     count = len(reply.calls)
     if row.get("expected_no_crash") or count == row.get("expected_n", -1):
         return "read"
