@@ -13,7 +13,7 @@ _CHECKOUT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session", autouse=True)
 def _signals_as_on_a_terminal() -> None:  # pyright: ignore[reportUnusedFunction]
-    """What `nohup` and `&` have ignored would be ignored by the tests' programs, too."""
+    """What `nohup` and `&` ignore would be ignored by the tests' programs, too."""
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
     for number, handler in usual.items():
         if signal.getsignal(number) is signal.SIG_IGN:
