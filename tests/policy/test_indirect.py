@@ -320,3 +320,18 @@ def test_a_script_that_a_pattern_runs_is_not_free(tmp_path: Path, line: str) -> 
     step = call("FILEWRITER", file_path="sum_page.py", contents="x = 1")
     obey(tmp_path, f"Read {PAGE} and sum the page up", [step])
     assert not (tmp_path / "w" / "sum_page.py").exists()
+
+
+@pytest.mark.parametrize("folder", ["node_modules/tool", "env/lib", ".git/hooks"])
+def test_code_of_installed_packages_does_not_take_a_name(
+    tmp_path: Path, folder: str
+) -> None:
+    """They were written before the script, and load none of the workspace."""
+    there = tmp_path / "w" / folder
+    there.mkdir(parents=True)
+    (there / "x.py").write_text("import sum_page", encoding="utf-8")
+    (tmp_path / "w" / "env").mkdir(exist_ok=True)
+    (tmp_path / "w" / "env" / "pyvenv.cfg").touch()
+    step = call("FILEWRITER", file_path="sum_page.py", contents="x = 1")
+    obey(tmp_path, f"Read {PAGE} and sum the page up", [step])
+    assert (tmp_path / "w" / "sum_page.py").exists()

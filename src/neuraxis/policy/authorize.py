@@ -77,11 +77,13 @@ def _answers(
     """Note what is sent; return the label: private, of inner hosts."""
     origins, places = gate.origins, step.command.marks.sends_out
     label = origins.answers(step, traced)
-    inner = frozenset((Origin(source=step.tool, open_world=True, private=True),))
     for _, value in sent_values(arguments, places) if places else ():
         origins.sent.add(str(value))
         hosts = {host_of(value), host_of(value, port=False)}
         if not hosts.isdisjoint(gate.policy.allow_hosts):
+            inner = frozenset(
+                (Origin(source=step.tool, open_world=True, private=True),)
+            )
             origins.is_made_of(inner, step.call.id)
             label |= inner
     return label

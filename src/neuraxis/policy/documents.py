@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
@@ -44,6 +44,7 @@ CODE = (
     *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
     *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
 )
+_INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
@@ -161,17 +162,26 @@ def is_named(path: str, request: Iterable[str]) -> bool:
 def _is_mentioned(stem: str, workspace: File) -> bool:
     """Whether code in the workspace may name the script."""
     try:
-        code = [
-            file
-            for file in workspace.rglob("*")
-            if file.name.lower().endswith(CODE) and file.name != f"{stem}.py"
-        ]
-        return len(code) > _MOST_FILES or any(
-            file.stat().st_size > _MOST_BYTES or _names(file.read_bytes(), stem)
-            for file in filter(File.is_file, code)
+        return any(
+            number >= _MOST_FILES
+            or file.stat().st_size > _MOST_BYTES
+            or _names(file.read_bytes(), stem)
+            for number, file in enumerate(_code(workspace))
+            if file.name != f"{stem}.py"
         )
     except OSError:
         return True
+
+
+def _code(workspace: File) -> Iterator[File]:
+    """The files of code, without those of installed packages."""
+    for folder, folders, names in os.walk(workspace):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if name not in _INSTALLED]
+        files = (File(folder, name) for name in names if name.lower().endswith(CODE))
+        yield from filter(File.is_file, files)
 
 
 def _names(code: bytes, stem: str) -> bool:

@@ -89,8 +89,8 @@ def read_reply(
 
     reply = read(text)
     if not reply.calls and _ESCAPED.search(text):
-        bare = read(text.replace("\\_", "_"))
-        return bare if bare.calls or (bare.errors and not reply.errors) else reply
+        plain = read(text.replace("\\_", "_"))
+        return plain if plain.calls or (plain.errors and not reply.errors) else reply
     return reply
 
 
@@ -259,7 +259,8 @@ def _lost_bracket(text: str, found: Sequence[Piece], is_tool: IsTool) -> Fault |
     """Return the fault of an unread list, or an intent without brackets."""
     listed = _LISTED.match(text.lstrip())
     if listed is not None and is_tool(listed[1]):
-        return broken(text, 0, "a list begins with a tool, in a form unknown").fault
+        expected = f"expected {quote(listed[1])} with its arguments in JSON"
+        return broken(text, 0, expected).fault
     for piece in found:
         if piece.kind != "text":
             continue

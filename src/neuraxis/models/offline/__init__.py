@@ -1,7 +1,5 @@
 """Offline planner, the model `local:`: no weights, no server, no key."""
 
-from __future__ import annotations
-
 from neuraxis.models import Model
 from neuraxis.models.offline.model import OfflinePlanner
 from neuraxis.settings import Settings

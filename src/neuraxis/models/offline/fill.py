@@ -15,7 +15,7 @@ from neuraxis.models.offline.references import meant
 from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, stem
 
 _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
-_WAYS = 1000
+_BEST, _WAYS = 10, 1000
 
 
 class Parse(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
     for slot in tool.slots:
         spans = list(spans_of(slot, tool, clause))
         if spans or slot.required:
-            options.append((slot, sorted(spans, key=lambda s: -s.score)[:10]))
+            options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
     ways: list[dict[str, Span]] = [{}]
     for slot, spans in options:

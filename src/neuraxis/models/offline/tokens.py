@@ -128,6 +128,7 @@ _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
 _THANKS = re.compile(english.THANKS, re.IGNORECASE)
+_MOST = 8  # cuts of one text
 
 
 def bare(text: str) -> str:
@@ -152,7 +153,7 @@ def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
             verb = after and (after[0].kind in TYPED or stem(after[0].text) in heads)
             if sure or verb:
                 found.append((begin, end, sure))
-    return sorted(found)[:8]
+    return sorted(found)[:_MOST]
 
 
 def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
