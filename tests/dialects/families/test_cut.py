@@ -97,6 +97,10 @@ def test_frames_are_no_words() -> None:
         "</think>",
         ']<]minimax[>[<invoke name="look">]<]minimax[>[<a>',
         "Action: look\n",
+        "**Action:** `look`\n",
+        "<look>\n<at>",
+        "<look><at>a</at>",
+        "<tool_call><name>look</name>",
         "```\n",
     ],
 )
@@ -111,3 +115,40 @@ def test_D6_the_time_grows_with_the_text(part: str) -> None:
     count = 40_000 // len(part)
     seconds(10)
     assert seconds(4 * count) < 12 * max(seconds(count), 0.005)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<xai:function_call name="look">\n<parameter name="at">a b</parameter>\n'
+        "</xai:function_call>",
+        '<tool_call>\n<name>look</name>\n<arguments>{"at": "a b"}</arguments>\n'
+        "</tool_call>",
+        "<longcat_tool_call>look\n<longcat_arg_key>at</longcat_arg_key>\n"
+        "<longcat_arg_value>a b</longcat_arg_value>\n</longcat_tool_call>",
+        "I look.\n\n<look>\n<at>\na b\n</at>\n</look>",
+        '**Thought:** so.\n\n**Action:** `look`\n\n**Action Input:** `{"at": "a b"}`',
+        'Action: look\nAction Input: {"at": "a b"}',
+    ],
+)
+def test_a_form_with_other_tags_is_read(text: str) -> None:
+    """Of Grok, Hermes, LongCat, Cline, and of ReAct in Markdown."""
+    found = [piece for piece in cut(text, {"look"}.__contains__) if piece.calls]
+    assert [piece.calls for piece in found] == [(("look", {"at": "a b"}),)]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("<look>\n<at>a</at>\n", True),
+        ("<look>\n<at>a</at>\n</find>", True),
+        ("<look>\n<at>a\n</look>", True),
+        ("<table>\n<tr>a</tr>\n</table>", False),
+        ("See <look> <at>a</at> </look> in the text.", False),
+    ],
+)
+def test_tags_that_are_named_as_a_tool_need_their_ends(text: str, meant: bool) -> None:
+    """What is not a tool's name, or stands in a line of words, is text."""
+    found = cut(text, {"look"}.__contains__)
+    assert not any(piece.calls for piece in found)
+    assert any(piece.meant for piece in found) is meant

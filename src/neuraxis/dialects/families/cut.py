@@ -62,8 +62,8 @@ _ITEM = r"(?:[-*•]|\d{1,2}[.)])"
 # where a form may begin: a token that nothing else has, a tag, or a name on its line
 _TAG = (
     rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
-    r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function) name="
-    r"|<invoke>\s*<tool_name>|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
+    r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function(?:_call)?) name="
+    r"|<tool_call>(?=\s*+<name>)|<invoke>\s*<tool_name>|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
     r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
     r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
     r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>(?!\s*all\b)"
@@ -74,7 +74,8 @@ _FRAMED = (
     rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
 )
 _WORDS = (
-    rf"{_LINE}(?:(?=Action:[ \t]*+\w)|[ \t]*+(?:{_ITEM}[ \t]++)?`?"
+    rf"{_LINE}(?:(?=\**+Action:\**+[ \t]*+`?\w)|(?=<{_NAME}>\s*+<{_NAME}>)"
+    rf"|[ \t]*+(?:{_ITEM}[ \t]++)?`?"
     rf"(?=(?:>>>|\[\s*+[\"'`]?|{BEFORE})?{_NAME}"
     r"[ \t]*+(?:\(|(?::[ \t]*+)?(?:\r?\n\s*+)?(?:```(?:json)?\s*+)?\{)))"
     rf"|>>>(?={_NAME}\r?\n\s*+\{{)|(?<=[:*>|])[ \t]*+(?=\[\s*+{_NAME}\()"

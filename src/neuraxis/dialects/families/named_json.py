@@ -89,6 +89,11 @@ NAMED_JSON: tuple[Family, ...] = (
         re.compile(r"\s*<\|tool_call_end\|>"),
     ),
     _NamedJson(
+        "Hermes, where it forgets its form",
+        re.compile(rf"<tool_call>\s*<name>\s*{NAME}\s*</name>\s*<arguments>\s*{_OPEN}"),
+        re.compile(r"\s*</arguments>\s*</tool_call>"),
+    ),
+    _NamedJson(
         "Functionary 2.4",
         re.compile(
             r"(?:<\|from\|>\s*\w+\s*)?<\|recipient\|>\s*"
@@ -104,9 +109,10 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "ReAct",
         re.compile(
-            rf"Action:[ \t]*{NAME}\s*Action[ _]Input:\s*(?:```(?:json)?\s*)?{_OPEN}"
+            rf"\**Action:\**[ \t]*`?{NAME}`?\s*\**Action[ _]Input:\**\s*"
+            rf"(?:```(?:json)?\s*|`)?{_OPEN}"
         ),
-        _FENCE_END,
+        re.compile(r"\s*(?:```|`)"),
         registered=True,
     ),
     _NamedJson(

@@ -19,6 +19,7 @@ from neuraxis.specs import Json
 
 _NS = r"\]<\]minimax\[>\[\s*"
 _PREFIX = r"(?:\w{1,20}:|[|｜]DSML[|｜])?"
+_OF = r"(?:longcat_)?"
 _VALUE = r"(?P<value><!\[CDATA\[.*?\]\]>|.*?)"
 _SPACE = re.compile(r"\s*")
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
@@ -36,9 +37,12 @@ class _Tagged(Struct, frozen=True):
     parameter: re.Pattern[str]
     end: re.Pattern[str]
     opens: re.Pattern[str]
+    registered: bool = False
 
     def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
         name, at = begin["name"].strip(), begin.end()
+        if self.registered and not reading.is_tool(name):
+            return None
         arguments: dict[str, Json] = {}
         while (match := self.parameter.match(text, at)) is not None:
             key = match["key"].strip()
@@ -53,7 +57,7 @@ class _Tagged(Struct, frozen=True):
             arguments[key] = _value(text, match)
             at = match.end()
         end = self.end.match(text, at)
-        if end is not None:
+        if end is not None and end.groupdict(name).get("name", name) == name:
             return Taken(calls=((name, arguments),), end=end.end())
         if not text[at:].strip() or self.opens.match(text, end_of(_SPACE, text, at)):
             raise cut_off(text, f"inside the call of {name}")
@@ -98,12 +102,19 @@ def _children(text: str, start: int, value: str, depth: int = 1) -> Json:
 
 
 def _tags(
-    models: str, name: str, key: str, close: str, end: str, opens: str
+    models: str,
+    name: str,
+    key: str,
+    close: str,
+    end: str,
+    opens: str,
+    *,
+    registered: bool = False,
 ) -> _Tagged:
     """Return the family with these tags around names, values and calls."""
     parameter = re.compile(rf"\s*{key}{close}", re.DOTALL)
     name_, end_, opens_ = (re.compile(each) for each in (name, rf"\s*{end}", opens))
-    return _Tagged(models, name_, parameter, end_, opens_)
+    return _Tagged(models, name_, parameter, end_, opens_, registered)
 
 
 _QUOTED = r"\"(?P<name>[^\"\n]{1,200})\""
@@ -129,11 +140,11 @@ TAGGED: tuple[Family, ...] = (
         rf"{_NS}</?invoke\b",
     ),
     _tags(
-        "MiniMax M2, Claude, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
-        rf"<{_PREFIX}(?:invoke|function) name={_KEY.replace('key', 'name')}>",
+        "MiniMax M2, Claude, Grok, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
+        rf"<{_PREFIX}(?:invoke|function(?:_call)?) name={_KEY.replace('key', 'name')}>",
         rf"<{_PREFIX}param(?:eter)? name={_KEY}[^<>]{{0,100}}>",
         rf"{_VALUE}</{_PREFIX}param(?:eter)?>",
-        rf"</{_PREFIX}(?:invoke|function)>",
+        rf"</{_PREFIX}(?:invoke|function(?:_call)?)>",
         rf"<{_PREFIX}param(?:eter)? name=|</{_PREFIX}invoke>",
     ),
     _tags(
@@ -145,13 +156,13 @@ TAGGED: tuple[Family, ...] = (
         r"<tool_name>|</?parameters>",
     ),
     _tags(
-        "GLM, Hunyuan 3, Poolside, Ling 3",
-        rf"<tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
-        r"(?=\s*(?:<arg_key>|</tool_call>|\Z))",
-        r"<arg_key>(?P<key>[^<>]{1,200})</arg_key>\s*<arg_value>",
-        rf"{_ANY}</arg_value>",
-        r"</tool_call>",
-        r"<arg_(?:key|value)>",
+        "GLM, Hunyuan 3, LongCat, Poolside, Ling 3",
+        rf"<{_OF}tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
+        rf"(?=\s*(?:<{_OF}arg_key>|</{_OF}tool_call>|\Z))",
+        rf"<{_OF}arg_key>(?P<key>[^<>]{{1,200}})</{_OF}arg_key>\s*<{_OF}arg_value>",
+        rf"{_ANY}</{_OF}arg_value>",
+        rf"</{_OF}tool_call>",
+        rf"<{_OF}arg_(?:key|value)>",
     ),
     _tags(
         "Kimi K3",
@@ -160,5 +171,14 @@ TAGGED: tuple[Family, ...] = (
         rf"{_ANY}<\|close\|>argument<\|sep\|>",
         r"<\|close\|>call<\|sep\|>",
         r"<\|open\|>argument|<\|close\|>call",
+    ),
+    _tags(
+        "models in the manner of Cline and Roo Code",
+        rf"<{NAME}>(?=\s*<)",
+        r"<(?P<key>[\w-]{1,200})>\n?",
+        rf"{_VALUE}\n?</(?P=key)>",
+        rf"</{NAME}>",
+        r"(?!)",
+        registered=True,
     ),
 )
