@@ -198,6 +198,10 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
 
     id: str
     call: Json
+    """Its plugin, command, arguments and, where it runs one, the `code` of a script.
+
+    `files`: it ran, and what it `changed` and `made` is held back until the answer.
+    """
     reason: str
     digest: str = ""
     """Digest of the exact call; the approval covers no other."""

@@ -64,7 +64,7 @@ def test_written_and_run_by_one_name(context: Context) -> None:
         ("from random import nope", "'sub/random.py' of the workspace is what"),
         ("from . import x", "by its name, without dots"),
         ("open('/etc/none')", "sees the files of the workspace only"),
-        ("open('/usr/x', 'w')", "can write into the workspace only"),
+        ("open('/usr/x', 'w')", "can use the files of the workspace only"),
         ("raise MemoryError", "part by part"),
         ("import socket\nraise socket.gaierror('x')", "A script has no network"),
         ("import os\nos.abort()", "(the signal SIGABRT)."),

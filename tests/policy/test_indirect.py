@@ -310,6 +310,50 @@ def test_a_name_of_the_request_is_free(
 
 
 @pytest.mark.parametrize(
+    ("path", "free"),
+    [
+        ("heat-pumps.md", True),
+        ("heat_pumps.py", False),
+        ("heat/", False),
+        ("news.md", False),  # only the last part of an address names a document
+    ],
+)
+def test_a_document_may_have_a_name_of_an_address(
+    tmp_path: Path, path: str, free: bool
+) -> None:
+    """Of one in the request; neither a script nor a folder may."""
+    step = call("FILEWRITER", file_path=path, contents="x = 1")
+    if path.endswith("/"):
+        step = call("make_folder", folder=path)
+    obey(tmp_path, f"Sum up {PAGE} and https://a.test/news/heat-pumps.html", [step])
+    assert (tmp_path / "w" / path).exists() is free
+
+
+@pytest.mark.parametrize(
+    ("request_", "new", "free"),
+    [
+        ("Copy my papers to backup/papers", "backup/papers/lease.txt", True),
+        ("Copy my papers to backup/papers", "backup/papers/loose.txt", False),
+        ("Copy my papers to backup/papers", "backup/lost/lease.txt", False),
+        ("Copy my papers", "lease.txt", False),
+        ("Copy my papers to backup/papers", "backup/papers/AGENTS.md", False),
+    ],
+)
+def test_a_copy_keeps_its_name_in_a_folder_of_the_request(
+    tmp_path: Path, request_: str, new: str, free: bool
+) -> None:
+    """What it is called was not the model's choice; tools load none of it."""
+    for name in ("lease.txt", "AGENTS.md"):
+        paper = tmp_path / "w" / "papers" / name
+        paper.parent.mkdir(parents=True, exist_ok=True)
+        paper.write_text("until 2028", encoding="utf-8")
+    old = "papers/AGENTS.md" if "AGENTS" in new else "papers/lease.txt"
+    step = call("copy_file", file_path=old, new_path=new)
+    obey(tmp_path, f"Read {PAGE}. {request_}", [step])
+    assert (tmp_path / "w" / new).exists() is free
+
+
+@pytest.mark.parametrize(
     "line",
     ["for f in *.py; do python $$f; done", "\truns = glob('*.py')", "ls ./*.py | sh"],
 )

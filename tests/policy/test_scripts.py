@@ -125,6 +125,52 @@ def test_L_the_same_code_runs_after_the_yes(tmp_path: Path) -> None:
     assert result.value["output"] == "hello\n"
 
 
+def test_nobody_is_asked_about_what_does_not_come_back(tmp_path: Path) -> None:
+    """A library's cache under a name with a dot, at any depth."""
+    asked: list[ApprovalAsked] = []
+    code = (
+        "import os\n"
+        "for place in ('.cache/fonts', 'total/.hidden'):\n"
+        "    os.makedirs(place)\n"
+        "    open(f'{place}/list.json', 'w').write('x')\n"
+        "open('total.md', 'w').write('3')\n"
+    )
+    work, result = _run_after_reading(tmp_path, code, asked.append)
+    assert result.status == "done", result.error
+    assert asked == []
+    assert (work / "total.md").exists()
+    assert not (work / ".cache").exists()
+
+
+def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> None:
+    """Which it changed and which it made, beside the script's own name."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return True
+
+    code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
+    work, _ = _run_after_reading(tmp_path, code, approve)
+    assert asked[0].reason == (
+        "the script changed or deleted the user's thesis.md; the script made x.cfg, a "
+        "name that the user did not say, after something from outside was read"
+    )
+    shown = terminal_question(asked[0])
+    assert "total.py" in shown
+    assert "made: x.cfg" in shown
+    assert "wants to run" not in shown
+    assert "before anything from outside" not in shown
+    assert (work / "thesis.md").read_text() == "theirs"
+
+
+def test_mimetypes_can_be_asked_for_in_a_script(tmp_path: Path) -> None:
+    """As openpyxl does when it is imported."""
+    code = "import mimetypes; print(mimetypes.guess_type('a.csv')[0])"
+    _, result = _run_after_reading(tmp_path, code, None)
+    assert result.value["output"].strip() == "text/csv"
+
+
 def test_a_script_of_an_earlier_request_is_not_run(tmp_path: Path) -> None:
     """Only one that this request made, or names."""
     page = {"tool": "file_reader", "file_path": "page.txt"}

@@ -157,7 +157,7 @@ def test_N1_a_script_that_is_approved_is_undone(tmp_path: Path) -> None:
     asked: list[Any] = []
 
     def approve(question: Any) -> bool:
-        asked.append(question.call["arguments"])
+        asked.append(question.call["files"])
         return True
 
     (tmp_path / "folder").mkdir()
@@ -169,7 +169,7 @@ def test_N1_a_script_that_is_approved_is_undone(tmp_path: Path) -> None:
     call = {"tool": "EXECUTE_PYTHON_FILE", "file_path": "s.py"}
     session = _session(tmp_path, call, approve=approve)
     session.run_sync("Run s.py")
-    assert asked == [{"changed_files": ["notes.txt", "other.txt"]}]
+    assert asked == [{"changed": ["notes.txt", "other.txt"], "made": []}]
     assert _notes(tmp_path) == "gone"
     assert not (folder / "other.txt").exists()
     undone = session.undo()

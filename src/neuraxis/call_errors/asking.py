@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from neuraxis.formatting import path_text
+from neuraxis.formatting import listed, path_text
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 
-def asks_out(path: Path, label: str) -> str:
-    """Why something that leaves is asked about (rule Out)."""
+def asks_out(path: Path, label: str, host: str) -> str:
+    """Why something that is sent is asked about (rule Out)."""
     return (
-        f"{path_text(path) or 'the argument'} leaves this machine; {label} had a part "
-        "in choosing it, and private things were read: it could carry them out"
+        f"{path_text(path) or 'the argument'} goes to {host or 'others'}; {label} had "
+        "a part in choosing it, and private things were read: it could carry them out"
     )
 
 
@@ -27,12 +27,9 @@ def out_way_out(target: str) -> str:
     )
 
 
-def asks_guarded(path: Path, label: str) -> str:
+def asks_guarded(path: Path, traced: str) -> str:
     """Why a value from outside is asked about (rule Deeds)."""
-    return (
-        f"{path_text(path) or 'the argument'} takes the user's own values only; "
-        f"{label} chose this one"
-    )
+    return f"the user did not say this {path_text(path) or 'argument'}: it is {traced}"
 
 
 def asks_code(label: str) -> str:
@@ -86,13 +83,17 @@ def too_long_to_ask(most: int) -> str:
     )
 
 
-def held_back(paths: Sequence[str]) -> str:
-    """Why a person is asked about what a script changed."""
-    return (
-        "the script changed or deleted files that this runtime did not write, or, "
-        f"written after reading from outside, made {len(paths)} files that are no "
-        "new documents"
-    )
+def held_back(changed: Sequence[str], made: Sequence[str]) -> str:
+    """Why a person is asked about what a script did to files."""
+    whys: list[str] = []
+    if changed:
+        whys.append(f"the script changed or deleted the user's {listed(changed)}")
+    if made:
+        whys.append(
+            f"the script made {listed(made)}, a name that the user did not say, after "
+            "something from outside was read"
+        )
+    return "; ".join(whys)
 
 
 def summary(target: str, arguments: Json, reason: str) -> str:

@@ -22,12 +22,7 @@ def file_of_the_user(path: str, use: str) -> str:
 
 
 def file_way_out(use: str) -> str:
-    """What to do instead of changing a file of the user's.
-
-    Nobody can be asked here.
-
-    Nobody can be asked here.
-    """
+    """What to do instead of changing a file of the user's."""
     if use == "write":
         first = "Write to another name, append to it, or change a passage of it"
     elif use == "change":

@@ -63,7 +63,9 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             source = stack.enter_context(_terminal())
         _forget_typed(source)
         *first, last = pages(question(asked))
-        what = "all of them" if asked.plan else "it"
+        what = "Run all of them" if asked.plan else "Run it"
+        if "files" in cast("dict[str, Json]", asked.call):
+            what = "Keep what it did"
         try:
             for page in first:
                 click.echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
@@ -72,7 +74,7 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             click.echo(last, err=True)
             for number, offer in enumerate(asked.offers, 1):
                 click.echo(f"  {number}: yes to {_one(offer)}", err=True)
-            click.echo(f"Run {what}? [y/N] ", err=True, nl=False)
+            click.echo(f"{what}? [y/N] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
             click.echo(err=True)  # Ctrl-C was pressed on the line of the question
@@ -103,8 +105,12 @@ def question(asked: ApprovalAsked) -> str:
     if asked.plan:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
-    lines = [f"? {_nested_agents(asked)}{_name(call)} wants to run"]
+    files = cast("dict[str, list[Json]]", call.get("files", {}))
+    does = "ran, and its files are held back" if files else "wants to run"
+    lines = [f"? {_nested_agents(asked)}{_name(call)} {does}"]
     lines += arguments_shown(call["arguments"], asked.origins)
+    for what, paths in files.items():
+        lines += [f"    {what}: {_one(path)}" for path in paths]
     for path, code in cast("dict[str, str]", call.get("code", {})).items():
         lines.append(f"    {_one(path)} is")
         lines += [f"    | {_one(line)}" for line in code.split("\n")]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered
 from neuraxis.messages import CallError
@@ -20,6 +22,7 @@ from neuraxis.policy.ask import (
     code_of,
     is_allowed,
     question_of,
+    shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.evaluate import at_risk, evaluate_policy
@@ -124,13 +127,17 @@ async def _ask(
 
 async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:
     """Ask a person whether changes of these files are brought back."""
-    changed = {"changed_files": list[Json](paths)}
-    decision = Decision(verdict="ask", reason=call_errors.held_back(paths))
-    if is_allowed(step, changed, decision, gate):
+    old = [path for path in paths if (gate.workspace / path).exists()]
+    made = [path for path in paths if path not in old]
+    files: Json = {"changed": [*old], "made": [*made]}
+    decision = Decision(verdict="ask", reason=call_errors.held_back(old, made))
+    if is_allowed(step, files, decision, gate):
         return True
     if gate.approve is None:
         return False
-    asked = question_of(step, changed, decision, Facts())
+    asked = question_of(step, files, decision, Facts())
+    call = {**shown_call(step, step.arguments), "files": files}
+    asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:
         return not await ask_person(asked, lambda: asked.digest, gate)
 

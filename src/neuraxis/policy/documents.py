@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
@@ -26,7 +26,7 @@ LOADED = frozenset(
     (
         *("agents", "claude", "cmakelists", "constraints", "conventions", "copilot"),
         *("crush", "gemini", "package", "qwen", "requirements", "robots", "skill"),
-        *("test", "tsconfig", "warp"),
+        *("tsconfig", "warp"),
     )
 )
 """Words in the names of documents that programs load by themselves."""
@@ -36,7 +36,16 @@ SCRIPTS = frozenset(
         *("conf", "config", "conftest", "dodo", "fabfile", "hubconf", "init"),
         *("lambda", "locustfile", "main", "manage", "models", "noxfile", "pavement"),
         *("pelicanconf", "plugin", "settings", "setup", "sitecustomize", "snakefile"),
-        *("streamlit", "tasks", "urls", "usercustomize", "versioneer", "views", "wsgi"),
+        *(
+            "streamlit",
+            "tasks",
+            "test",
+            "urls",
+            "usercustomize",
+            "versioneer",
+            "views",
+            "wsgi",
+        ),
     )
 )
 """Words in the names of Python files that tools load; also those in `test…`."""
@@ -50,22 +59,20 @@ _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 def is_free_file_use(arguments: Json, facts: Facts) -> bool:
     """Whether a call only makes or adds to free files."""
-    uses = [
-        (value, use)
-        for path, value in leaves(arguments)
-        if (use := facts.marks.file_use(path)) not in (None, "read")
-    ]
+    every = [(v, facts.marks.file_use(path)) for path, v in leaves(arguments)]
+    kept = {os.path.basename(str(v)) for v, use in every if use in ("read", "remove")}
+    uses = [(value, use) for value, use in every if use not in (None, "read")]
     if {use for _, use in uses} == {"remove", "write"}:
         uses = [(path, "move" if use == "remove" else use) for path, use in uses]
     places = {place for place, use in facts.marks.files if use != "read"}
     return (
         bool(uses)
         and places.issuperset(facts.marks.trusted_only)
-        and all(_is_free(str(path), str(use), facts) for path, use in uses)
+        and all(_is_free(str(path), str(use), facts, kept) for path, use in uses)
     )
 
 
-def _is_free(path: str, use: str, facts: Facts) -> bool:
+def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     origins, name, said = facts.origins, normal(path), facts.origins.own_words
     if use == "folder":
         return _is_free_name(path, said)
@@ -77,7 +84,10 @@ def _is_free(path: str, use: str, facts: Facts) -> bool:
     return (
         use == "write"
         and (not there or (known and name in origins.files))
-        and (is_new_document(path, said) or is_new_script(path, said, facts.workspace))
+        and (
+            is_new_document(path, said, kept)
+            or is_new_script(path, said, facts.workspace)
+        )
     )
 
 
@@ -86,15 +96,22 @@ def is_document(path: str, request: Iterable[str]) -> bool:
     stem, suffix = os.path.splitext(os.path.basename(normal(path).lower()))
     if not is_plain(path) or not LOADED.isdisjoint(_words(stem)):
         return False
+    if suffix in (".txt", ".rst") and stem.startswith("test"):
+        return False  # pytest runs what stands in it
     if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
         named = [os.path.splitext(token) for text in request for token in tokens(text)]
         return any(ends and os.path.basename(of).lower() == stem for of, ends in named)
     return suffix in DOCUMENTS
 
 
-def is_new_document(path: str, request: Iterable[str]) -> bool:
-    """Whether a new document's name is free."""
-    return is_document(path, request) and _is_free_name(path, request)
+def is_new_document(
+    path: str, request: Iterable[str], kept: Collection[str] = ()
+) -> bool:
+    """Check a new document's name; `kept`: names of files that it copies."""
+    has_it = os.path.basename(path) in kept
+    return is_document(path, request) and (
+        _is_free_name(path, request, addresses=True, has_it=has_it)
+    )
 
 
 def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
@@ -112,27 +129,43 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
     )
 
 
-def _is_free_name(path: str, request: Iterable[str]) -> bool:
+def _is_free_name(
+    path: str, request: Iterable[str], *, addresses: bool = False, has_it: bool = False
+) -> bool:
     """Whether a new file or folder may have this path.
 
     The request names it; or its folders, and a word of its name or how one begins.
+
+    Args:
+        path: the path.
+        request: the user's words.
+        addresses: words of the request's addresses count for the name.
+        has_it: the file has its name already, so that a folder is enough.
     """
-    said = _spoken(request)
+    said, every = _spoken(request), _spoken(request, addresses=addresses)
     folder, _, last = normal(path).rpartition("/")
-    stem, begins = os.path.splitext(last)[0], {word[:4] for word in said}
+    stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
     return is_plain(path) and (
         is_named(path, request)
         or (
             said.issuperset(_words(folder))
             and not stem.isupper()
-            and any(word[:4] in begins for word in _words(stem))
+            and (
+                (has_it and folder != "")
+                or any(word[:4] in begins for word in _words(stem))
+            )
         )
     )
 
 
-def _spoken(request: Iterable[str]) -> set[str]:
+def _spoken(request: Iterable[str], *, addresses: bool = False) -> set[str]:
     every = (token for text in request for token in tokens(text))
-    return {word for token in every if "://" not in token for word in _words(token)}
+    return {
+        word
+        for token in every
+        if addresses or "://" not in token
+        for word in _words(token.rpartition("/")[2] if "://" in token else token)
+    }
 
 
 def _words(text: str) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from neuraxis.call_errors import file_way_out
 from neuraxis.planning.plan import Step
 from neuraxis.policy.decision import Decision, Facts
@@ -28,8 +30,11 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     # a rule that allows the call, or a default that allows all, has a reason
-    if decision.verdict == "allow" and not decision.reason:
+    if decision.verdict == "ask" or not decision.reason:
         for _, use, reason in at_risk(arguments, marks, gate):
+            if decision.verdict == "ask":
+                reason = f"{decision.reason}; {reason}"
+                return replace(decision, reason=reason), facts
             way_out = file_way_out(use)
             return Decision(verdict="ask", reason=reason, way_out=way_out), facts
     return decision, facts

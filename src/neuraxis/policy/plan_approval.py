@@ -7,7 +7,7 @@ asked about by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
 from typing import Any
@@ -52,10 +52,21 @@ async def ask_together(step: Step, gate: Gate) -> None:
         digest=digest_of(calls),
         plan=tuple(call for asked in calls for call in asked.calls),
         summary=f"{reason}: {calls[0].reason}",
-        offers=tuple(dict.fromkeys(offer for asked in calls for offer in asked.offers)),
+        offers=_offers([asked.offers for asked in calls]),
     )
     no = await ask_person(asked, lambda: digest_of(due()), gate)
     gate.approvals.answer_plan(asked.digest, calls, no)
+
+
+def _offers(each: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the offers that all calls share, and the widest of each."""
+    found = [
+        offer
+        for offers in each
+        for offer in offers
+        if offer == offers[-1] or all(offer in others for others in each)
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def ask_ahead(step: Step, gate: Gate) -> None:

@@ -19,6 +19,7 @@ from neuraxis.policy.provenance.labels import (
     Label,
     Traced,
     describe,
+    describe_traced,
     is_outside,
     is_private,
 )
@@ -115,10 +116,11 @@ def _is_mixed(item: Traced) -> bool:
 
 def _out(target: str, path: Path, value: Json, label: Label) -> Decision:
     host = host_of(value)
-    offers = (call_errors.offer_host(host),) if "." in host else ()
+    host = host if "." in host else ""
+    offers = (call_errors.offer_host(host),) if host else ()
     return Decision(
         verdict="ask",
-        reason=call_errors.asks_out(path, label=describe(label)),
+        reason=call_errors.asks_out(path, describe(label), host),
         way_out=call_errors.out_way_out(target),
         offers=(*offers, call_errors.offer_command(target)),
     )
@@ -157,7 +159,7 @@ def deeds(
         if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
             continue  # what runs is decided below
         if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
-            reason = call_errors.asks_guarded(item.path, describe(item.label))
+            reason = call_errors.asks_guarded(item.path, describe_traced(item))
             return _deed(target, arguments, facts, reason)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
     for script in scripts:

@@ -31,7 +31,7 @@ _HINTS = (
     ),
     (
         r"(PermissionError|OSError).*(Read-only file system|denied|not permitted)",
-        "A script can write into the workspace only, its current folder.",
+        "A script can use the files of the workspace only, its current folder.",
     ),
     (
         r"FileNotFoundError",

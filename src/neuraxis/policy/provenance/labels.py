@@ -85,7 +85,10 @@ def from_told(told: Iterable[Json]) -> Label:
 
 def describe(label: Label) -> str:
     """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
-    named = [o.source for o in sorted(label) if o.open_world or not is_outside(label)]
+    told = [o for o in sorted(label) if o.open_world or not is_outside(label)]
+    named = list(
+        dict.fromkeys("the user's files" if o in FILES else o.source for o in told)
+    )
     more = len(named) - 3
     return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
 

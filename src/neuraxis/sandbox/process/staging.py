@@ -257,13 +257,19 @@ def _changes(copy: Path, workspace: Path, state: _Copy) -> Iterator[tuple[str, s
     there: set[str] = set()
     for folder, folders, names, fd in os.fwalk(copy, follow_symlinks=False):
         prefix = folder[top:] and f"{folder[top:]}/"
-        folders[:] = [one for one in folders if prefix + one not in state.left_out]
+        folders[:] = [
+            one
+            for one in folders
+            if prefix + one not in state.left_out and not paths.is_reserved(one)
+        ]
         known = state.known.get(prefix, {})
         for name in names:
             path = prefix + name
             there.add(path)
             entry = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if path in state.left_out or not stat.S_ISREG(entry.st_mode):
+            if path in state.left_out or paths.is_reserved(name):
+                continue
+            if not stat.S_ISREG(entry.st_mode):
                 continue
             if known.get(name) != (entry.st_ino, entry.st_ctime_ns):
                 digest = _digest(name, fd)

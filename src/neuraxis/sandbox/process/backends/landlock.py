@@ -37,7 +37,10 @@ _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 _TCP = 0b11
 _SCOPED = 0b11
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin")
-_ETC = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
+_ETC = (
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives"),
+    "/etc/mime.types",  # which `mimetypes` reads, and so openpyxl
+)
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
