@@ -11,6 +11,7 @@ import pytest
 
 from neuraxis import CommandError, Session, agent, command
 from neuraxis.models.scripted import ScriptedModel
+from neuraxis.policy.documents import LOADED, SCRIPTS
 from neuraxis.policy.rules import EVERYTHING
 
 OPENED: list[Any] = []
@@ -379,3 +380,9 @@ def test_code_of_installed_packages_does_not_take_a_name(
     step = call("FILEWRITER", file_path="sum_page.py", contents="x = 1")
     obey(tmp_path, f"Read {PAGE} and sum the page up", [step])
     assert (tmp_path / "w" / "sum_page.py").exists()
+
+
+def test_the_names_that_tools_load_stand_in_the_documents() -> None:
+    """Each word of both lists."""
+    text = (Path(__file__).parents[2] / "docs/security.md").read_text("utf-8")
+    assert [word for word in LOADED | SCRIPTS if f"`{word}`" not in text] == []

@@ -168,7 +168,8 @@ def test_N1_a_script_that_is_approved_is_undone(tmp_path: Path) -> None:
         pytest.skip("no sandbox works on this machine")
     call = {"tool": "EXECUTE_PYTHON_FILE", "file_path": "s.py"}
     session = _session(tmp_path, call, approve=approve)
-    session.run_sync("Run s.py")
+    answer = session.run_sync("Run s.py")
+    assert answer.files == ("notes.txt",)  # the other one was deleted
     assert asked == [{"changed": ["notes.txt", "other.txt"], "made": []}]
     assert _notes(tmp_path) == "gone"
     assert not (folder / "other.txt").exists()

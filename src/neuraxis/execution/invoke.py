@@ -113,14 +113,12 @@ def _context(
     """Build the command's `Context`; `warned` collects its warnings."""
     call, origins = step.call, runtime.gate.origins
 
-    def note(path: str) -> None:
+    def wrote(path: str, there: bool = True) -> None:
         # a session inside the command may have read more since it began
         now = origins.results.get(call.id, label)
         origins.wrote(path, now | label, call.id)
-
-    def wrote(path: str) -> None:
-        note(path)
-        runtime.wrote(path)
+        if there:
+            runtime.wrote(path)
 
     return Context(
         call_id=call.id,
@@ -139,7 +137,7 @@ def _context(
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         show=lambda: runtime.shown.add(call.id),
         assets=runtime.assets.listing,
-        files=_files(step, runtime, warned, note),
+        files=_files(step, runtime, warned, wrote),
         outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
@@ -156,7 +154,7 @@ def _context(
 
 
 def _files(
-    step: Step, runtime: Runtime, warned: list[str], note: Callable[[str], None]
+    step: Step, runtime: Runtime, warned: list[str], note: Callable[[str, bool], None]
 ) -> CallFiles | None:
     """The command's way to change files of the workspace."""
     gate, call = runtime.gate, step.call

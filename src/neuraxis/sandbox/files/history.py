@@ -294,8 +294,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     """Asks a person about changes that nobody knew of before the call ran."""
     free: bool = False
     """The policy allows the call whatever it does."""
-    note: Callable[[str], None] = lambda path: None
-    """Told of each file that a script made or changed."""
+    note: Callable[[str, bool], None] = lambda path, there: None
+    """Told of each file that a script made or changed; False: it deleted it."""
     holds: Callable[[str], bool] | None = None
     """Whether a new file of this name is asked about; None: no new file is."""
     moved: list[str] = field(default_factory=list[str])
@@ -422,7 +422,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                 self.warn(str(error))
                 continue
             back.add(path)
-            self.note(path)
+            self.note(path, digest != "")
             self.tell(path, stored=stored and path in asked)
         if lost := [path for path in asked if path not in back]:
             self.warn(call_errors.script_changes_refused(lost))
