@@ -169,7 +169,7 @@ def test_N1_a_script_that_is_approved_is_undone(tmp_path: Path) -> None:
     call = {"tool": "EXECUTE_PYTHON_FILE", "file_path": "s.py"}
     session = _session(tmp_path, call, approve=approve)
     answer = session.run_sync("Run s.py")
-    assert answer.files == ("notes.txt",)  # the other one was deleted
+    assert answer.files == ("d/e/f", "notes.txt", "out.txt")  # not what it deleted
     assert asked == [{"changed": ["notes.txt", "other.txt"], "made": []}]
     assert _notes(tmp_path) == "gone"
     assert not (folder / "other.txt").exists()
