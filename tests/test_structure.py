@@ -13,7 +13,6 @@ import neuraxis
 
 ROOT = Path(neuraxis.__file__).resolve().parent
 MODULES = sorted(ROOT.rglob("*.py"))
-HERE = Path(__file__).parent
 
 MOST_ROOT_MODULES = 10
 MOST_FOLDERS = 18
@@ -79,13 +78,7 @@ def test_the_contract_has_few_layers() -> None:
 
 
 def test_first_lines_name_the_thing() -> None:
-    """At most twelve words, no formulas, one word for one thing.
-
-    What does not yet stands in `structure_exceptions.txt`; that list only shrinks.
-    """
-    allowed = set(
-        (HERE / "structure_exceptions.txt").read_text(encoding="utf-8").splitlines()
-    )
+    """At most twelve words, no formulas, one word for one thing."""
     found: set[str] = set()
     for path in MODULES:
         for name, node in _named(path):
@@ -94,5 +87,4 @@ def test_first_lines_name_the_thing() -> None:
             words = text.partition("\n")[0].split()
             if len(words) > MOST_WORDS or _FLOWS.search(first) or _WORDS.search(first):
                 found.add(name)
-    assert sorted(found - allowed) == []
-    assert sorted(allowed - found) == [], "take these out of structure_exceptions.txt"
+    assert sorted(found) == []

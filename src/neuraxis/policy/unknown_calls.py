@@ -62,7 +62,7 @@ class UnknownCalls(Struct, kw_only=True):
             self._unknown[event.id] = started
 
     def replay(self, events: Iterable[Event | Unknown]) -> None:
-        """Take up a journal; what began and did not end is unknown: it was cut off."""
+        """Replay a journal, whose unfinished calls are unknown."""
         for event in events:
             self.hear(event)
         self._unknown |= self._running
