@@ -121,8 +121,15 @@ def cancelled(
     )
 
 
-def outcome_unknown(target: str) -> CallError:
+def outcome_unknown(target: str, *, changes: bool = True) -> CallError:
     """Report that the runtime or worker was lost meanwhile (decision 5)."""
+    if not changes:
+        return CallError(
+            code="outcome_unknown",
+            where=target,
+            message=f"{target} was started, and its answer was lost. It changes "
+            "nothing: call it again if you need the answer.",
+        )
     return CallError(
         code="outcome_unknown",
         where=target,

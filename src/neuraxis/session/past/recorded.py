@@ -36,7 +36,9 @@ def result_of(
             status="failed",
             plugin=begun.plugin,
             command=begun.command,
-            error=call_errors.outcome_unknown(call.target),
+            error=call_errors.outcome_unknown(
+                call.target, changes=begun.effects not in ("none", "read")
+            ),
         )
     error = call_errors.not_begun(call.target)
     return Result(call=call, status="skipped", error=error)
