@@ -21,6 +21,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.files.history import CallFiles
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.process.job import Limits
 from neuraxis.sandbox.process.run import DEFAULT_UID, run_python
@@ -260,7 +261,7 @@ def _run_script(
     except FileRefused as error:
         raise CommandError(str(error)) from None
     context.progress(f"running {script}", None)
-    settings, usual = context.settings, Limits()
+    settings, usual, files = context.settings, Limits(), context.files
     outcome = run_python(
         f"{target}/{script}",
         workspace=context.workspace,
@@ -274,6 +275,7 @@ def _run_script(
         args=args,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
         sandbox_uid=int(_number(settings.get("sandbox.uid"), DEFAULT_UID)),
+        choose=files.bring_back if isinstance(files, CallFiles) else None,
     )
     told: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     if not outcome.ok:

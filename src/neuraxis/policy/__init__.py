@@ -1,5 +1,5 @@
 """Policy: rules, approvals, secrets and provenance of values."""
 
-from neuraxis.policy.rules import Policy, Rule
+from neuraxis.policy.rules import DEFAULT, EVERYTHING, Policy, Rule, policy_from
 
-__all__ = ["Policy", "Rule"]
+__all__ = ["DEFAULT", "EVERYTHING", "Policy", "Rule", "policy_from"]

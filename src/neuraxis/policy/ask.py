@@ -128,11 +128,14 @@ def question_of(
     call = shown_call(step, arguments)
     if code := code_of(arguments, facts):
         call["code"] = shown_whole(code)
+    if facts.replaces:
+        call["replaces"] = dict(facts.replaces)
+    bound: Json = [arguments, dict(facts.replaces)]
     return ApprovalAsked(
         id=step.call.id,
         call=call,
         reason=decision.reason,
-        digest=call_digest(step.command.plugin.name, step.command.spec, arguments),
+        digest=call_digest(step.command.plugin.name, step.command.spec, bound),
         origins=describe_origins(arguments, tuple(facts.traced)),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,

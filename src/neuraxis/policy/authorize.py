@@ -99,7 +99,9 @@ async def _ask(
     approvals, call_id = gate.approvals, step.call.id
 
     def now() -> str:
-        return call_digest(plugin, spec, [arguments, code_of(arguments, facts)])
+        _, since = evaluate_policy(step, arguments, gate)
+        code = code_of(arguments, facts)
+        return call_digest(plugin, spec, [arguments, code, dict(since.replaces)])
 
     if is_allowed(step, arguments, decision, gate):
         approvals.take(call_digest(plugin, spec, arguments))

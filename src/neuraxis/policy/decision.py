@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as File
 from typing import Literal
 
@@ -45,6 +45,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
+    replaces: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Files of the user's that the call would change, with their digests."""
 
 
 NO_FACTS = Facts()

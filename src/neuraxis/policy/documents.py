@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
@@ -169,7 +170,8 @@ def _spoken(request: Iterable[str], *, addresses: bool = False) -> set[str]:
 
 
 def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c if c.isalnum() else " " for c in plain).split()
 
 
 def is_plain(path: str) -> bool:

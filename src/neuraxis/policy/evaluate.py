@@ -31,12 +31,16 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     # a rule that allows the call, or a default that allows all, has a reason
     if decision.verdict == "ask" or not decision.reason:
-        for _, use, reason in at_risk(arguments, marks, gate):
+        risks = list(at_risk(arguments, marks, gate))
+        for _, use, reason in risks[:1]:
             if decision.verdict == "ask":
-                reason = f"{decision.reason}; {reason}"
-                return replace(decision, reason=reason), facts
-            way_out = file_way_out(use)
-            return Decision(verdict="ask", reason=reason, way_out=way_out), facts
+                decision = replace(decision, reason=f"{decision.reason}; {reason}")
+            else:
+                way_out = file_way_out(use)
+                decision = Decision(verdict="ask", reason=reason, way_out=way_out)
+        if risks and gate.files is not None:
+            now = {path: gate.files.digest(path) for path, _, _ in risks}
+            facts = replace(facts, replaces=now)
     return decision, facts
 
 

@@ -66,7 +66,7 @@ class Later(Struct, kw_only=True):
         if (
             known is None
             or known.reason != asked.reason
-            or code_of(known) != code_of(asked)
+            or seen_with(known) != seen_with(asked)
         ):
             return None
         answer = self.answered.get(known.id)
@@ -84,7 +84,7 @@ class Later(Struct, kw_only=True):
         return (
             known is not None
             and (known.reason, known.digest) == (asked.reason, asked.digest)
-            and code_of(known) == code_of(asked)
+            and seen_with(known) == seen_with(asked)
         )
 
     def allows(self, call_id: str) -> bool:
@@ -93,9 +93,10 @@ class Later(Struct, kw_only=True):
         return answer is not None and answer.allowed
 
 
-def code_of(asked: ApprovalAsked) -> Json:
-    """Return the text of the scripts that are asked about."""
-    return cast("dict[str, Json]", asked.call).get("code")
+def seen_with(asked: ApprovalAsked) -> tuple[Json, Json]:
+    """Return the scripts and files as they were when it was asked."""
+    call = cast("dict[str, Json]", asked.call)
+    return call.get("code"), call.get("replaces")
 
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:

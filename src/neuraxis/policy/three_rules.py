@@ -158,7 +158,7 @@ def deeds(
             continue
         if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
             continue  # what runs is decided below
-        if _is_guarded(spec, facts, item.path) and not _is_said(item.value, facts):
+        if _is_unsaid(spec, item, facts):
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             return _deed(target, arguments, facts, reason)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
@@ -177,10 +177,20 @@ def deeds(
     )
 
 
-def _is_guarded(spec: CommandSpec, facts: Facts, path: Path) -> bool:
-    """Whether a place takes the user's values only."""
-    places = facts.marks.trusted_only
-    return is_covered(places, path) or (not places and spec.effects.destructive)
+def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
+    """Whether a place for the user's values only holds another."""
+    places, path = facts.marks.trusted_only, item.path
+    if is_covered(places, path) or (not places and spec.effects.destructive):
+        return not _is_said(item.value, facts)
+    if not any(covers(place[: len(path)], path) for place in places):
+        return False
+    whole: Any = item.value
+    if not isinstance(whole, dict | list | tuple):
+        return True  # an object has what it has in that place
+    inside = leaves(item.value, path)
+    return any(
+        is_covered(places, at) and not _is_said(value, facts) for at, value in inside
+    )
 
 
 def _is_said(value: Json, facts: Facts) -> bool:

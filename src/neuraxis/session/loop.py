@@ -190,7 +190,10 @@ async def run_calls(
         return [Result(call=call, status="failed", error=error) for call in calls]
     parts = replace(parts, later=None)  # the program waits for these results
     runtime = runtime_of(parts, RunState(), emit, threading.Event())
-    return await run_plan(plan, runtime)
+    results = await run_plan(plan, runtime)
+    # the model is shown what these objects are
+    runtime.gate.origins.told(each.call.id for each in results if each.stored)
+    return results
 
 
 def _end(

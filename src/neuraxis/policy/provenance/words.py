@@ -14,7 +14,7 @@ LONGEST = 500
 _OPEN, _SHUT = "\"'“”‘’«»„‚`([{<*#", "\"'”’“‘»«`)]}>*"
 _ENDS = ".,;:!?…"
 _SPECIAL = frozenset("/\\:@._-")
-_QUOTES = ("''", '""', "``", "‘’", "“”", "„“", "«»")
+_QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“", "«": "»"}
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
@@ -73,7 +73,7 @@ def place_of(value: Json, text: str) -> int:
     if not isinstance(value, str) or _is_odd(value):
         return -1
     said = unicodedata.normalize("NFC", text)
-    found = [said.find(f"{left}{value}{right}") for left, right in _QUOTES]
+    found = [at for at, text in _quotations(said) if text == value]
     if " " not in value and _SPECIAL.intersection(value):
         wanted, at = (value, value.removeprefix("https://")), 0
         for part in said.split():
@@ -82,6 +82,22 @@ def place_of(value: Json, text: str) -> int:
                 found.append(at)
             at += len(part)
     return min((at for at in found if at >= 0), default=-1)
+
+
+def _quotations(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each text in quotes, with its place; an apostrophe begins none."""
+    at = 0
+    while at < len(text):
+        close = _QUOTES.get(text[at])
+        end = at
+        if close and not text[at - 1 : at].isalnum():
+            end = text.find(close, at + 2)
+            while end >= 0 and text[end + 1 : end + 2].isalnum():
+                end = text.find(close, end + 1)
+        if end > at:
+            yield at, text[at + 1 : end]
+            at = end
+        at += 1
 
 
 def _is_odd(text: str) -> bool:

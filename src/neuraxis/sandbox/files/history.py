@@ -94,11 +94,14 @@ class FileHistory:
             return ""
         return call_errors.file_of_the_user(path, use)
 
+    def digest(self, path: str) -> str:
+        """Return the digest of a file as it is now; empty if there is none."""
+        return operations.digest_of(self.workspace, operations.spelled(path))
+
     def allow(self, call_id: str, path: str) -> None:
         """Note that a person approved this change to the file."""
         path = operations.spelled(path)
-        now = operations.digest_of(self.workspace, path)
-        self._allowed.add((call_id, path, now))
+        self._allowed.add((call_id, path, self.digest(path)))
 
     def permit(self, call_id: str, path: str, use: Use) -> None:
         """Let a change happen.
@@ -148,8 +151,10 @@ class FileHistory:
                         f"{path!r} is no regular file; it is not changed."
                     )
                 mode = stat.S_IMODE(found.st_mode) & 0o777
-                with operations.opened(self.workspace, path) as fd:
-                    before = self.store.put(pieces_of(fd), found.st_size, path)
+                before = operations.digest_of(self.workspace, path)
+                if not self._made(path, before):
+                    with operations.opened(self.workspace, path) as fd:
+                        before = self.store.put(pieces_of(fd), found.st_size, path)
             own = bool(after) and whole
             for folder in operations.missing_folders(self.workspace, path):
                 self._report(call_id, folder, "folder", after="folder")
@@ -158,6 +163,15 @@ class FileHistory:
                 mode=mode, own=own, was_own=was_own,
             )  # fmt: skip
         return bool(before) and before != after
+
+    def _made(self, path: str, digest: str) -> bool:
+        """Whether this run made the file what it is: undo needs what was before."""
+        changes = (
+            each for each in reversed(self._changes)
+            if each.run == self._run and each.path == path
+        )  # fmt: skip
+        last = next(changes, None)
+        return last is not None and last.after == digest != ""
 
     def folder(self, call_id: str, path: str) -> None:
         """Report that folders will be made."""
