@@ -165,7 +165,7 @@ class FileHistory:
         return bool(before) and before != after
 
     def _made(self, path: str, digest: str) -> bool:
-        """Whether this run wrote the file as it is; undo needs nothing of it."""
+        """Whether this run made the file what it is."""
         changes = (
             each for each in reversed(self._changes)
             if each.run == self._run and each.path == path
