@@ -15,10 +15,7 @@ def file_of_the_user(path: str, use: str) -> str:
             "and it would be changed"
         )
     done = "moved or deleted" if use == "remove" else "replaced as a whole"
-    return (
-        f"{quote(path)} was not written by this runtime, or was changed since, and it "
-        f"would be {done}"
-    )
+    return f"{quote(path)} is a file of the user's, or was changed by them; it would be {done}"
 
 
 def file_way_out(use: str) -> str:
@@ -45,7 +42,7 @@ def script_changes_refused(paths: Sequence[str]) -> str:
     """Report changes of a script that were not brought back."""
     some = listed([quote(path) for path in paths])
     return (
-        f"The script changed or deleted files that this runtime did not write: {some}. "
+        f"The script changed, deleted or made files that need the user's yes: {some}. "
         "They are as they were before, since nobody approved it. Let the script write "
-        "to other names; or the user allows it with --yes-to python_file.run."
+        "to other names; or the user allows it with --yes-to PLUGIN.COMMAND."
     )
