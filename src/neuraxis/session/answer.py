@@ -135,7 +135,7 @@ def answer_of(
         outcome=outcome,
         calls=tuple(
             replace(item, value=parts.assets.returned(item.call.id, item.value))
-            if item.status == "done" and not item.stored
+            if item.status == "done"
             else item
             for item in state.results
         ),
@@ -156,7 +156,7 @@ def answer_of(
 
 def _stored(result: Result, assets: AssetStore) -> Any:
     """Return a stored object, which may have left the memory."""
-    return assets.root(result.call.id)["content"]["response"]
+    return assets.native(result.call.id)["content"]["response"]
 
 
 def as_json(answer: Answer) -> Json:
