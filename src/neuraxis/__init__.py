@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neuraxis.messages import Call, CallError, Result
     from neuraxis.plugins import Context, command
     from neuraxis.policy.rules import Policy, Rule
+    from neuraxis.prose import Prose
     from neuraxis.references.asset_ref import AssetRef
     from neuraxis.session.agent import agent
     from neuraxis.session.answer import Answer
@@ -43,6 +44,7 @@ _WHERE = {
     "Options": "neuraxis.session.options",
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
+    "Prose": "neuraxis.prose",
     "Result": "neuraxis.messages",
     "Rule": "neuraxis.policy.rules",
     "Run": "neuraxis.session.run",
@@ -69,6 +71,7 @@ __all__ = [
     "Options",
     "PluginSpec",
     "Policy",
+    "Prose",
     "Result",
     "Rule",
     "Run",

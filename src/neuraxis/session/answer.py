@@ -135,7 +135,7 @@ def answer_of(
         outcome=outcome,
         calls=tuple(
             replace(item, value=parts.assets.returned(item.call.id, item.value))
-            if item.status == "done" and not item.stored
+            if item.status == "done"
             else item
             for item in state.results
         ),
