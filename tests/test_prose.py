@@ -9,9 +9,7 @@ from neuraxis.dialects import DIALECTS
 from neuraxis.testing import ScriptedModel
 
 FRAMED = (
-    "<!-- RESPONSE_START -->\n"
-    '[{"tool": "look", "number": 3}]\n'
-    "<!-- RESPONSE_END -->"
+    '<!-- RESPONSE_START -->\n[{"tool": "look", "number": 3}]\n<!-- RESPONSE_END -->'
 )
 
 

@@ -9,7 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
+    from neuraxis.errors import (
+        CommandError,
+        ConfigError,
+        ModelError,
+        NeuraxisError,
+        NoAnswer,
+    )
     from neuraxis.events import Event
     from neuraxis.execution.budget import Budget
     from neuraxis.messages import Call, CallError, Result
@@ -41,6 +47,7 @@ _WHERE = {
     "Event": "neuraxis.events",
     "ModelError": "neuraxis.errors",
     "NeuraxisError": "neuraxis.errors",
+    "NoAnswer": "neuraxis.errors",
     "Options": "neuraxis.session.options",
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
@@ -68,6 +75,7 @@ __all__ = [
     "Event",
     "ModelError",
     "NeuraxisError",
+    "NoAnswer",
     "Options",
     "PluginSpec",
     "Policy",
