@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,21 @@ def test_call_passes_deps_also_to_coroutines() -> None:
         return (await asyncio.to_thread(call, clerk, "clerk", deps="Bo")).value
 
     assert asyncio.run(inside()) == "Bo"
+
+
+def test_a_connection_is_used_where_it_was_made_without_a_thread() -> None:
+    """As docs/plugins.md says of `blocking=False` and of coroutines."""
+    db = sqlite3.connect(":memory:")
+
+    def one() -> int:
+        return db.execute("SELECT 1").fetchone()[0]
+
+    @command(effects="read")
+    async def later() -> int:
+        return one()
+
+    assert call(command(effects="read", blocking=False)(one), "one").value == 1
+    assert call(later, "later").value == 1
+    in_a_thread = call(command(effects="read")(one), "one").error
+    assert in_a_thread is not None
+    assert "same thread" in in_a_thread.message

@@ -100,7 +100,7 @@ class ModelBroken(ModelError):
 
 
 class NoAnswer(NeuraxisError):
-    """Error: the run ended without an answer, for another reason than its model."""
+    """Error: the run has no answer, though its model could be asked."""
 
 
 class StorageError(NeuraxisError):

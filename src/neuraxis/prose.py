@@ -1,4 +1,4 @@
-"""The words of a reply while it is streaming, without the calls in it.
+"""The words of a streaming reply, without the calls in it.
 
 What is read here cannot be taken back, so it is careful: words behind a call, and
 those of a reply that begins like a call or an envelope, come with the run's end.

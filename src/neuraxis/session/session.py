@@ -308,8 +308,7 @@ class Session(Generic[Out]):
                 the pictures and PDF files, any other a description.
             deps: what commands find as `context.deps`: the user, a connection, ...
         """
-        drive = partial(self.drive, attach=attach, deps=deps)
-        return Run(drive, text, self._turn.left)
+        return Run(partial(self.drive, attach=attach, deps=deps), text, self._turn.left)
 
     def resume(self, *, deps: Any = None) -> Run[Out]:
         """Continue a waiting or interrupted request, without repeating calls."""
