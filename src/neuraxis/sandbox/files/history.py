@@ -95,7 +95,7 @@ class FileHistory:
         return call_errors.file_of_the_user(path, use)
 
     def digest(self, path: str) -> str:
-        """Return the digest of a file now; empty if there is none."""
+        """Return the digest of a file; empty if there is none."""
         return operations.digest_of(self.workspace, operations.spelled(path))
 
     def allow(self, call_id: str, path: str) -> None:
