@@ -39,7 +39,7 @@ ErrorCode = Literal[
     "cancelled",
     "outcome_unknown",  # It was started and its outcome is unknown.
     "plugin_contract_error",  # The response does not match the manifest.
-    "skipped",  # Not run, since an earlier step failed.
+    "skipped",  # Not run or discarded, since an earlier step failed.
 ]
 
 
@@ -106,7 +106,8 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     call: Call
     """The call that this is the result of."""
     status: Literal["done", "failed", "skipped"]
-    """How the call ended; `skipped`: it did not run."""
+    """How the call ended; `skipped`: an earlier step failed, so that it did not run or
+    its result was discarded."""
     plugin: str | None = None
     """The plugin's name; None if the command was not found."""
     command: str | None = None
