@@ -44,6 +44,7 @@ from neuraxis.call_errors.files import version_stored as version_stored
 from neuraxis.call_errors.reading import calls_left as calls_left
 from neuraxis.call_errors.reading import duplicate_key as duplicate_key
 from neuraxis.call_errors.reading import malformed_reply as malformed_reply
+from neuraxis.call_errors.reading import no_output as no_output
 from neuraxis.call_errors.reading import only_words as only_words
 from neuraxis.call_errors.reading import (
     receiver_id_not_allowed as receiver_id_not_allowed,
@@ -61,6 +62,7 @@ from neuraxis.call_errors.running import failed as failed
 from neuraxis.call_errors.running import had_its_effect as had_its_effect
 from neuraxis.call_errors.running import had_no_effect as had_no_effect
 from neuraxis.call_errors.running import items_failed as items_failed
+from neuraxis.call_errors.running import left_out as left_out
 from neuraxis.call_errors.running import no_thread_free as no_thread_free
 from neuraxis.call_errors.running import not_begun as not_begun
 from neuraxis.call_errors.running import one_at_a_time as one_at_a_time

@@ -15,7 +15,10 @@ def file_of_the_user(path: str, use: str) -> str:
             "and it would be changed"
         )
     done = "moved or deleted" if use == "remove" else "replaced as a whole"
-    return f"{quote(path)} is a file of the user's, or was changed by them; it would be {done}"
+    return (
+        f"{quote(path)} is a file of the user's, or was changed by them; it would be "
+        f"{done}"
+    )
 
 
 def file_way_out(use: str) -> str:
@@ -34,7 +37,11 @@ def file_way_out(use: str) -> str:
 
 def version_stored(path: str, *, durable: bool) -> str:
     """A file was replaced, moved or deleted, and can be brought back."""
-    how = "`neuraxis undo`" if durable else "`session.undo()`, until the program ends,"
+    how = (
+        "`neuraxis undo` or `session.undo()`"
+        if durable
+        else "`session.undo()`, until the program ends,"
+    )
     return f"The old version of {quote(path)} is stored; {how} brings it back."
 
 
@@ -44,5 +51,6 @@ def script_changes_refused(paths: Sequence[str]) -> str:
     return (
         f"The script changed, deleted or made files that need the user's yes: {some}. "
         "They are as they were before, since nobody approved it. Let the script write "
-        "to other names; or the user allows it with --yes-to PLUGIN.COMMAND."
+        "to other names; or tell the user that it needs their approval (on the command "
+        "line: --yes-to PLUGIN.COMMAND)."
     )
