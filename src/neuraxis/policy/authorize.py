@@ -130,7 +130,7 @@ async def _ask(
 async def ask_about_files(
     step: Step, held: Mapping[str, Sequence[str]], gate: Gate
 ) -> bool:
-    """Ask a person whether what a script did to files is brought back."""
+    """Ask a person whether to keep what a script did."""
     files: Json = {done: [*paths] for done, paths in held.items()}
     decision = Decision(verdict="ask", reason=call_errors.held_back(held))
     if is_allowed(step, files, decision, gate):
