@@ -46,6 +46,7 @@ from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import resume, waiting
+from neuraxis.session.past.needed import check_resumed
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
@@ -359,8 +360,8 @@ class Session(Generic[Out]):
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            if is_resumed and not self._is_cut_off:
-                raise resume.nothing_cut_off(self.id)
+            ahead = (self.journal, self._is_cut_off, self._shortlist)
+            planned = await check_resumed(parts, *ahead) if is_resumed else ()
             await self._prompts.begin(parts)
             if not self._announced:
                 self._announce()
@@ -373,7 +374,7 @@ class Session(Generic[Out]):
             begin_files(self.files, is_inside=self._outer is not None)
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
-                self._shortlist.choose(asked or "", said)
+                self._shortlist.choose(asked or "", said, planned)
             shows, self._shows = self._shows, []
             around = (self._sink.emit, watch is not None, shows)
             work = converse(asked, parts, self.history, *around)

@@ -34,7 +34,7 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.journal import Journal
-from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.messages import Call, Completion, Message, NativeCall, Result
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.session.past.recorded import result_of
 from neuraxis.session.past.shortened import SUMMED_UP, SummedUp, shorten
@@ -235,6 +235,16 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
     )
 
 
+def completion_of(reply: Message) -> Completion:
+    """Return a reply of the history as the model gave it."""
+    return Completion(
+        text=reply.content,
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        tool_calls=reply.tool_calls,
+        carried=reply.carried,
+    )
+
+
 def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     """Return the end of the last request, if it has one."""
     end: SessionFinished | None = None
@@ -272,13 +282,6 @@ def release(journal: Journal, session: str, own: bool) -> None:
         journal.release(session)
     if own:
         journal.close()
-
-
-def nothing_cut_off(session: str) -> ConfigError:
-    """Return the error of resuming where every request has an end."""
-    return ConfigError(
-        f"resume: no request of session {session} was cut off; run(…) answers another"
-    )
 
 
 def wrong_id(session: str, *, exists: bool) -> ConfigError:

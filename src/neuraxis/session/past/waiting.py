@@ -114,7 +114,7 @@ class Standing(Struct, kw_only=True):
             reads = begun is not None and begun.effects in ("none", "read")
             is_loop = self.steps.get(call_id, {}).get("for_each") is not None
             if end is not None:
-                code = _code(end)
+                code = code_of(end)
                 cut = (reads and code == "cancelled") or (is_loop and code == "skipped")
             else:
                 cut = reads or is_loop
@@ -132,8 +132,8 @@ class Standing(Struct, kw_only=True):
         return Call(id=call_id, plugin=None, command=str(tool))
 
 
-def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
-    """Return the last plan, if a call of it is asked about."""
+def last_plan(events: Iterable[Event | Unknown]) -> Standing | None:
+    """Return the last plan, if the model was not told how it ended."""
     standing: Standing | None = None
     is_reply_open = False
     for event in events:
@@ -152,6 +152,12 @@ def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
             case _:
                 if standing is not None:
                     standing.hear(event)
+    return standing
+
+
+def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
+    """Return the last plan, if a call of it is asked about."""
+    standing = last_plan(events)
     return standing if standing is not None and standing.asked else None
 
 
@@ -309,6 +315,7 @@ def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn 
     return GoingOn(standing=standing, known=known)
 
 
-def _code(end: CallFinished) -> str:
+def code_of(end: CallFinished) -> str:
+    """Return the code of a call's error; empty: it has none."""
     told: Json = end.error
     return str(cast("dict[str, Json]", told).get("code")) if told else ""
