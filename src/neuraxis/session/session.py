@@ -231,7 +231,7 @@ class Session(Generic[Out]):
             ConfigError: the journal holds no such session, or an argument is invalid.
             StorageError: the session is already open, or the journal cannot be read.
         """
-        check_journal_named(id, given.get("journal"))
+        check_journal_named(id, given.get("journal"), given.get("options"))
         made = cls.__new__(cls)
         made._earlier = True
         made.__init__(id=id, **given)
@@ -242,7 +242,7 @@ class Session(Generic[Out]):
         entries = self.journal.read(self.id)
         if self._earlier != bool(entries) and not reopen:
             self._claim()
-            raise resume.wrong_id(self.id, exists=bool(entries))
+            raise resume.wrong_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
@@ -360,8 +360,8 @@ class Session(Generic[Out]):
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            ahead = (self.journal, self._is_cut_off, self._shortlist)
-            planned = await check_resumed(parts, *ahead) if is_resumed else ()
+            own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
+            planned = await check_resumed(*own, self._shortlist) if is_resumed else ()
             await self._prompts.begin(parts)
             if not self._announced:
                 self._announce()

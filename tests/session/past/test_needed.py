@@ -120,9 +120,13 @@ def test_a_command_that_a_prompt_has_no_room_for(tmp_path: Path) -> None:
 
     given = {
         "plugins": [pay, *(idle(number) for number in range(60))],
+        "dialect": "native",
         "options": Options(catalog_limit=600, always_shown=["pay"]),
     }
-    with session(tmp_path, plan(a_pay()), **given) as first:
+    written = json.dumps({"to": "ann", "amount": 5})
+    calls = (NativeCall(id="n1", name="pay", arguments=written),)
+    reply = ScriptedReply(tool_calls=calls, finish_reason="tool_calls")
+    with session(tmp_path, reply, **given) as first:
         assert first.run_sync("hello gardener").outcome == "waiting"
         first.approve("a1")
     given["options"] = Options(catalog_limit=600)

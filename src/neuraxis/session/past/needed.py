@@ -1,4 +1,4 @@
-"""What a session must be opened with, so that its plan can go on.
+"""Check that a resumed session has what its plan needs.
 
 A command that is not there would be told to the model as a mistake of its own, and what
 was planned, and a person's yes, would be lost: the session is not resumed instead.
@@ -15,8 +15,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
-from neuraxis.plugins.registry import Command
-from neuraxis.session.config import RunConfig
+from neuraxis.plugins.registry import Command, Registry
 from neuraxis.session.past.resume import completion_of, history_of, read_events
 from neuraxis.session.past.waiting import Standing, code_of, last_plan
 
@@ -27,15 +26,19 @@ _DROPS = "Nothing was changed; run(…) drops what was planned, and tells the mo
 
 
 async def check_resumed(
-    parts: RunConfig, journal: Journal, is_cut_off: bool, shortlist: Shortlist | None
+    session: str,
+    is_cut_off: bool,
+    journal: Journal,
+    dialect: Dialect,
+    registry: Registry,
+    shortlist: Shortlist | None,
 ) -> list[tuple[str, str]]:
-    """Return plugin and name of the commands that the cut-off plan is to call.
+    """Return plugin and name of the commands still to be called.
 
     Raises:
         ConfigError: no request was cut off, one of these commands is not there, or the
             plan was written in another dialect.
     """
-    session, registry = parts.session, parts.registry
     if not is_cut_off:
         raise ConfigError(
             f"resume: no request of session {session} was cut off; run(…) answers "
@@ -47,10 +50,10 @@ async def check_resumed(
     begun = _begun(events)
     standing = last_plan(events)
     if standing is None:
-        calls = _unread(session, events, begun, parts.dialect)
+        calls = _unread(session, events, begun, dialect)
     else:
         if standing.asked:
-            _check_dialect(session, begun, parts.dialect)
+            _check_dialect(session, begun, dialect)
         calls = _left(standing)
     found = [(call, registry.named(call.plugin, call.command)) for call in calls]
     lacking = [call.target for call, command in found if command is None]
@@ -74,9 +77,9 @@ def _begun(events: Sequence[Event | Unknown]) -> SessionStarted:
 
 
 def _left(standing: Standing) -> list[Call]:
-    """Return the calls that are planned again, or of which no end is known.
+    """Return the calls without a known end.
 
-    A plan that waits is planned again as a whole.
+    A plan that waits is planned again as a whole: all of its calls.
     """
     return [
         Call(id=own, plugin=None, command=str(step["tool"]))

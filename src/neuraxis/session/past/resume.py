@@ -284,14 +284,16 @@ def release(journal: Journal, session: str, own: bool) -> None:
         journal.close()
 
 
-def wrong_id(session: str, *, exists: bool) -> ConfigError:
+def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
     """Return the error of beginning a session that exists, or opening none."""
     if exists:
         return ConfigError(
             f"session {session!r} is in the journal already; "
             f"Session.open({session!r}, journal=…) goes on with it"
         )
+    path = getattr(journal, "path", None)  # of one in memory there is none
+    file, named = (f" {path.absolute()}", f" --journal {path}") if path else ("", "")
     return ConfigError(
-        f"session {session!r} is not in the journal; `neuraxis sessions ls` lists "
-        "those that are, and Session(id=…) begins one"
+        f"session {session!r} is not in the journal{file}; `neuraxis sessions ls"
+        f"{named}` lists those that are, and Session(id=…) begins one"
     )
