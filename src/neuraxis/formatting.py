@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, cast
 
@@ -160,7 +161,12 @@ def digits(value: float) -> str:
 
 
 def preview(
-    arguments: Json, *, text: int = 500, items: int = 10, levels: int = 50
+    arguments: Json,
+    *,
+    text: int = 500,
+    items: int = 10,
+    levels: int = 50,
+    show_object: Callable[[Any], str] = lambda value: f"<{type_name(value)}>",
 ) -> Json:
     """Return a short form of resolved arguments, for people.
 
@@ -169,17 +175,17 @@ def preview(
         text: characters of a text that are shown.
         items: entries of a list that are shown.
         levels: how deep it is looked into: an object may hold itself.
+        show_object: returns the text for an object that is no JSON.
     """
     if levels < 0:
         return "…"
-    below = levels - 1
+    part = partial(
+        preview, text=text, items=items, levels=levels - 1, show_object=show_object
+    )
     if isinstance(arguments, dict):
         named = cast("dict[str, Json]", arguments)
         # the journal is JSON, and an object's keys may be dates or pairs
-        return {
-            str(key): preview(it, text=text, items=items, levels=below)
-            for key, it in named.items()
-        }
+        return {str(key): part(it) for key, it in named.items()}
     if isinstance(arguments, str):
         cut = len(arguments) - text
         return arguments if cut <= 0 else f"{arguments[:text]}… (+{cut} characters)"
@@ -189,9 +195,6 @@ def preview(
         return arguments
     if isinstance(arguments, list):
         given = cast("list[Json]", arguments)
-        told = [
-            preview(item, text=text, items=items, levels=below)
-            for item in given[:items]
-        ]
+        told = [part(item) for item in given[:items]]
         return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
-    return f"<{type_name(arguments)}>"
+    return show_object(arguments)

@@ -256,7 +256,8 @@ def test_a_request_names_a_file_by_its_path(
     [
         # tools load texts by fixed names, whatever the list says
         *("AGENT.md", "JULES.md", "CLAUDE.local.md", "packages.txt", "llms.txt"),
-        *("meson_options.txt", "test_page.txt", "test_page.rst", "PAGE.md"),
+        *("agent\u017f_page.md", "meson_options.txt", "test_page.txt"),
+        *("test_page.rst", "PAGE.md"),
         # what stands in a folder of the user's is shown or run by what is there
         *("_posts/my_page.md", "public_html/4711.png", "public_html/new/page.csv"),
         *("requirements/page.txt", "content/page/page.pdf", "new/page.md"),

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from neuraxis import command
+from neuraxis import Policy, Session, command
 from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.policy.provenance.words import is_own, place_of
-from neuraxis.policy.rules import DEFAULT, EVERYTHING, policy_from
+from neuraxis.policy.rules import DEFAULT, EVERYTHING, Rule, policy_from
 from neuraxis.schema.annotations import marks_of, trusted_fields
 
 SAID = (
@@ -179,3 +180,23 @@ def test_a_wrong_policy_is_told(section: dict[str, Any], told: str) -> None:
     """A policy that is not understood is no policy: the session does not start."""
     with pytest.raises(ConfigError, match=rf"^policy.*{told}"):
         policy_from(section)
+
+
+@pytest.mark.parametrize("target", ["pay", "Pay.*", "pay.refund"])
+def test_a_rule_that_fits_no_command_of_its_plugin_is_refused(target: str) -> None:
+    """It would allow what it was meant to stop."""
+
+    @command(effects="once")
+    def pay(to: str) -> str:
+        """Pay."""
+        return to
+
+    policy = Policy(rules=[Rule(verdict="deny", target=target)])
+    with pytest.raises(ConfigError, match=r"expected plugin\.command: pay\.pay"):
+        Session(model=ScriptedModel([]), plugins=[pay], policy=policy)
+
+
+def test_rules_for_plugins_that_are_not_here_are_kept() -> None:
+    """One policy serves many sessions."""
+    rules = [Rule(verdict="deny", target=one) for one in ("mail.*", "*.send", "*")]
+    Session(model=ScriptedModel([]), policy=Policy(rules=rules)).close()

@@ -183,6 +183,15 @@ class Registry:
         return tuple(self._plugins.values())
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """Each command of all plugins, as `plugin.command`."""
+        return tuple(
+            f"{plugin.spec.name}.{name}"
+            for plugin in self._plugins.values()
+            for name in plugin.commands
+        )
+
+    @property
     def listed(self) -> tuple[Plugin, ...]:
         """The plugins that a model is shown and may call (B4, B14)."""
         return tuple(item for item in self._plugins.values() if item.spec.listed)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
+from neuraxis.assets.describe import describe
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
@@ -26,6 +27,8 @@ from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
 
 OWN_WORDS = "written before anything from outside was read, or the user's words"
+_OBJECT = 1_000
+"""Characters that are shown of an object that is no JSON."""
 MOST_SHOWN = 200_000
 """Characters that a person is shown of one value; more cannot be asked about."""
 
@@ -188,13 +191,29 @@ def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
     }
 
 
+def _shown_object(value: Any) -> str:
+    """Say which object it is: its kind, its size, and how its content begins."""
+    told = str(describe(value))
+    if isinstance(value, bytes | bytearray):
+        import hashlib  # slow to import, and needed where a person is asked only
+
+        digest = hashlib.sha256(value).hexdigest()[:16]
+        return f"{told}, sha256 {digest}: {bytes(value[:_OBJECT])!r}"
+    try:
+        return f"{told}: {value!r:.{_OBJECT}}"
+    except Exception:  # noqa: BLE001 - the value's class may raise any
+        return told
+
+
 def shown_whole(arguments: Json) -> Json:
     """Return all that is asked about, uncut.
 
     Raises:
         TooLong: nobody would read it.
     """
-    shown = preview(arguments, text=MOST_SHOWN, items=MOST_SHOWN)
+    shown = preview(
+        arguments, text=MOST_SHOWN, items=MOST_SHOWN, show_object=_shown_object
+    )
     if len(repr(shown)) > MOST_SHOWN:
         raise TooLong(call_errors.too_long_to_ask(MOST_SHOWN))
     return shown

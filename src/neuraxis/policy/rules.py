@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import listed, quote
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
@@ -90,6 +91,26 @@ class Policy(Struct, frozen=True, kw_only=True):
             rule.verdict == "ask" and _is_for(rule, f"{plugin}.{spec.name}", spec)
             for rule in self.rules
         )
+
+
+def check_targets(policy: Policy, commands: Sequence[str]) -> None:
+    """Refuse a rule for a plugin that is here which fits none of its commands.
+
+    Args:
+        policy: with any rules.
+        commands: each `plugin.command`.
+
+    Raises:
+        ConfigError: a rule would never hold.
+    """
+    for rule in policy.rules:
+        plugin = rule.target.partition(".")[0].casefold()
+        near = [one for one in commands if one.partition(".")[0].casefold() == plugin]
+        if near and not any(fnmatchcase(one, rule.target) for one in commands):
+            raise ConfigError(
+                f"policy.rules: target {quote(rule.target)} fits no command, so that "
+                f"the rule would never hold; expected plugin.command: {listed(near, 5)}"
+            )
 
 
 def _is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:

@@ -199,3 +199,22 @@ def test_an_old_journal_and_a_bare_event_are_read() -> None:
 def test_a_request_names_a_file(words: str, named: bool) -> None:
     """By its name or its path, as a whole."""
     assert is_named("docs/notes.txt", [words]) is named
+
+
+def test_many_changes_of_one_run_do_not_push_out_the_users_version(
+    tmp_path: Path,
+) -> None:
+    """What the run itself made is not stored again: undo needs what was before."""
+    way, folder, _, _ = _way(tmp_path, "in n.txt", budget=3_000)
+    (folder / "n.txt").write_bytes(b"mine")
+    for number in range(20):
+        way.write("n.txt", bytes(1_000) + bytes([number]), Q, use="change")
+    assert len(list((tmp_path / "state/versions/s1").iterdir())) == 1
+    assert way.history.undo().restored == ("n.txt",)
+    assert (folder / "n.txt").read_bytes() == b"mine"
+    # what somebody changed meanwhile is stored, too
+    way.history.begin()
+    way.write("n.txt", b"one", Q, use="change")
+    (folder / "n.txt").write_bytes(b"theirs")
+    way.write("n.txt", b"two", Q, use="change")
+    assert len(list((tmp_path / "state/versions/s1").iterdir())) == 3
