@@ -94,7 +94,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 def check_targets(policy: Policy, commands: Sequence[str]) -> None:
-    """Refuse a rule for a plugin that is here which fits none of its commands.
+    """Refuse a rule that fits no command of its plugin.
 
     Args:
         policy: with any rules.

@@ -95,7 +95,7 @@ class FileHistory:
         return call_errors.file_of_the_user(path, use)
 
     def digest(self, path: str) -> str:
-        """Return the digest of a file as it is now; empty if there is none."""
+        """Return the digest of a file; empty if there is none."""
         return operations.digest_of(self.workspace, operations.spelled(path))
 
     def allow(self, call_id: str, path: str) -> None:
@@ -165,7 +165,7 @@ class FileHistory:
         return bool(before) and before != after
 
     def _made(self, path: str, digest: str) -> bool:
-        """Whether this run made the file what it is: undo needs what was before."""
+        """Whether this run made the file what it is."""
         changes = (
             each for each in reversed(self._changes)
             if each.run == self._run and each.path == path
