@@ -192,7 +192,7 @@ def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
 
 
 def _shown_object(value: Any) -> str:
-    """Say of an object its kind, size and beginning."""
+    """Return kind and size of an object, and how it begins."""
     told = str(describe(value))
     if isinstance(value, bytes | bytearray):
         import hashlib  # slow to import, and needed where a person is asked only

@@ -94,7 +94,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 def check_targets(policy: Policy, commands: Sequence[str]) -> None:
-    """Refuse a rule that fits no command of its plugin.
+    """Refuse rules that name a plugin here and none of its commands.
 
     Args:
         policy: with any rules.

@@ -25,6 +25,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # All other escape sequences.
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # C0 and C1 without tab and newline
     r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # direction marks
+    r"|[\U000e0000-\U000e007f]"  # tags, which nobody sees
 )
 
 
