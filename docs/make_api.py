@@ -12,6 +12,7 @@ from typing import Any
 import griffe
 
 import neuraxis
+from neuraxis import events
 
 HERE = Path(__file__).resolve().parent
 _HEAD = """# The API
@@ -19,6 +20,12 @@ _HEAD = """# The API
 Everything that you can import with `from neuraxis import …`, generated from the
 docstrings by `python docs/make_api.py`. For explanations and examples see
 [sessions.md](sessions.md), [plugins.md](plugins.md) and [long-runs.md](long-runs.md).
+The [events](#events) are at the end.
+"""
+_EVENTS = """
+## Events
+
+What a run reports ([sessions.md](sessions.md#events)). Import them from `neuraxis.events`.
 """
 
 
@@ -38,13 +45,16 @@ def page() -> str:
             lines += _function(found, "##")
         else:
             lines += [f"\n## {name}\n\n`{found.value}`\n", *_text(found)]
+    lines.append(_EVENTS)
+    for name in (made.__name__ for made in events.NAMES.values()):
+        lines += _class(package["events"][name], name, "###")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def _class(found: Any, name: str) -> Iterator[str]:
+def _class(found: Any, name: str, level: str = "##") -> Iterator[str]:
     bases = ", ".join(str(base).partition("[")[0] for base in found.bases)
     is_data = "Struct" in bases
-    yield f"\n## {name}\n"
+    yield f"\n{level} {name}\n"
     if bases and not is_data:
         yield f"Derived from `{bases}`.\n"
     if "__init__" in found.members:
@@ -57,10 +67,10 @@ def _class(found: Any, name: str) -> Iterator[str]:
             yield _field(one, is_data)
     for one in members:
         if one.is_attribute and "property" in one.labels:
-            yield f"\n### {name}.{one.name}\n\n`{one.annotation}`\n"
+            yield f"\n{level}# {name}.{one.name}\n\n`{one.annotation}`\n"
             yield from _text(one)
         elif one.is_function:
-            yield from _function(one, "###", f"{name}.")
+            yield from _function(one, f"{level}#", f"{name}.")
 
 
 def _field(found: Any, is_data: bool) -> str:

@@ -17,8 +17,8 @@ def session(key: str) -> Session:
 
 
 async def main(most: int) -> None:
-    ended = []
-    async for item in run_many(session, ROWS, request=ROWS.get, at_once=2):
+    ended: list[tuple[str, str, bool]] = []
+    async for item in run_many(session, ROWS, request=ROWS.__getitem__, at_once=2):
         ended.append((item.row, item.answer.text, item.earlier))
         if len(ended) == most:
             break  # as if the process had been killed

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from neuraxis import Context, Policy, Rule, Session, command
+from neuraxis import Context, Options, Policy, Rule, Session, command
 from neuraxis.testing import ScriptedModel
 
 REFUND = (
@@ -31,21 +31,28 @@ def refund(number: int, amount: float, context: Context[Shop]) -> str:
 
 shop = Shop({7: "broken"}, "Ada")
 model = sys.argv[1:] or ScriptedModel([REFUND, "You have 12.50 back."])
-given = {
-    "model": model,
-    "plugins": [order, refund],
-    "deps": Shop,
-    "instructions": "Refund what came broken.",
-    "journal": "shop.db",
-    "policy": Policy(rules=[Rule(verdict="ask", target="refund.*")]),
-}
 
-with Session(id="ticket-1", approve="later", **given) as session:
+
+def ticket(id: str) -> Session:
+    return Session(
+        model,
+        id=id,
+        plugins=[order, refund],
+        deps=Shop,
+        instructions="Refund what came broken.",
+        journal="shop.db",
+        policy=Policy(rules=[Rule(verdict="ask", target="refund.*")]),
+        approve="later",
+        options=Options(reopen=True),
+    )
+
+
+with ticket("ticket-1") as session:
     answer = session.run_sync("Order 7 came broken, I want 20 back", deps=shop)
     print(answer.outcome, [question.summary for question in session.pending()])
 
 # hours later, in another process
-with Session.open("ticket-1", **given) as session:
+with ticket("ticket-1") as session:
     for question in session.pending():
         session.approve(question.id, amount=12.5)  # as changed, checked again
     answer = session.resume_sync(deps=shop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import command
+from neuraxis import Context, command
 from neuraxis.cli.plugins import plugins as cli
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError
@@ -233,3 +234,38 @@ async def test_call_where_a_loop_runs_and_with_a_wrong_name() -> None:
     wrong: Any = {"tool": "one"}
     with pytest.raises(ConfigError, match=r"write call\(plugin, 'NAME', {\.\.\.}\)"):
         call(one, wrong)
+
+
+def test_call_passes_deps_also_to_coroutines() -> None:
+    """As `Session.run(deps=...)` does; in an async test by way of a thread."""
+
+    @command(effects="read")
+    async def clerk(context: Context[str]) -> str:
+        """Name the clerk."""
+        await asyncio.sleep(0)
+        return context.deps
+
+    assert call(clerk, "clerk", deps="Ada").value == "Ada"
+
+    async def inside() -> object:
+        return (await asyncio.to_thread(call, clerk, "clerk", deps="Bo")).value
+
+    assert asyncio.run(inside()) == "Bo"
+
+
+def test_a_connection_is_used_where_it_was_made_without_a_thread() -> None:
+    """As docs/plugins.md says of `blocking=False` and of coroutines."""
+    db = sqlite3.connect(":memory:")
+
+    def one() -> int:
+        return db.execute("SELECT 1").fetchone()[0]
+
+    @command(effects="read")
+    async def later() -> int:
+        return one()
+
+    assert call(command(effects="read", blocking=False)(one), "one").value == 1
+    assert call(later, "later").value == 1
+    in_a_thread = call(command(effects="read")(one), "one").error
+    assert in_a_thread is not None
+    assert "same thread" in in_a_thread.message

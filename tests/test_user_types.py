@@ -64,6 +64,9 @@ def test_N11_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> No
     for number, line in enumerate(WRONG):
         text = f"{PROGRAM}\n\n{line}\n"
         (tmp_path / f"wrong{number}.py").write_text(text, encoding="utf-8")
+    for example in ("batch", "support_bot", "typed_extraction"):
+        text = (root / "examples" / f"{example}.py").read_text(encoding="utf-8")
+        (tmp_path / f"{example}.py").write_text(text, encoding="utf-8")
     settings = {
         "typeCheckingMode": "strict",
         "extraPaths": [str(root / "src")],
@@ -82,7 +85,8 @@ def test_N11_a_right_program_passes_and_each_slip_is_found(tmp_path: Path) -> No
         found[name] = found.get(name, "") + item["message"]
     assert "right.py" not in found, found["right.py"]
     for number, (line, word) in enumerate(WRONG.items()):
-        assert word in found.get(f"wrong{number}.py", ""), line
+        assert word in found.pop(f"wrong{number}.py", ""), line
+    assert found == {}  # the examples
 
 
 def test_N11_every_public_class_documents_its_fields() -> None:

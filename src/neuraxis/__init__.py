@@ -9,12 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuraxis.errors import CommandError, ConfigError, ModelError, NeuraxisError
+    from neuraxis.errors import (
+        CommandError,
+        ConfigError,
+        ModelError,
+        NeuraxisError,
+        NoAnswer,
+    )
     from neuraxis.events import Event
     from neuraxis.execution.budget import Budget
     from neuraxis.messages import Call, CallError, Result
     from neuraxis.plugins import Context, command
     from neuraxis.policy.rules import Policy, Rule
+    from neuraxis.prose import Prose
     from neuraxis.references.asset_ref import AssetRef
     from neuraxis.session.agent import agent
     from neuraxis.session.answer import Answer
@@ -41,9 +48,11 @@ _WHERE = {
     "Event": "neuraxis.events",
     "ModelError": "neuraxis.errors",
     "NeuraxisError": "neuraxis.errors",
+    "NoAnswer": "neuraxis.errors",
     "Options": "neuraxis.session.options",
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
+    "Prose": "neuraxis.prose",
     "Question": "neuraxis.session.past.waiting",
     "Result": "neuraxis.messages",
     "Rule": "neuraxis.policy.rules",
@@ -69,9 +78,11 @@ __all__ = [
     "Event",
     "ModelError",
     "NeuraxisError",
+    "NoAnswer",
     "Options",
     "PluginSpec",
     "Policy",
+    "Prose",
     "Question",
     "Result",
     "Rule",

@@ -10,6 +10,7 @@ NeuraxisError
     ModelRefused     the server said no (4xx)
     ModelTimeout     no answer in time
     ModelBroken      the stream broke off or was not understood
+  NoAnswer           a run ended without an answer: `Answer.check`
   StorageError       journal or assets could not be written or read
   MissingExtra       an optional package is not installed
   CommandError       raised by a plugin to speak to the model
@@ -17,7 +18,7 @@ NeuraxisError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -98,19 +99,26 @@ class ModelBroken(ModelError):
     """Error: the stream broke off or violated the protocol."""
 
 
+class NoAnswer(NeuraxisError):
+    """Error: the run has no answer, though its model could be asked."""
+
+
 class StorageError(NeuraxisError):
     """Error: the journal or an asset could not be written or read."""
 
 
 class MissingExtra(NeuraxisError):
-    """Error: an optional package is not installed."""
+    """Error: an optional package, or several, is not installed."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        self.package = package
+    def __init__(self, package: str | Sequence[str], extra: str, purpose: str) -> None:
+        names = [package] if isinstance(package, str) else package
+        self.package = ", ".join(names)
         self.extra = extra
+        told = ", ".join(map(repr, names))
+        which, them = ("which is", "it") if len(names) == 1 else ("which are", "them")
         super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'neuraxis[{extra}]'"
+            f"{purpose} needs the package{'s' * (len(names) > 1)} {told}, {which} not "
+            f"installed. Install {them} with: pip install 'neuraxis[{extra}]'"
         )
 
 

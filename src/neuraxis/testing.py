@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from neuraxis.call_errors import problem_text
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
 from neuraxis.dialects.native.dialect import Native
@@ -70,8 +72,11 @@ def call(
     policy: Policy | None = None,
     settings: Settings | None = None,
     strict: bool = False,
+    deps: Any = None,
 ) -> Result:
     """Run one command as a model's call: checked, authorised, stored.
+
+    The command may be a `def` or an `async def`. The value is as in `Answer.calls`.
 
     Args:
         plugin: what a `Session` accepts: a function, an object, a folder, a name.
@@ -81,6 +86,7 @@ def call(
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
         strict: an undeclared response is an error.
+        deps: what the command finds as `context.deps`, as `Session.run` takes it.
     """
     if not isinstance(cast("Any", command), str):
         raise ConfigError(
@@ -109,7 +115,10 @@ def call(
             command=command,
             arguments={} if arguments is None else arguments,
         )
-        return asyncio.run(session.call(asked))
+        result = asyncio.run(session.call(asked, deps=deps))
+        if result.status != "done":
+            return result
+        return replace(result, value=session.assets.returned("a1", result.value))
 
 
 def _refuse_running_loop() -> None:

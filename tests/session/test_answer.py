@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
-from neuraxis import NeuraxisError
+from neuraxis import NeuraxisError, Session, command
+from neuraxis.errors import ModelRefused, NoAnswer
 from neuraxis.messages import Call, CallError, Problem, Result, Usage
 from neuraxis.session.answer import Answer, StoredAsset, as_json, result_json
+from neuraxis.testing import ScriptedModel, call
 
 CALL = Call(id="a1", plugin="maps", command="find", arguments={"city": "Bern"})
 
@@ -103,3 +106,56 @@ def test_a_stored_object_is_what_it_is() -> None:
         _ = answer.asset("a4").image
     with pytest.raises(NeuraxisError, match=r"a5: this run did not store it.*a4"):
         answer.asset("a5")
+
+
+class _Refusing:
+    """A model whose server knows no such key."""
+
+    name = "refusing"
+
+    async def stream(self, prompt: Any) -> Any:
+        raise ModelRefused("HTTP 401: Incorrect API key", status=401)
+        yield
+
+    async def close(self) -> None: ...
+
+
+def test_check_raises_why_there_is_no_answer() -> None:
+    """The model's own error, or a sentence; an answer is returned as it is."""
+    with Session(cast("Any", _Refusing())) as session:
+        failed = session.run_sync("x")
+    with pytest.raises(ModelRefused, match="HTTP 401") as raised:
+        failed.check()
+    assert (failed.outcome, failed.error, raised.value.status) == (
+        "failed",
+        "HTTP 401: Incorrect API key",
+        401,
+    )
+    for outcome, wanted in (("budget", "took too long"), ("waiting", "approval")):
+        error = "it took too long" * (outcome == "budget")
+        answer = Answer(text="", outcome=cast("Any", outcome), error=error)
+        with pytest.raises(NoAnswer, match=f"not answered .{outcome}.: .*{wanted}"):
+            answer.check()
+    good = Answer(text="Here.", outcome="answered")
+    assert good.check() is good
+
+
+@dataclass
+class Row:
+    number: int
+
+
+@command(effects="read")
+def rows(count: int) -> list[Row]:
+    """Return rows."""
+    return [Row(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [2, 20_000])
+def test_a_value_is_what_the_command_returned_at_every_size(count: int) -> None:
+    """A stored list of objects is none of dicts, and the test kit gives the same."""
+    reply = f'[{{"tool": "rows", "count": {count}}}]'
+    with Session(ScriptedModel([reply, "Done."]), plugins=[rows]) as session:
+        (result,) = session.run_sync("go").calls
+    assert result.value == [Row(number) for number in range(count)]
+    assert call(rows, "rows", {"count": count}).value == result.value

@@ -343,3 +343,27 @@ def test_a_run_taken_for_its_answer() -> None:
         _ = run.txt
     with pytest.raises(TypeError, match="`async for` its events; elsewhere use"):
         list(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("tools", "plugins"),
+        ("instruction", "instructions"),
+        ("output_type", "output"),
+        ("strict", r"options=Options\(strict=\.\.\.\)"),
+    ],
+)
+def test_an_argument_that_does_not_exist(name: str, meant: str) -> None:
+    """What it is called here, for whoever comes from elsewhere."""
+    given: dict[str, Any] = {name: []}
+    wanted = rf"no argument '{name}'\. Did you mean {meant}\? Arguments are: approve,"
+    with pytest.raises(TypeError, match=wanted):
+        Session(**given)
+    with pytest.raises(TypeError, match=wanted):
+        Session.open("x", journal="x.db", **given)
+
+
+def test_a_session_shows_its_arguments() -> None:
+    """As `help(Session)` and an editor read them."""
+    assert "plugins" in inspect.signature(Session).parameters

@@ -44,6 +44,7 @@ from neuraxis.call_errors.files import version_stored as version_stored
 from neuraxis.call_errors.reading import calls_left as calls_left
 from neuraxis.call_errors.reading import duplicate_key as duplicate_key
 from neuraxis.call_errors.reading import malformed_reply as malformed_reply
+from neuraxis.call_errors.reading import no_output as no_output
 from neuraxis.call_errors.reading import only_words as only_words
 from neuraxis.call_errors.reading import (
     receiver_id_not_allowed as receiver_id_not_allowed,

@@ -37,7 +37,11 @@ def file_way_out(use: str) -> str:
 
 def version_stored(path: str, *, durable: bool) -> str:
     """A file was replaced, moved or deleted, and can be brought back."""
-    how = "`neuraxis undo`" if durable else "`session.undo()`, until the program ends,"
+    how = (
+        "`neuraxis undo` or `session.undo()`"
+        if durable
+        else "`session.undo()`, until the program ends,"
+    )
     return f"The old version of {quote(path)} is stored; {how} brings it back."
 
 
@@ -47,5 +51,6 @@ def script_changes_refused(paths: Sequence[str]) -> str:
     return (
         f"The script changed or deleted files that this runtime did not write: {some}. "
         "They are as they were before, since nobody approved it. Let the script write "
-        "to other names; or the user allows it with --yes-to python_file.run."
+        "to other names; or tell the user that it needs their approval (on the command "
+        "line: --yes-to python_file.run)."
     )

@@ -59,15 +59,25 @@ def receiver_id_not_allowed() -> CallError:
     )
 
 
+_AGAIN = (
+    " Write the whole answer again, corrected, as one JSON object and nothing else."
+)
+
+
 def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
     """Report an answer that has not the form that was asked for."""
     return CallError(
         code="invalid_output",
         where="answer",
         problems=tuple(problems),
-        message=f"The answer has not the form that was asked for: {told}. Write the "
-        "whole answer again, corrected, as one JSON object and nothing else.",
+        message=f"The answer has not the form that was asked for: {told}.{_AGAIN}",
     )
+
+
+def no_output(last: CallError, times: int) -> str:
+    """Tell the program's author how the model's answers were wrong."""
+    told = last.message.removesuffix(_AGAIN)
+    return f"{times} answers of the model did not fit `output`; the last one: {told}"
 
 
 def only_words(part: Part) -> str:

@@ -99,6 +99,7 @@ def open_journal(where: str | Path | Journal | None) -> Journal:
     if Path(where).is_dir():
         raise StorageError(
             f"the journal {where or '.'} cannot be opened: it is a folder. Name a file "
-            f"in it with --journal, such as {Path(where) / 'journal.db'}"
+            f"in it, such as {Path(where) / 'journal.db'}: journal=... in a program, "
+            "--journal on the command line"
         )
     return SqliteJournal(Path(where))

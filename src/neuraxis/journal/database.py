@@ -54,7 +54,7 @@ class Database:
         except (OSError, sqlite3.Error, UnicodeError) as error:
             raise StorageError(
                 f"the journal {self.path} cannot be opened: {error}. Name another file "
-                "with --journal, or use --journal memory"
+                "or memory: journal=... in a program, --journal on the command line"
             ) from error
         return self._open
 

@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.execution.budget import Budget
-from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
 from neuraxis.session.typed.output import Output
-from neuraxis.session.validation import check_arguments
+from neuraxis.session.validation import check_arguments, no_argument
 from neuraxis.specs import EffectKind, Effects
 
 _LONGEST = 1e6
@@ -106,14 +105,10 @@ def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:
             f"agent {name!r}: effects: expected one of {', '.join(kinds)}, got "
             f"{effects!r}"
         )
-    known = sorted(SessionArguments.__annotations__)
+    known = SessionArguments.__annotations__
     for option in given:
         if option not in known:
-            hint = did_you_mean(nearest(option, known)[:1])
-            raise ConfigError(
-                f"agent {name!r}: there is no argument {option!r}.{hint} "
-                f"Arguments are: {', '.join(known)}"
-            )
+            raise ConfigError(f"agent {name!r}: {no_argument(option, known)}")
     try:
         check_arguments(given)
     except ConfigError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from neuraxis import call_errors
 from neuraxis.assets.embed import is_picture, is_table
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore
-from neuraxis.errors import NeuraxisError
+from neuraxis.errors import ModelError, NeuraxisError, NoAnswer
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
 from neuraxis.planning.plan import Plan
@@ -30,6 +30,12 @@ else:
 
 Outcome = Literal["answered", "failed", "budget", "waiting", "declined"]
 """How a run ended; `waiting`: a person is to say yes, see `Session.pending`."""
+
+
+_NO_ERROR = {
+    "waiting": "a call waits for approval; session.pending() lists it",
+    "declined": "its plan was not approved",
+}
 
 
 class StoredAsset(Struct, frozen=True, kw_only=True):
@@ -96,17 +102,32 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
     """Why the run failed, or why the end of an answered run was not stored."""
     checked: object = None
     """The value that `output` returns."""
+    failure: ModelError | None = None
+    """The error of the model, which `check` raises."""
+
+    def check(self) -> Self:
+        """Return this answer, or raise why there is none.
+
+        Raises:
+            ModelError: the model could not be asked.
+            NoAnswer: the run failed otherwise, met a limit, waits, or was declined.
+        """
+        if self.outcome == "answered":
+            return self
+        if self.failure is not None:
+            raise self.failure
+        why = self.error or self.text or _NO_ERROR.get(self.outcome, "")
+        raise NoAnswer(f"the request was not answered ({self.outcome}): {why}")
 
     @property
     def output(self) -> Out:
         """Return the answer as the session's `output` type, or None without one.
 
         Raises:
-            NeuraxisError: the run did not end with an answer.
+            ModelError: the model could not be asked.
+            NoAnswer: the run did not end with an answer.
         """
-        if self.outcome != "answered":
-            raise NeuraxisError(f"there is no output ({self.outcome}): {self.error}")
-        return cast("Out", self.checked)
+        return cast("Out", self.check().checked)
 
     def _repr_html_(self) -> str:
         kept = [(one.id, one.read) for one in self.assets]
@@ -127,7 +148,11 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
 
 
 def answer_of(
-    state: RunState, outcome: Outcome, error: str, runtime: Runtime, parts: RunConfig
+    state: RunState,
+    outcome: Outcome,
+    error: str | ModelError,
+    runtime: Runtime,
+    parts: RunConfig,
 ) -> Answer:
     """Return the answer of a run that ended."""
     return Answer(
@@ -135,7 +160,7 @@ def answer_of(
         outcome=outcome,
         calls=tuple(
             replace(item, value=parts.assets.returned(item.call.id, item.value))
-            if item.status == "done" and not item.stored
+            if item.status == "done"
             else item
             for item in state.results
         ),
@@ -147,7 +172,8 @@ def answer_of(
         files=tuple(dict.fromkeys(state.files)),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
-        error=error,
+        error=str(error),
+        failure=error if isinstance(error, ModelError) else None,
         problems=tuple(state.problems),
         plans=tuple(state.plans),
         checked=state.output,

@@ -78,7 +78,8 @@ async def converse(
         StorageError: the journal could not be written.
         asyncio.CancelledError: the run was cancelled, and its commands were stopped.
     """
-    started, error = time.perf_counter(), ""
+    started = time.perf_counter()
+    error: str | ModelError = ""
     state = RunState()
     cancelled = threading.Event()
     outcome: Outcome = "answered"
@@ -100,7 +101,7 @@ async def converse(
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
-        outcome, error = "failed", str(failed)
+        outcome, error = "failed", failed
     except TimeLimitReached:
         cancelled.set()
         seconds = parts.budget.seconds
@@ -113,7 +114,7 @@ async def converse(
             await parts.settled()
         raise
     answer = answer_of(state, outcome, error, runtime, parts)
-    emit(_end(outcome, state, answer.text, error, started))
+    emit(_end(outcome, state, answer.text, answer.error, started))
     return answer
 
 
@@ -288,7 +289,7 @@ def _is_answered(
         return True
     if sum(item.code == read.code for item in state.problems) == MENDS:
         state.problems.append(read)
-        raise Stop("failed", read.message)
+        raise Stop("failed", call_errors.no_output(read, MENDS + 1))
     emit(_unread(Reply(errors=(read,))))
     _tell_errors(parts, history, state, (read,), emit)
     return False

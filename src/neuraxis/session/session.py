@@ -56,6 +56,7 @@ from neuraxis.session.validation import (
     check_description,
     check_journal_named,
     check_request,
+    named_arguments,
 )
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.settings import Settings, check_settings, load
@@ -94,6 +95,7 @@ class Session(Generic[Out]):
     _earlier = False
     """Whether `open` makes it, of what the journal holds."""
 
+    @named_arguments
     def __init__(
         self,
         model: str | Model | Sequence[str | Model] = "local:",
@@ -307,8 +309,7 @@ class Session(Generic[Out]):
                 the pictures and PDF files, any other a description.
             deps: what commands find as `context.deps`: the user, a connection, ...
         """
-        drive = partial(self.drive, attach=attach, deps=deps)
-        return Run(drive, text, self._turn.left)
+        return Run(partial(self.drive, attach=attach, deps=deps), text, self._turn.left)
 
     def resume(self, *, deps: Any = None) -> Run[Out]:
         """Continue a waiting or interrupted request, without repeating calls."""

@@ -7,13 +7,15 @@ or not at all: a text is a sequence of letters, and nothing reads a misspelt set
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from types import FunctionType
+from typing import Any, NoReturn, TypeVar, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
-from neuraxis.formatting import describe_given
+from neuraxis.formatting import describe_given, did_you_mean, nearest
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
@@ -22,6 +24,7 @@ from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
+Init = TypeVar("Init", bound=FunctionType)
 _PATH = (str, PathLike, type(None))
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
@@ -55,6 +58,19 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     ),
 }
 """Accepted types, and the method that any other object must have."""
+_ELSEWHERE: Mapping[str, str] = {
+    "tools": "plugins",
+    "toolsets": "plugins",
+    "functions": "plugins",
+    "system": "instructions",
+    "system_prompt": "instructions",
+    "output_type": "output",
+    "response_format": "output",
+    "deps_type": "deps",
+    "usage_limits": "budget",
+    "session_id": "id",
+}
+"""What other libraries call an argument."""
 _WORDS = {"on_error": get_args(OnError), "show_results": get_args(ShowResults)}
 
 
@@ -86,6 +102,34 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
     _check_budget(given.get("budget"))
     if given.get("id") == "":
         refuse("id", "the id of a session, a text", "")
+
+
+def named_arguments(init: Init) -> Init:
+    """Make `__init__` of `Session` suggest a name for an argument without one."""
+    code = init.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(init)
+    def checked(*args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in known:
+                raise TypeError(f"Session: {no_argument(name, known)}")
+        init(*args, **given)
+
+    return cast("Init", checked)
+
+
+def no_argument(name: str, known: Iterable[str]) -> str:
+    """Return the error of an argument that does not exist."""
+    known, close = sorted(known), nearest(name, known)[:1]
+    if name in _ELSEWHERE:
+        close = (_ELSEWHERE[name],)
+    elif name in Options.__struct_fields__:
+        close = (f"options=Options({name}=...)",)
+    return (
+        f"there is no argument {name!r}.{did_you_mean(close)} Arguments are: "
+        f"{', '.join(known)}"
+    )
 
 
 def _check_options(options: Options | None) -> None:

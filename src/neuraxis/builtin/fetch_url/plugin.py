@@ -6,6 +6,7 @@ import codecs
 import importlib
 import re
 from html import unescape
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,8 @@ from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.http import client
 
+_PACKAGES = ("trafilatura", "lxml_html_clean", "html_to_markdown")
+"""The packages of the extra `web`."""
 MOST_BYTES = 10 * client.MIB
 """Maximum bytes of a page; a longer one is refused, never cut."""
 
@@ -71,6 +74,9 @@ _NO_CHARSET = frozenset(
 
 def fetch(url: str, context: Context) -> dict[str, str]:
     """Fetch a whole page; its text is data, stored and passed on."""
+    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+        names = [name.replace("_", "-") for name in missing]
+        raise CommandError(str(MissingExtra(names, "web", "Reading web pages")))
     context.progress(f"fetching {url[:200]}", None)
     try:
         answer = client.fetch(
@@ -108,10 +114,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
 
 def _page(html: str, answer: client.Response, context: Context) -> dict[str, str]:
     """Return the page as Markdown and its title, if any."""
-    try:
-        text = _read_html(html, answer.url).strip()
-    except MissingExtra as error:
-        raise CommandError(str(error)) from None
+    text = _read_html(html, answer.url).strip()
     if not text:
         scripts = "<script" in html.lower()
         context.warn(
@@ -187,13 +190,8 @@ def _read_html(html: str, url: str) -> str:
 
 def _from_html(html: str, url: str) -> str:
     """Return the main content if found, else the whole page."""
-    try:
-        trafilatura: Any = importlib.import_module("trafilatura")
-        converter: Any = importlib.import_module("html_to_markdown")
-    except ImportError as error:
-        raise MissingExtra(
-            (error.name or "trafilatura").replace("_", "-"), "web", "Reading a web page"
-        ) from None
+    trafilatura: Any = importlib.import_module("trafilatura")
+    converter: Any = importlib.import_module("html_to_markdown")
     # Frames become links, as iframes do.
     html = links_shown(_DROPPED.sub(" ", html))
     options = converter.ConversionOptions(

@@ -7,7 +7,6 @@ finished step is one plain line.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
@@ -32,6 +31,7 @@ from neuraxis.events import (
     innermost,
     to_json,
 )
+from neuraxis.prose import Prose
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
 _BESIDE = ("success", "sandbox")
 """Result fields shown elsewhere: by the step's mark, or by `doctor`."""
-# A reference to an object, a marker of calls, a tag of calls or thoughts, or a prefix
-# of one. The text after it is shown at the end, if it is for the user.
-_NOT_PROSE = re.compile(
-    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)"
-    r"|```[a-z_]{0,12}\s{0,4}(?:[\[{]|\Z)",
-    re.IGNORECASE,
-)
 _LINES = 12
 """Maximum lines shown of a command's output; the journal has all."""
 
@@ -62,7 +55,7 @@ class Live:
     def __init__(self, *, aloud: bool = False, results: bool = True) -> None:
         self._aloud = aloud
         self._results = results
-        self._heard = ""
+        self._words = Prose()
         self.said = ""
         """What was shown on standard output of the last reply."""
         self._prose = ""
@@ -85,7 +78,8 @@ class Live:
             case ModelStarted():
                 self._end_prose()
                 self._written = 0
-                self._heard = self.said = self._prose = ""
+                self._words(event)
+                self.said = self._prose = ""
                 self._spin(f"{event.model} is thinking")
             case ModelChunk():
                 self._chunk(event)
@@ -116,16 +110,15 @@ class Live:
     def _chunk(self, event: ModelChunk) -> None:
         self._written += len(event.text) + len(event.reasoning)
         tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
-        shown = "" if self._speak(event.text) else f" {tail}"
+        shown = "" if self._speak(event) else f" {tail}"
         self._spin(f"the model is writing ({self._written} characters){shown}")
 
-    def _speak(self, text: str) -> bool:
+    def _speak(self, event: ModelChunk) -> bool:
         """Show complete blocks of prose, but no calls."""
-        self._heard += text
-        begun = self._heard.lstrip()
-        if not self._aloud or not begun or begun[0] in "<[{`":
+        self._words(event)
+        if not self._aloud or not self._words.said:
             return False
-        self._prose = inert(_NOT_PROSE.split(begun, 1)[0])
+        self._prose = inert(self._words.said)
         end = len(self.said) + complete_blocks(self._prose[len(self.said) :])
         if end > len(self.said):
             self._show_prose(end)

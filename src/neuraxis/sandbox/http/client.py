@@ -471,7 +471,8 @@ def _addresses(url: Url, way: _Request) -> Sequence[str]:
         if what is not None:
             raise RequestRefused(
                 f"{url.host} leads to {what}; only public hosts are fetched. A person "
-                f"can allow it with --allow-host {url.authority}."
+                f"can allow it with --allow-host {url.authority} or, in a program, "
+                f"Policy(allow_hosts=['{url.authority}'])."
             )
     return found
 

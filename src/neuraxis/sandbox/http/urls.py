@@ -156,7 +156,8 @@ def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
         raise RequestRefused(
             f"{shown}: port {port} is not allowed; allowed are "
             f"{', '.join(map(str, sorted(USUAL_PORTS)))}. A person can allow it with "
-            f"--allow-host {bracketed}:{port}."
+            f"--allow-host {bracketed}:{port} or, in a program, "
+            f"Policy(allow_hosts=['{bracketed}:{port}'])."
         )
     target = _target(tail, shown)
     url = Url(scheme=scheme, host=host, port=port, target=target, named=named)
@@ -218,7 +219,8 @@ def _check_outer_name(host: str, shown: str) -> None:
     if inner:
         raise RequestRefused(
             f"{shown}: {host} is the name of an inner host. A person can allow it "
-            f"with --allow-host {host}."
+            f"with --allow-host {host} or, in a program, "
+            f"Policy(allow_hosts=['{host}'])."
         )
 
 

@@ -1,0 +1,70 @@
+"""The words of an answer while it streams, in every dialect."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuraxis import Prose, Session, command
+from neuraxis.dialects import DIALECTS
+from neuraxis.testing import ScriptedModel
+
+FRAMED = (
+    '<!-- RESPONSE_START -->\n[{"tool": "look", "number": 3}]\n<!-- RESPONSE_END -->'
+)
+
+
+@command(effects="read")
+def look(number: int) -> int:
+    """Look something up."""
+    return number
+
+
+def _heard(replies: list[str], size: int, dialect: str = "intents") -> list[str]:
+    pieces: list[str] = []
+    prose = Prose()
+    model = ScriptedModel(replies, chunk_size=size)
+    with Session(model, plugins=[look], dialect=dialect) as session:
+        session.run_sync("Look", watch=lambda event: pieces.append(prose(event)))
+    return [piece for piece in pieces if piece]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_words_come_in_pieces_in_every_dialect(dialect: str) -> None:
+    """More than one piece, and together they are the answer."""
+    pieces = _heard(["There are 3, and 3 < 4 `so` far. [A](b)\n"], 4, dialect)
+    assert "".join(pieces) == "There are 3, and 3 < 4 `so` far. [A](b)"
+    assert len(pieces) > 5
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 1000])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        'Let me look.\n[{"tool": "look", "number": 3}]',
+        f"Let me look.\n\n{FRAMED}",
+        f"<think>Is it [{{? </think>\na: Let me look.\n{FRAMED}",
+        'Let me look.\n```json\n[{"tool": "look", "number": 3}]\n```',
+    ],
+)
+def test_a_call_is_never_among_the_words(calls: str, size: int) -> None:
+    """However the pieces cut it; the words of two replies stand apart."""
+    heard = "".join(_heard([calls, "It is three."], size))
+    assert heard == "Let me look.\n\nIt is three."
+
+
+def test_what_looks_like_a_call_comes_with_the_end() -> None:
+    """An answer that shows JSON loses nothing."""
+    said = 'Look:\n\n```json\n[{"a": 1}]\n```\n\nThat is it.'
+    assert "".join(_heard([said], 4)) == said
+    assert _heard(['{"a": 1}'], 4) == ['{"a": 1}']
+
+
+def test_one_reader_may_serve_several_runs() -> None:
+    """The words of the second begin where they do with a new one."""
+    prose = Prose()
+    heard: list[str] = []
+    with Session(ScriptedModel(["One.", "Two."])) as session:
+        for request in ("a", "b"):
+            session.run_sync(request, watch=lambda event: heard.append(prose(event)))
+            heard.append("|")
+    assert "".join(heard) == "One.|Two.|"
