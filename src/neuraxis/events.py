@@ -128,8 +128,8 @@ class CallProgress(Struct, frozen=True, kw_only=True):
 class CallFinished(Struct, frozen=True, kw_only=True):
     """A command ended, was skipped, or its outcome is unknown.
 
-    The last event of an id counts: a failed call may be retried, and a read-only step
-    that ran early is skipped if an earlier step fails.
+    One for each call, also if it was retried. A read-only step that ran early is told
+    as done once all steps before it are done, or as skipped if one of them fails.
     """
 
     id: str

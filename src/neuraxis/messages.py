@@ -39,7 +39,7 @@ ErrorCode = Literal[
     "cancelled",
     "outcome_unknown",  # It was started and its outcome is unknown.
     "plugin_contract_error",  # The response does not match the manifest.
-    "skipped",  # Not run, since an earlier step failed.
+    "skipped",  # Not run or discarded, since an earlier step failed.
 ]
 
 
@@ -106,13 +106,18 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     call: Call
     """The call that this is the result of."""
     status: Literal["done", "failed", "skipped"]
-    """How the call ended; `skipped`: it did not run."""
+    """How the call ended; `skipped`: an earlier step failed, so that it did not run or
+    its result was discarded."""
     plugin: str | None = None
     """The plugin's name; None if the command was not found."""
     command: str | None = None
     """The command's own name; None if it was not found."""
     value: Any = None
-    """The object that the command returned."""
+    """The object that the command returned, of any size.
+
+    Its JSON instead: in events, in a run that was resumed, and where an asset folder's
+    object has left the memory.
+    """
     stored: bool = False
     """Whether the value is an asset with the id `call.id`, not inline."""
     error: CallError | None = None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Options, Session, command
+from neuraxis import Answer, CommandError, Options, Session, command
 from neuraxis.events import CallFinished, CallStarted, Event, MessageSent
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import EVERYTHING
@@ -186,6 +187,66 @@ def test_N3_a_failed_item_fails_the_step_and_all_items_are_told() -> None:
     assert "1 of 3 items" in first.error.message
     assert RAN == ["a", "bad"]
     assert "noted a" in told(events)
+
+
+@command(effects={"kind": "read", "open_world": True})
+async def price(name: str) -> int:
+    """Prices: of the third, only after the others are known."""
+    for _ in range(20 if name == "kiwi" else 0):
+        await asyncio.sleep(0)
+    if name == "kiwi":
+        raise CommandError("no price for kiwi")
+    return len(name)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_an_item_that_ran_behind_a_failed_one_has_one_end(
+    early: bool, tmp_path: Path
+) -> None:
+    """Skipped, in the events, the answer, for the model and when it is resumed."""
+    intents: list[dict[str, Any]] = [
+        {"tool": "price", "$for_each": ["fig", "kiwi", "plum"], "name": "{{ item }}"},
+        {"tool": "price", "name": "apple"},
+    ]
+    events: list[Event] = []
+    model = ScriptedModel([json.dumps(intents), "ok"])
+    with Session(
+        model,
+        id="s",
+        journal=tmp_path / "j.db",
+        plugins=[price],
+        options=Options(early_start=early),
+    ) as session:
+        answer = session.run_sync("go", events.append)
+    ends = [event for event in events if isinstance(event, CallFinished)]
+    assert {event.id: event.status for event in ends} == {
+        "a1.0": "done",
+        "a1.1": "failed",
+        "a1.2": "skipped",
+        "a1": "failed",
+        "a2": "skipped",
+    }
+    assert len(ends) == 5
+    assert [event.value for event in ends if event.status == "skipped"] == [None, None]
+    item, last = answer.calls[0].value[2], answer.calls[1]
+    assert last.error is not None
+    assert last.error.message == "price was left out, since price (a1) did not work."
+    assert item == {
+        "index": 2,
+        "status": "skipped",
+        "error": {
+            "code": "skipped",
+            "message": "price was left out, since price (a1.1) did not work.",
+            "where": "price",
+        },
+    }
+    assert told(events).count("(a1.1) did not work") == 1
+    with Session.open(
+        "s", journal=tmp_path / "j.db", model=ScriptedModel(["x"]), plugins=[price]
+    ) as session:
+        known = [message.content for message in session.history]
+        assert any("since price (a1) did not work" in content for content in known)
+        assert "a2" not in session.origins.results
 
 
 def test_N3_continue_leaves_failed_items_out_and_says_so() -> None:

@@ -62,6 +62,7 @@ from neuraxis.call_errors.running import failed as failed
 from neuraxis.call_errors.running import had_its_effect as had_its_effect
 from neuraxis.call_errors.running import had_no_effect as had_no_effect
 from neuraxis.call_errors.running import items_failed as items_failed
+from neuraxis.call_errors.running import left_out as left_out
 from neuraxis.call_errors.running import no_thread_free as no_thread_free
 from neuraxis.call_errors.running import not_begun as not_begun
 from neuraxis.call_errors.running import one_at_a_time as one_at_a_time

@@ -180,12 +180,23 @@ def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError
 
 
 def skipped(target: str, because: str) -> CallError:
-    """Report a step skipped because an earlier one failed (rule C19)."""
+    """Report a step skipped because an earlier one failed (rule C19).
+
+    It may have run early, with its result discarded: the words are true of both.
+    """
     return CallError(
         code="skipped",
         where=target,
-        message=f"{target} was not run, since {because} did not work.",
+        message=f"{target} was left out, since {because} did not work.",
     )
+
+
+def left_out(*, goes_on: bool) -> str:
+    """Return what a failed step does to its plan, for prompts.
+
+    `goes_on`: other steps run all the same (`on_error="continue"`).
+    """
+    return "what depends on it is left out" if goes_on else "all after it is left out"
 
 
 def not_begun(target: str) -> CallError:

@@ -84,6 +84,7 @@ def find_dialect(
     strict: bool = False,
     template: Path | None = None,
     parameter_names: ParameterNames | None = None,
+    goes_on: bool = False,
 ) -> Dialect:
     """Return the dialect of that name.
 
@@ -93,6 +94,8 @@ def find_dialect(
         template: a file with the user's own instruction text.
         parameter_names: lets the intent dialect distinguish parameters from its own
             keys.
+        goes_on: whether a failed step leaves out only what depends on it
+            (`on_error="continue"`); else all after it.
 
     Raises:
         ConfigError: there is no such dialect, or the template cannot be used.
@@ -102,16 +105,21 @@ def find_dialect(
             from neuraxis.dialects.intents.dialect import Intents
 
             return Intents(
-                strict=strict, template=template, parameter_names=parameter_names
+                strict=strict,
+                template=template,
+                parameter_names=parameter_names,
+                goes_on=goes_on,
             )
         case "envelope_v1" | "envelope_v2":
             from neuraxis.dialects.envelope.dialect import Envelope
 
-            return Envelope(name=name, strict=strict, template=template)
+            return Envelope(
+                name=name, strict=strict, template=template, goes_on=goes_on
+            )
         case "native":
             from neuraxis.dialects.native.dialect import Native
 
-            return Native(strict=strict, template=template)
+            return Native(strict=strict, template=template, goes_on=goes_on)
         case _:
             close = nearest(name, DIALECTS)
             hint = did_you_mean(close)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from neuraxis.call_errors import left_out
 from neuraxis.errors import TemplateError
 
 MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
+LEFT_OUT = "{left_out}"
 
 # the published intents template ends its raw part with a typing error, rule C1
 _RAW_TAG = re.compile(r"\{%-?\s*+(?:end)?raw\s*+`?\s*+-?%\}\n?")
@@ -36,6 +38,14 @@ def own_text(name: str) -> str:
     """Return our own instruction text of that name."""
     # `importlib.resources` would import zipfile, tempfile and their dependencies
     return read_text(Path(__file__).parent / "prompts" / name)
+
+
+def instruction_text(name: str, *, goes_on: bool) -> str:
+    """Return our own instruction text for a session's `on_error`.
+
+    `goes_on`: steps that do not depend on a failed one run all the same.
+    """
+    return own_text(name).replace(LEFT_OUT, left_out(goes_on=goes_on))
 
 
 def read_text(path: Path) -> str:

@@ -2,7 +2,8 @@
 
 Steps without effects overlap where their references allow it; a step with an effect
 waits for all before it (decision 4). The result of a step that ran although one before
-it failed is discarded: the step is reported as skipped, as in sequential order.
+it failed is discarded: the step is reported as skipped, as in sequential order. Its end
+is therefore held back until it is known to count: nothing ends twice.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis import call_errors
+from neuraxis.errors import StorageError
 from neuraxis.events import ApprovalAsked, CallFinished, Event
 from neuraxis.execution.report import report_finished
 from neuraxis.execution.runtime import Runtime
@@ -42,13 +45,23 @@ async def run_in_order(
         results.append(result)
         runtime.usage.ended[step.call.id] = result
         if result.status != "done":
-            failed[step.call.id] = step
+            failed[step.call.id] = broken or step
     return results
 
 
+def goes_on(steps: Sequence[Step], runtime: Runtime) -> bool:
+    """Return whether these steps waited for a person before."""
+    later = runtime.gate.later
+    asked = later.asked.keys() if later is not None else ()
+    return any(step.call.id in asked or step.call.id in runtime.known for step in steps)
+
+
 def _broken(step: Step, failed: Mapping[str, Step], runtime: Runtime) -> Step | None:
-    """Return the failed step that keeps this one from running."""
-    if not failed:
+    """Return the failed step that keeps this one from running.
+
+    `failed` has by call id the steps that failed, and for skipped ones what failed.
+    """
+    if not failed or step.call.id in runtime.known:  # it has ended already
         return None
     later = runtime.gate.later
     # a call that a person said yes to does not depend on the others that were asked
@@ -98,6 +111,14 @@ class _Overlap(Struct, kw_only=True):
     found: dict[int, Result] = field(default_factory=dict[int, Result])
     failed: dict[str, Step] = field(default_factory=dict[str, Step])
     begun: set[str] = field(default_factory=set[str])
+    held: dict[int, list[CallFinished]] = field(
+        default_factory=dict[int, list[CallFinished]]
+    )
+    """Ends of steps, and of their items, that may not count."""
+    gone: set[str] = field(default_factory=set[str])
+    """Steps that ran, and whose results are discarded."""
+    sure: int = 0
+    """Index of the first step that is not done: what it reports counts."""
     stop: int = 0
     """Index of the first failed step, or the number of steps."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -127,8 +148,11 @@ class _Overlap(Struct, kw_only=True):
                 while self.ended:
                     self._end(self.ended.popleft())
                 self._start(gated)
-        finally:
+        except BaseException:
             await self._cancel_running()
+            with suppress(StorageError):  # what is raised says why
+                self._tell_held()
+            raise
         return self._as_if_in_order()
 
     def _start(self, runtime: Runtime) -> None:
@@ -141,7 +165,7 @@ class _Overlap(Struct, kw_only=True):
             if self.failed and self.stop == len(self.steps):
                 broken = _broken(step, self.failed, self.runtime)
                 if broken is not None:
-                    self.failed[step.call.id] = step
+                    self.failed[step.call.id] = broken
                     self._release(here)
                     continue
             self.begun.add(step.call.id)
@@ -154,10 +178,11 @@ class _Overlap(Struct, kw_only=True):
         self.wake.set()
 
     def _emit(self, event: Event) -> None:
-        """Emit an event, unless it ends a step that counts as skipped."""
+        """Emit an event; hold back an end that may not count."""
         if isinstance(event, CallFinished):
-            here = self.place.get(event.part_of or event.id)
-            if here is not None and here > self.stop:
+            here = self.place.get(event.id, self.place.get(event.part_of, -1))
+            if here > self.sure and self.runtime.on_error != "continue":
+                self.held.setdefault(here, []).append(event)
                 return
         self.runtime.emit(event)
 
@@ -178,6 +203,10 @@ class _Overlap(Struct, kw_only=True):
                 for later, running in self.tasks.items():
                     if later > here:
                         running.cancel()
+        while (end := self.found.get(self.sure)) is not None and end.status == "done":
+            self.sure += 1
+            for event in self.held.pop(self.sure, ()):
+                self.runtime.emit(event)
         self._release(here)
 
     def _release(self, here: int) -> None:
@@ -197,25 +226,48 @@ class _Overlap(Struct, kw_only=True):
                     # mark it as retrieved: the first exception is raised already
                     task.exception()
 
+    def _tell_held(self) -> None:
+        """Report the held ends of a run that was cut off."""
+        for here in sorted(self.held):
+            if here > self.stop:
+                self._give_up(self.steps[here], self.steps[self.stop])
+            for event in self.held.pop(here, ()):
+                self.runtime.emit(event)
+        self._forget_gone()
+
+    def _give_up(self, step: Step, broken: Step) -> Result:
+        """Report a step and its items as skipped; discard their results."""
+        own, runtime = step.call.id, self.runtime
+        result = _skipped(step, broken)
+        ends = self.held.pop(self.place[own], [])
+        for event in ends:
+            runtime.emit(_discarded(event, result))
+        if not any(event.id == own for event in ends):
+            report_finished(result, runtime, step)
+        runtime.usage.ended[own] = result
+        if own in self.begun:
+            runtime.assets.forget(own)
+            self.gone.add(own)
+        return result
+
+    def _forget_gone(self) -> None:
+        if self.gone:
+            self.runtime.usage.take_back(self.gone)
+            self.runtime.gate.origins.forget(self.gone)
+
     def _as_if_in_order(self) -> list[Result]:
         results: list[Result] = []
         failed: dict[str, Step] = {}
-        gone: set[str] = set()
         for here, step in enumerate(self.steps):
             result = self.found.get(here)
             broken = _broken(step, failed, self.runtime)
             if broken is not None or result is None:
-                # it ran early, and its result is discarded
-                if step.call.id in self.begun:
-                    self.runtime.assets.forget(step.call.id)
-                    gone.add(step.call.id)
-                result = _skip(step, broken or step, self.runtime)
+                # it may have run early
+                result = self._give_up(step, broken or self.steps[self.stop])
             results.append(result)
             if result.status != "done":
-                failed[step.call.id] = step
-        if gone:
-            self.runtime.usage.take_back(gone)
-            self.runtime.gate.origins.forget(gone)
+                failed[step.call.id] = broken or step
+        self._forget_gone()
         return results
 
 
@@ -231,14 +283,31 @@ def _ask_one_at_a_time(approve: Approve) -> Approve:
 
 
 def _skip(step: Step, broken: Step, runtime: Runtime) -> Result:
-    command = step.command
-    error = call_errors.skipped(step.call.target, broken.call.target)
-    result = Result(
-        call=step.call,
+    result = _skipped(step, broken)
+    report_finished(result, runtime, step)
+    return result
+
+
+def _skipped(step: Step, broken: Step) -> Result:
+    call, command = step.call, step.command
+    because = f"{broken.call.target} ({broken.call.id})"
+    return Result(
+        call=call,
         status="skipped",
         plugin=command.plugin.name,
         command=command.spec.name,
-        error=error,
+        error=call_errors.skipped(call.target, because),
     )
-    report_finished(result, runtime, step)
-    return result
+
+
+def _discarded(event: CallFinished, result: Result) -> CallFinished:
+    """Return the end of a call whose result does not count."""
+    return replace(
+        event,
+        status="skipped",
+        value=None,
+        asset=None,
+        error=None if result.error is None else call_errors.to_json(result.error),
+        warnings=(),
+        shown=False,
+    )

@@ -17,7 +17,7 @@ from neuraxis import call_errors
 from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.errors import CommandError, StorageError
 from neuraxis.events import CallStarted
-from neuraxis.execution.concurrent import run_overlapping
+from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.failures import crashed
 from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.report import report_finished, report_stored
@@ -72,13 +72,13 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         runtime.gate.origins.loops(step, loop)
         large = leads_to_object(step, runtime)
         steps = await aside(large, _item_steps, step, loop, runtime)
-        results = await run_overlapping(
-            steps,
-            waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask),
-            runtime,
-            run_one,
-            ITEMS_AT_ONCE,
-        )
+        if goes_on(steps, runtime):
+            results = await run_in_order(steps, runtime, run_one)
+        else:
+            waits = waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask)
+            results = await run_overlapping(
+                steps, waits, runtime, run_one, ITEMS_AT_ONCE
+            )
         result = await _joined(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)

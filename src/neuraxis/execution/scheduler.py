@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from neuraxis.execution.concurrent import run_in_order, run_overlapping
+from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.for_each import run_one
 from neuraxis.execution.repeats import call_key
 from neuraxis.execution.retry import TRIES
@@ -36,20 +36,13 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         gate.approvals.begin(steps)
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
-    if may_reach_a_limit(plan, runtime) or _goes_on(plan, runtime):
+    if may_reach_a_limit(plan, runtime) or goes_on(steps, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, runtime.gate.may_ask)
     waits = _same_calls_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
     return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
-
-
-def _goes_on(plan: Plan, runtime: Runtime) -> bool:
-    """Return whether the plan waited for a person before."""
-    later = runtime.gate.later
-    known = later.asked.keys() if later is not None else ()
-    return any(step.call.id in known for step in plan.steps)
 
 
 def _same_calls_wait(

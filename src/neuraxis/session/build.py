@@ -73,6 +73,7 @@ def build_dialect(
         strict=options.strict,
         template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
+        goes_on=options.on_error == "continue",
     )
 
 

@@ -66,7 +66,6 @@ class Live:
         self._written = 0
         self._steps = 0
         self._number: dict[str, int] = {}
-        self._done: set[str] = set()
         self._questions: set[tuple[str, str]] = set()
         """Those that a person has not answered yet, by session and call."""
         self._later: list[tuple[str, str]] = []
@@ -164,12 +163,11 @@ class Live:
 
     def _finished(self, event: CallFinished) -> None:
         default = (f"{self._place(event)} {inert(event.tool)}", 0.0)
+        ran_early = event.status == "skipped" and event.id in self._running
         text, _ = self._running.pop(event.id, default)
         mark, style = _MARKS[event.status]
         took = "" if event.status == "skipped" else f"  {seconds(event.seconds)}"
-        if event.status == "done":
-            self._done.add(event.id)
-        elif event.id in self._done:  # A read-only step that ran early.
+        if ran_early:
             took = "  discarded, since an earlier step failed"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:

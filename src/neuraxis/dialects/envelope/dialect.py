@@ -38,6 +38,7 @@ class Envelope:
         name: which of the two protocols.
         strict: exactly what the document says; else also what models write.
         template: the user's own instruction text with `{plugins}` in it.
+        goes_on: whether a failed step leaves out only what depends on it.
     """
 
     stop: tuple[str, ...] = ()
@@ -48,10 +49,12 @@ class Envelope:
         name: Literal["envelope_v1", "envelope_v2"] = "envelope_v2",
         strict: bool = False,
         template: Path | None = None,
+        goes_on: bool = False,
     ) -> None:
         self.name = name
         self._generation: Generation = "v1" if name == "envelope_v1" else "v2"
         self._strict = strict
+        self._goes_on = goes_on
         self._template: Template | None = (
             None if template is None else load_plugins_template(template)
         )
@@ -60,7 +63,7 @@ class Envelope:
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
         """Return the instruction text with the plugins filled in (rule A1)."""
-        frame = self._template or prompt_frame(self._generation)
+        frame = self._template or prompt_frame(self._generation, goes_on=self._goes_on)
         return frame.fill(
             plugins_text(plugins, generation=self._generation, strict=self._strict)
         )

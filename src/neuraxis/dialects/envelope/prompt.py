@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from neuraxis.dialects.template import PLUGINS, Template, own_text
+from neuraxis.dialects.template import PLUGINS, Template, instruction_text
 from neuraxis.schema import node_from_schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
@@ -32,9 +32,10 @@ _COMMAND_KEYS = (
 )
 
 
-def prompt_frame(generation: Generation) -> Template:
+def prompt_frame(generation: Generation, *, goes_on: bool = False) -> Template:
     """Return our own instruction text, with a place for the plugins."""
-    before, _, after = own_text(f"envelope_{generation}.md").partition(PLUGINS)
+    text = instruction_text(f"envelope_{generation}.md", goes_on=goes_on)
+    before, _, after = text.partition(PLUGINS)
     return Template(before=before, after=after)
 
 

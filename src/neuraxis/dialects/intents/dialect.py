@@ -50,6 +50,7 @@ class Intents:
         template: the user's own instruction text with `{{ message }}` in it.
         parameter_names: the parameters of a tool, to distinguish them from the
             dialect's own keys.
+        goes_on: whether a failed step leaves out only what depends on it.
     """
 
     name = "intents"
@@ -60,8 +61,10 @@ class Intents:
         strict: bool = False,
         template: Path | None = None,
         parameter_names: ParameterNames | None = None,
+        goes_on: bool = False,
     ) -> None:
         self._strict = strict
+        self._goes_on = goes_on
         self._parameter_names = parameter_names
         self._tools: Collection[str] = ()
         self._head, self._tail = "", ("q: ", "\na: ")
@@ -82,7 +85,9 @@ class Intents:
         self._tools = frozenset(tool_names)
         if self._own:
             return self._head
-        return prompt_text(plugins, tool_names, strict=self._strict)
+        return prompt_text(
+            plugins, tool_names, strict=self._strict, goes_on=self._goes_on
+        )
 
     def native_tools(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]

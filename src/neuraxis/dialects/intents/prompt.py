@@ -20,7 +20,7 @@ from neuraxis.dialects.intents.signatures import (
     type_lines,
 )
 from neuraxis.dialects.results import json_text
-from neuraxis.dialects.template import own_text
+from neuraxis.dialects.template import instruction_text
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
 _TOKEN = re.compile(r"\{(?:tools|examples)\}")
@@ -28,7 +28,11 @@ ToolNames = Mapping[str, tuple[str, str]]
 
 
 def prompt_text(
-    plugins: Sequence[PluginSpec], tool_names: ToolNames, *, strict: bool = False
+    plugins: Sequence[PluginSpec],
+    tool_names: ToolNames,
+    *,
+    strict: bool = False,
+    goes_on: bool = False,
 ) -> str:
     """Return the whole instruction text for these plugins."""
     names = {where: tool for tool, where in tool_names.items()}
@@ -50,7 +54,7 @@ def prompt_text(
         "{tools}": "\n\n".join(sections) or "There are no tools. Answer in plain text.",
         "{examples}": "".join(f"\n{_example(item)}\n" for item in chains),
     }
-    text = own_text("intents.md")
+    text = instruction_text("intents.md", goes_on=goes_on)
     return _TOKEN.sub(lambda match: filled[match[0]], text).strip() + "\n"
 
 

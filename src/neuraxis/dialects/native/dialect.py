@@ -60,13 +60,21 @@ class Native:
     Args:
         strict: arguments must be exactly JSON, and calls in the text are text.
         template: the user's own instruction text, with `{plugins}` in it or not.
+        goes_on: whether a failed step leaves out only what depends on it.
     """
 
     name = "native"
     stop: tuple[str, ...] = ()
 
-    def __init__(self, *, strict: bool = False, template: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        template: Path | None = None,
+        goes_on: bool = False,
+    ) -> None:
         self._strict = strict
+        self._goes_on = goes_on
         self._template: Template | None = (
             None if template is None else load_plugins_template(template)
         )
@@ -79,7 +87,7 @@ class Native:
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
         """Return the instruction text; the tools are sent beside it."""
-        text = prompt_text(plugins)
+        text = prompt_text(plugins, goes_on=self._goes_on)
         return text if self._template is None else self._template.fill(text)
 
     def native_tools(

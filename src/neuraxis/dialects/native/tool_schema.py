@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.dialects.template import PLUGINS, own_text
+from neuraxis.dialects.template import PLUGINS, instruction_text
 from neuraxis.schema import REFERENCE
 from neuraxis.specs import Json, PluginSpec
 
@@ -89,15 +89,18 @@ def _with_reference(
 ) -> dict[str, Json]:
     if not schema.get("x-asset-ref") or "x-type" in schema:
         return plain
+    if plain.keys() <= _BESIDE - {"anyOf"}:
+        return plain  # any value, so a reference too
     outer = {key: plain.pop(key) for key in ("description", "$defs") if key in plain}
     if plain == {key: REFERENCE[key] for key in REFERENCE if key != "description"}:
         return {**REFERENCE, **outer}
     return {**outer, **_union("anyOf", [plain, dict(REFERENCE)])}
 
 
-def prompt_text(plugins: Sequence[PluginSpec]) -> str:
+def prompt_text(plugins: Sequence[PluginSpec], *, goes_on: bool = False) -> str:
     """Return our own words, and the plugin authors' notes."""
-    before, _, after = own_text("native.md").partition(PLUGINS)
+    text = instruction_text("native.md", goes_on=goes_on)
+    before, _, after = text.partition(PLUGINS)
     notes = [
         f"About {plugin.name}:\n{plugin.prompt.strip()}"
         for plugin in plugins

@@ -75,7 +75,7 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 highest = max(highest, _number(event.id))
             case CallFinished():
                 highest = max(highest, _number(event.id))
-                values.pop(event.id, None)  # the last one counts
+                values.pop(event.id, None)  # a loop that waited ends again
                 if event.status == "skipped":
                     assets = [asset for asset in assets if asset.id != event.id]
                 elif event.status == "failed" and event.value is None:
