@@ -45,8 +45,7 @@ from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
-from neuraxis.session.past import resume, waiting
-from neuraxis.session.past.needed import check_resumed
+from neuraxis.session.past import needed, resume, waiting
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
@@ -363,7 +362,7 @@ class Session(Generic[Out]):
         turn.begin(self.id, watch)
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            planned = await check_resumed(*own, self._shortlist) if is_resumed else ()
+            planned = await needed.check(*own, self._shortlist) if is_resumed else ()
             await self._prompts.begin(parts)
             if not self._announced:
                 self._announce()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _DROPS = "Nothing was changed; run(…) drops what was planned, and tells the model"
 
 
-async def check_resumed(
+async def check(
     session: str,
     is_cut_off: bool,
     journal: Journal,
