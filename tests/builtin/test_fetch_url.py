@@ -321,22 +321,19 @@ def test_C13_no_scheme_is_needed(tmp_path: Path) -> None:
         assert "# Read me\n" == plugin.fetch(f"{server}/readme", context)["output"]
 
 
-def test_without_the_extra_nothing_is_requested(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_the_extra_only_html_fails(
+    fetch: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sentence names all that is missing, and the extra."""
+    """Text works; for HTML one sentence names all that is missing, and the extra."""
     monkeypatch.setattr(plugin, "find_spec", lambda name: None)
-    asked: list[str] = []
-    with serving(PAGES, asked) as server:
-        context = Context(workspace=tmp_path, allowed_hosts=(server,))
-        with pytest.raises(CommandError) as raised:
-            plugin.fetch(f"http://{server}/short", context)
+    assert "# Read me\n" == fetch("/readme")
+    with pytest.raises(CommandError) as raised:
+        fetch("/short")
     assert str(raised.value) == (
-        "Reading web pages needs the packages 'trafilatura', 'lxml-html-clean', "
+        "Reading a web page needs the packages 'trafilatura', 'lxml-html-clean', "
         "'html-to-markdown', which are not installed. Install them with: pip install "
         "'neuraxis[web]'"
     )
-    assert asked == []
 
 
 def test_a_huge_page_is_converted_in_time(

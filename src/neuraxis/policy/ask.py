@@ -133,16 +133,21 @@ def question_of(
         call["code"] = shown_whole(code)
     if facts.replaces:
         call["replaces"] = dict(facts.replaces)
-    bound: Json = [arguments, dict(facts.replaces)]
     return ApprovalAsked(
         id=step.call.id,
         call=call,
         reason=decision.reason,
-        digest=call_digest(step.command.plugin.name, step.command.spec, bound),
+        digest=digest_of(step, arguments, facts),
         origins=describe_origins(arguments, tuple(facts.traced)),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
     )
+
+
+def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
+    """Return the digest of a call, and of the user's files that it changes."""
+    bound: Json = [arguments, dict(facts.replaces)] if facts.replaces else arguments
+    return call_digest(step.command.plugin.name, step.command.spec, bound)
 
 
 def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
@@ -156,14 +161,14 @@ def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
     return found
 
 
-def is_allowed(step: Step, arguments: Json, decision: Decision, gate: Gate) -> bool:
+def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
-    approvals, spec = gate.approvals, step.command.spec
+    approvals = gate.approvals
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
         or bool(approvals.offered.intersection(decision.offers))
-        or approvals.holds(call_digest(step.command.plugin.name, spec, arguments))
+        or approvals.holds(digest)
     )
 
 

@@ -20,6 +20,7 @@ from neuraxis.policy.ask import (
     TooLong,
     ask_person,
     code_of,
+    digest_of,
     is_allowed,
     question_of,
     shown_call,
@@ -103,8 +104,9 @@ async def _ask(
         code = code_of(arguments, facts)
         return call_digest(plugin, spec, [arguments, code, dict(since.replaces)])
 
-    if is_allowed(step, arguments, decision, gate):
-        approvals.take(call_digest(plugin, spec, arguments))
+    digest = digest_of(step, arguments, facts)
+    if is_allowed(step, digest, decision, gate):
+        approvals.take(digest)
         return
     try:
         asked = question_of(step, arguments, decision, facts)
@@ -133,11 +135,11 @@ async def ask_about_files(
     """Ask a person whether to keep what a script did."""
     files: Json = {done: [*paths] for done, paths in held.items()}
     decision = Decision(verdict="ask", reason=call_errors.held_back(held))
-    if is_allowed(step, files, decision, gate):
+    asked = question_of(step, files, decision, Facts())
+    if is_allowed(step, asked.digest, decision, gate):
         return True
     if gate.approve is None:
         return False
-    asked = question_of(step, files, decision, Facts())
     call = {**shown_call(step, step.arguments), "files": files}
     asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:

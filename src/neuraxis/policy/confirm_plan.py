@@ -14,13 +14,15 @@ from neuraxis.events import ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import call_digest, plan_digest
+from neuraxis.policy.approvals import plan_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
     describe_origins,
+    digest_of,
     shown_call,
 )
+from neuraxis.policy.evaluate import evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.specs import Json
 
@@ -43,8 +45,8 @@ async def confirm(steps: Sequence[Step], gate: Gate) -> str:
         return no
     for step in due:
         if not step.bindings and not step.asset_refs:
-            digest = call_digest(_plugin(step), step.command.spec, step.arguments)
-            gate.approvals.grant(digest)
+            _, facts = evaluate_policy(step, step.arguments, gate)
+            gate.approvals.grant(digest_of(step, step.arguments, facts))
     return ""
 
 

@@ -19,7 +19,14 @@ from neuraxis.planning.for_each import wrong_items
 from neuraxis.planning.plan import Step, item_steps
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.approvals import value_digest
-from neuraxis.policy.ask import TooLong, ask_person, is_allowed, postpone, question_of
+from neuraxis.policy.ask import (
+    TooLong,
+    ask_person,
+    digest_of,
+    is_allowed,
+    postpone,
+    question_of,
+)
 from neuraxis.policy.evaluate import evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.references.asset_ref import AssetRef
@@ -89,7 +96,7 @@ def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
                 if decision.verdict == "ask" and not (
                     any(use == "run" for _, use in facts.marks.files)
                     or approvals.is_settled(one.call.id)
-                    or is_allowed(one, arguments, decision, gate)
+                    or is_allowed(one, digest_of(one, arguments, facts), decision, gate)
                 ):
                     yield each, question_of(one, arguments, decision, facts)
 

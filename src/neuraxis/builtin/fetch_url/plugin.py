@@ -74,9 +74,6 @@ _NO_CHARSET = frozenset(
 
 def fetch(url: str, context: Context) -> dict[str, str]:
     """Fetch a whole page; its text is data, stored and passed on."""
-    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
-        names = [name.replace("_", "-") for name in missing]
-        raise CommandError(str(MissingExtra(names, "web", "Reading web pages")))
     context.progress(f"fetching {url[:200]}", None)
     try:
         answer = client.fetch(
@@ -114,6 +111,9 @@ def fetch(url: str, context: Context) -> dict[str, str]:
 
 def _page(html: str, answer: client.Response, context: Context) -> dict[str, str]:
     """Return the page as Markdown and its title, if any."""
+    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+        names = [name.replace("_", "-") for name in missing]
+        raise CommandError(str(MissingExtra(names, "web", "Reading a web page")))
     text = _read_html(html, answer.url).strip()
     if not text:
         scripts = "<script" in html.lower()
