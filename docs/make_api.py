@@ -25,7 +25,8 @@ The [events](#events) are at the end.
 _EVENTS = """
 ## Events
 
-What a run reports ([sessions.md](sessions.md#events)). Import them from `neuraxis.events`.
+What a run reports ([sessions.md](sessions.md#events)); import them from
+`neuraxis.events`.
 """
 
 

@@ -81,3 +81,19 @@ def test_what_is_no_text_where_one_should_be_is_kept_as_it_is() -> None:
     )
     for field in ("id", "plugin", "part_of"):
         assert isinstance(from_json({**call, field: ["x"]}), Unknown)
+
+
+def test_what_is_no_event_is_named() -> None:
+    """A question has a `to_json` of its own."""
+    from neuraxis import Call, Question
+
+    call = Call(id="a1", plugin="p", command="c", arguments={})
+    question = Question(
+        id="a1", session="s", call=call, reason="", origins={}, parameters={}, expires=0
+    )
+    wrong: Any = question
+    with pytest.raises(TypeError, match=r"got a Question; use its own to_json\(\)"):
+        to_json(wrong)
+    wrong = call
+    with pytest.raises(TypeError, match=r"expected an event, got a Call$"):
+        to_json(wrong)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from neuraxis.session.answer import Answer
     from neuraxis.session.batch import run_many
     from neuraxis.session.options import Options
+    from neuraxis.session.past.waiting import Question, open_questions
     from neuraxis.session.run import Run
     from neuraxis.session.session import Session
     from neuraxis.specs import CommandSpec, Effects, PluginSpec
@@ -52,12 +53,14 @@ _WHERE = {
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
     "Prose": "neuraxis.prose",
+    "Question": "neuraxis.session.past.waiting",
     "Result": "neuraxis.messages",
     "Rule": "neuraxis.policy.rules",
     "Run": "neuraxis.session.run",
     "Session": "neuraxis.session.session",
     "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins",
+    "open_questions": "neuraxis.session.past.waiting",
     "run_many": "neuraxis.session.batch",
 }
 
@@ -80,12 +83,14 @@ __all__ = [
     "PluginSpec",
     "Policy",
     "Prose",
+    "Question",
     "Result",
     "Rule",
     "Run",
     "Session",
     "agent",
     "command",
+    "open_questions",
     "run_many",
 ]
 

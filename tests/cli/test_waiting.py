@@ -68,6 +68,10 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     assert "  a1  " not in neuraxis("sessions", "pending", *journal).stdout
     assert neuraxis("sessions", "deny", own, "a2", "no", *journal).return_value == 0
     assert "nothing waits" in neuraxis("sessions", "pending", *journal).stdout
+    forgotten = [part for part in model("All is paid.") if part not in ("-p", "pay.py")]
+    done = neuraxis("sessions", "resume", own, *forgotten)
+    assert isinstance(done.exception, ConfigError)
+    assert "pay, which is not there" in str(done.exception)
     done = neuraxis("sessions", "resume", own, *model("All is paid."))
     assert "All is paid." in done.stdout, (done.output, done.exception)
     assert Path("paid").read_text(encoding="utf-8") == "eve 4.5\n"

@@ -161,6 +161,21 @@ def test_R1_begin_and_open_say_what_they_expect(tmp_path: Path) -> None:
     Session.open("s", **options(tmp_path)).close()
 
 
+def test_opening_where_there_is_no_session_makes_no_file(tmp_path: Path) -> None:
+    """A mistyped path is named, and stays what it was."""
+    journal = tmp_path / "there.db"
+    with Session(**options(tmp_path, "hi", id="s", journal=journal)) as first:
+        first.run_sync("hello")
+    before = sorted(tmp_path.rglob("*"))
+    typo = tmp_path / "typo" / "path.db"
+    for path, id, more in [(typo, "s", "no such file"), (journal, "t", "--journal")]:
+        with pytest.raises(ConfigError) as raised:
+            Session.open(id, **options(tmp_path, journal=path))
+        for part in (f"{id!r} is not in the journal {path}", more):
+            assert part in str(raised.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_R1_claims_cost_the_same_and_refuse_no_stranger(tmp_path: Path) -> None:
     """100,000 ids, all of them open: the last thousand cost as the first."""
     first = Claims(tmp_path / "locks")

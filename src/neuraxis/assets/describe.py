@@ -11,6 +11,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from neuraxis.formatting import type_name
@@ -25,7 +26,15 @@ FIRST_ITEMS = 3
 """Maximum items shown of a long list."""
 TEXT = 80
 """Maximum characters shown of a long text."""
+FIELDS = 160
+"""Maximum characters shown of one item's fields."""
+FIELD = 24
+"""Maximum characters shown of one field's value."""
 _MORE = "…"
+_FIELD_LISTS = (
+    "__struct_fields__", "__dataclass_fields__", "model_fields", "_fields",
+)  # fmt: skip
+"""Where a class names its fields: msgspec, dataclasses, pydantic, named tuples."""
 _UNKNOWN = 100
 """Assumed bytes of an object that reports no size."""
 _LARGE = 1e300
@@ -182,11 +191,50 @@ def _table(value: Any, shape: tuple[int, int]) -> str:
     return f"{shape[0]} rows, {shape[1]} columns: {_names(told)}"
 
 
+def _fields_of(value: Any) -> Mapping[str, Any]:
+    """Return the fields of a mapping or object, or nothing."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    cls = cast("Any", type(value))
+    for told in _FIELD_LISTS:
+        if names := getattr(cls, told, None):
+            return {name: getattr(value, name, None) for name in names}
+    return {}
+
+
+def _item(value: Any) -> str:
+    """Return the fields of a list's item, or their names."""
+    fields = _attribute_or(_fields_of, value, {})
+    if not fields:
+        return ""
+    told: list[str] = []
+    for name, field in islice(fields.items(), FIELDS // 4):
+        said = describe(field)
+        text = said if isinstance(said, str) else _written(said)
+        short = text[: FIELD - 1] + _MORE if len(text) > FIELD else text
+        told.append(f"{str(name)[:40]}: {short}")
+    if sum(map(len, told)) > FIELDS or len(told) < len(fields):
+        return _names(list(fields))  # all names are of more use than some values
+    return ", ".join(told)
+
+
+def _told_item(value: Any) -> Json:
+    fields = _item(value)
+    return f"{_class(value)} {fields}" if fields else describe(value)
+
+
+def _is_told(item: Any) -> bool:
+    """Return whether a list's item is told completely in its line."""
+    fields = _fields_of(item)
+    parts = islice(fields.values(), FIELDS)
+    return bool(fields) and all(type(part) in _SCALARS for part in parts)
+
+
 def _names(names: Sequence[object]) -> str:
     text = ""
     for place, name in enumerate(names):
         part = str(name)[:40]
-        if len(text) + len(part) > 160:
+        if len(text) + len(part) > FIELDS:
             return f"{text}, … ({len(names) - place} more)"
         text += f", {part}" if text else part
     return text
@@ -227,17 +275,19 @@ def meta_of(
         waiting.append(("content", content))
     while waiting:
         path, container = waiting.popleft()
-        most = FIRST_ITEMS if isinstance(container, list | tuple) else 20
+        is_list = isinstance(container, list | tuple)
+        most = FIRST_ITEMS if is_list else 20
         count = len(cast("Sequence[Any]", container))
         shown = 0
         for name, item in _children(container):
             here = f"{path}/{name}"
-            told = describe(item)
+            told = _told_item(item) if is_list else describe(item)
             # A single trailing slash is ignored, so two stand for the key "".
             told_as = here if name else f"{here}/"
             # 40 characters are reserved for the line that counts omitted places.
             room = budget - 40 - len(path) - used
-            if container is content and told is not item:
+            first = is_list and not shown
+            if (container is content or first) and told is not item:
                 # The beginning of the most useful description is better than nothing.
                 told = _shortened(told_as, item, told, room)
             cost = _cost(told_as, told)
@@ -246,7 +296,7 @@ def meta_of(
             meta[told_as] = told
             used += cost
             shown += 1
-            if _is_container(item) and item:
+            if _is_container(item) and item and not (is_list and _is_told(item)):
                 waiting.append((here, item))
         if shown < count:
             left = f"shown {shown} of {count}"
@@ -282,6 +332,15 @@ def _shortened(name: str, item: Any, told: Json, room: int) -> Json:
 def line_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:
     """Return the shortest meta: the id and one line on the content."""
     response = root["content"].get("response")
-    told = describe(response)
+    return {"asset_id": asset_id, "content/response": short_text(response)}
+
+
+def short_text(value: Any) -> str:
+    """Return one line on a value, with a list's first item."""
+    told = describe(value)
     text = told if isinstance(told, str) else json.dumps(told)
-    return {"asset_id": asset_id, "content/response": text[:120]}
+    if isinstance(value, list | tuple) and value:
+        items = cast("Sequence[Any]", value)
+        if first := _item(items[0]):
+            text += f" {len(items)} items, the first: {first}"
+    return text[:120]

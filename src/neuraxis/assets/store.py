@@ -26,10 +26,10 @@ from neuraxis.assets.copying import copy_value
 from neuraxis.assets.describe import (
     BUDGET,
     TOTAL_BUDGET,
-    describe,
     line_of,
     meta_of,
     said_size,
+    short_text,
     size_of,
     size_text,
 )
@@ -143,7 +143,7 @@ class AssetStore:
             else:
                 most = self._inline_bytes
                 can_be_said = most is None or size <= most
-                if holds_objects(value) or (can_be_said and value != said):
+                if holds_objects(value) or value != said:
                     native = _root(command, copy_value(value))
                 # References resolve to the JSON that the model sees; only a command
                 # that declares it gets the object (`native`).
@@ -210,7 +210,7 @@ class AssetStore:
         asset = _Asset(
             root=root,
             meta={**meta_of(asset_id, root, budget=budget), **told},
-            line={"asset_id": asset_id, "content": str(describe(value))[:120], **told},
+            line={"asset_id": asset_id, "content": short_text(value), **told},
             bytes=size_of(value),
         )
         return self.put(self._saved(asset_id, asset, value))

@@ -132,27 +132,16 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
 
     opened = _journal(journal)
     try:
-        known = opened.sessions()
-        ids = [info.session for info in known]
-        if session is not None:
-            ids = [session_in(known, session)]
-        found = [item for own in ids for item in waiting.pending(opened, own)]
+        if session is None:
+            found = waiting.open_questions(opened)
+        else:
+            own = session_in(opened.sessions(), session)
+            found = waiting.pending(opened, own)
     finally:
         opened.close()
     for question in found:
         if as_json:
-            row = {
-                "session": question.session,
-                "id": question.id,
-                "plugin": question.call.plugin,
-                "command": question.call.command,
-                "arguments": question.call.arguments,
-                "for_each": question.call.for_each,
-                "reason": question.reason,
-                "origins": dict(question.origins),
-                "expires": question.expires,
-            }
-            click.echo(json.dumps(row, ensure_ascii=False))
+            click.echo(json.dumps(question.to_json(), ensure_ascii=False))
     if not as_json:
         click.echo("\n".join(question_lines(found)) or "nothing waits for approval")
     return 0

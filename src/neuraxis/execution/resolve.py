@@ -29,7 +29,7 @@ from neuraxis.specs import Json
 
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
 """Schema keys that constrain an entry beyond its `properties`."""
-_REMARKS = frozenset({"description", "title", "default", "examples"})
+_REMARKS = frozenset({"description", "title", "default", "examples", "x-asset-ref"})
 """Schema keys that do not constrain a value."""
 _OPEN = frozenset({"type", "items", "additionalProperties"})
 """Schema keys that an unconstrained parameter may have."""

@@ -101,6 +101,8 @@ class Registry:
         self._plugins: dict[str, Plugin] = {}
         # Rebuilt at the first look-up after a change.
         self._found: dict[tuple[str | None, str], Command] = {}
+        self._all = self._found
+        """As `_found`, with those that are not shown."""
         self._tools: dict[str, tuple[str, str]] = {}
         self._tool_of: dict[tuple[str, str], str] = {}
         self._specs: tuple[PluginSpec, ...] = ()
@@ -169,6 +171,11 @@ class Registry:
             KeyError: there is none.
         """
         return self._plugins[plugin].commands[name]
+
+    def named(self, plugin: str | None, command: str) -> Command | None:
+        """Return the command of these names, as `find`, shown or not."""
+        self._refresh()
+        return self._all.get((plugin and plugin.strip(), command.strip()))
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -270,6 +277,7 @@ class Registry:
         self._tool_of = {key: tool for tool, key in tools.items()}
         self._specs = tuple([plugin.spec for plugin in self.listed])
         self._hidden = {}
+        self._all = found
         if self._shown is not None:
             found, tools = self._narrowed(found, tools, self._shown)
         self._found, self._tools = found, tools

@@ -81,7 +81,6 @@ def agent(
         name=name,
         description=description,
         effects=_asking_effects(effects),
-        asset_refs=["objects"],
         # one more second, so that the agent's own limit is reported first
         time_limit=min(budget.seconds, _LONGEST) + 1,
     )(ask)

@@ -182,7 +182,7 @@ def answer_of(
 
 def _stored(result: Result, assets: AssetStore) -> Any:
     """Return a stored object, which may have left the memory."""
-    return assets.root(result.call.id)["content"]["response"]
+    return assets.native(result.call.id)["content"]["response"]
 
 
 def as_json(answer: Answer) -> Json:

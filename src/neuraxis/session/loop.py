@@ -44,6 +44,7 @@ from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.past.resume import completion_of
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
@@ -303,7 +304,7 @@ async def _go_on(
     emit: Callable[[Event], None],
 ) -> None:
     """Run the rest of the plan that waited."""
-    reply = parts.dialect.decode(_completion(history[-1]), next_id=waited.ids())
+    reply = parts.dialect.decode(completion_of(history[-1]), next_id=waited.ids())
     plan = plan_of(waited.edited(reply).calls, parts)
     if plan.problems:
         _report_errors(parts, history, state, plan.problems, emit)
@@ -344,16 +345,7 @@ def _pending(history: list[Message]) -> Completion | None:
     """Return the unread reply of a run that was cut off."""
     if not history or history[-1].role != "assistant":
         return None
-    return _completion(history.pop())
-
-
-def _completion(last: Message) -> Completion:
-    return Completion(
-        text=last.content,
-        finish_reason="tool_calls" if last.tool_calls else "stop",
-        tool_calls=last.tool_calls,
-        carried=last.carried,
-    )
+    return completion_of(history.pop())
 
 
 async def _readable(text: str, parts: RunConfig, state: RunState) -> str:

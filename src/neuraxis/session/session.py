@@ -45,7 +45,7 @@ from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
-from neuraxis.session.past import resume, waiting
+from neuraxis.session.past import needed, resume, waiting
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
@@ -233,7 +233,7 @@ class Session(Generic[Out]):
             ConfigError: the journal holds no such session, or an argument is invalid.
             StorageError: the session is already open, or the journal cannot be read.
         """
-        check_journal_named(id, given.get("journal"))
+        check_journal_named(id, given.get("journal"), given.get("options"))
         made = cls.__new__(cls)
         made._earlier = True
         made.__init__(id=id, **given)
@@ -244,7 +244,7 @@ class Session(Generic[Out]):
         entries = self.journal.read(self.id)
         if self._earlier != bool(entries) and not reopen:
             self._claim()
-            raise resume.wrong_id(self.id, exists=bool(entries))
+            raise resume.wrong_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
@@ -361,8 +361,8 @@ class Session(Generic[Out]):
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            if is_resumed and not self._is_cut_off:
-                raise resume.nothing_cut_off(self.id)
+            own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
+            planned = await needed.check(*own, self._shortlist) if is_resumed else ()
             await self._prompts.begin(parts)
             if not self._announced:
                 self._announce()
@@ -375,7 +375,7 @@ class Session(Generic[Out]):
             begin_files(self.files, is_inside=self._outer is not None)
             if self._shortlist is not None:
                 said = [item.content for item in self.history]
-                self._shortlist.choose(asked or "", said)
+                self._shortlist.choose(asked or "", said, planned)
             shows, self._shows = self._shows, []
             around = (self._sink.emit, watch is not None, shows)
             work = converse(asked, parts, self.history, *around)

@@ -235,16 +235,25 @@ _FIELDS = (
 """Required types of a call's names; planning checks its arguments."""
 
 
-def check_journal_named(session: str, journal: Any) -> None:
-    """Check that a session to go on with is somewhere.
+def check_journal_named(session: str, journal: Any, options: Any) -> None:
+    """Check that the journal of an earlier session is there.
+
+    Opening it would make the file.
 
     Raises:
-        ConfigError: it is in memory.
+        ConfigError: it is in memory, or there is no such file.
     """
     if journal in (None, "memory"):
         raise ConfigError(
             f"Session.open: to go on with {session!r}, name the journal that holds it: "
             "journal=PATH (`neuraxis doctor` says where the command line's is)"
+        )
+    begins = getattr(options, "reopen", False)
+    if isinstance(journal, str | Path) and not (begins or Path(journal).exists()):
+        raise ConfigError(
+            f"session {session!r} is not in the journal {Path(journal).absolute()}: "
+            "there is no such file; name the one that holds it, or begin a session "
+            "with Session(id=…)"
         )
 
 

@@ -116,7 +116,7 @@ def test_python_functions() -> None:
     again = parse_manifest(text)[0].commands[0]
     schema: dict[str, Any] = dict(spec.commands[0].parameters)
     definitions = schema.pop("$defs")
-    schema["properties"]["size"] = definitions["Size"]
+    schema["properties"]["size"] = {**definitions["Size"], "x-asset-ref": True}
     schema["properties"]["sizes"]["items"] = definitions["Size"]
     assert again.parameters == schema
     assert again.response == spec.commands[0].response

@@ -20,6 +20,7 @@ from neuraxis import (
     Session,
     agent,
     command,
+    open_questions,
 )
 from neuraxis.events import ApprovalAsked
 from neuraxis.journal import open_journal
@@ -132,18 +133,41 @@ def test_edited_arguments_are_checked_again(tmp_path: Path) -> None:
     with session(tmp_path, plan(a_pay()), policy=policy) as first:
         first.run_sync("pay")
     with session(tmp_path, earlier="s", plugins=[]) as clerk:
-        with pytest.raises(ConfigError, match=r"pay\.amount: expected number"):
+        with pytest.raises(ConfigError, match=r"a1 of .*pay\.amount: expected number"):
             clerk.approve("a1", amount="much")
         with pytest.raises(ConfigError, match="too"):
             clerk.approve("a1", too="bob")
         clerk.approve("a1", to="eve")
-        with pytest.raises(ConfigError, match="expected an open question"):
+        with pytest.raises(ConfigError, match="a1 of session s was approved already"):
             clerk.approve("a1")
+        with pytest.raises(ConfigError, match=r"open question \(none\), got 'a9'"):
+            clerk.deny("a9")
     with session(tmp_path, "no", earlier="s", policy=policy) as later:
         answer = later.resume_sync()
         assert answer.calls[0].error is not None
         assert answer.calls[0].error.code == "denied"
     assert paid(tmp_path) == []
+
+
+def test_questions_are_listed_while_the_session_is_open(tmp_path: Path) -> None:
+    """Of all sessions of a journal, as JSON for a web page; no file is made."""
+    with session(tmp_path, plan(a_pay())) as first:
+        first.run_sync("pay")
+        with session(tmp_path, plan(a_pay("bob")), id="t") as second:
+            second.run_sync("pay")
+            found = open_questions(tmp_path / "j.db")
+            assert {question.session for question in found} == {"s", "t"}
+            assert open_questions(first.journal) == found
+            second.deny("a1")
+        (question,) = open_questions(tmp_path / "j.db")
+        assert first.pending() == (question,)
+    told = json.loads(json.dumps(question.to_json()))
+    assert (told["plugin"], told["command"]) == ("pay", "pay")
+    assert told["arguments"] == {"to": "ann", "amount": 5}
+    assert told["summary"] == question.summary
+    with pytest.raises(ConfigError, match=r"typo\.db: there is no such journal"):
+        open_questions(tmp_path / "typo.db")
+    assert not (tmp_path / "typo.db").exists()
 
 
 def test_the_yes_covers_a_call_whose_other_was_refused(tmp_path: Path) -> None:

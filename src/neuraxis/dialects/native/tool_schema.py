@@ -89,6 +89,8 @@ def _with_reference(
 ) -> dict[str, Json]:
     if not schema.get("x-asset-ref") or "x-type" in schema:
         return plain
+    if plain.keys() <= _BESIDE - {"anyOf"}:
+        return plain  # any value, so a reference too
     outer = {key: plain.pop(key) for key in ("description", "$defs") if key in plain}
     if plain == {key: REFERENCE[key] for key in REFERENCE if key != "description"}:
         return {**REFERENCE, **outer}

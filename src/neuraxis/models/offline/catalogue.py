@@ -226,8 +226,6 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
         return "object"
     if types in ("integer", "number"):
         return "number"
-    if types == "array":
-        return "list"
     if types != "string":
         return str(types)
     written = str(schema.get("format") or "")

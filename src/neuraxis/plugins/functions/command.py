@@ -38,6 +38,7 @@ from neuraxis.plugins.functions.validate import (
 )
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
+from neuraxis.schema.navigate import arms, as_node, kinds, resolved
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json, PluginSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +47,8 @@ _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
 _CHECKED = (str, int, float, bool)
 """Types whose defaults are checked."""
+_REMARKS = frozenset({"title", "description", "default", "examples"})
+"""Schema keys that leave a value of any type."""
 _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
 """Options of `@command` that name parameters."""
 
@@ -107,8 +110,9 @@ def command(
         fn: the function, if you write the decorator without brackets.
         effects: `none`, `read`, `idempotent` or `once`, or a mapping with
             `kind`, `destructive`, `others_write`, `public`.
-        asset_refs: names of parameters that take an asset reference; `"*"` stands
-            for all parameters at once.
+        asset_refs: further parameters that take an asset reference, such as a long
+            text (lists, mappings, objects and bytes take one anyway); `"*"` stands for
+            all parameters at once.
         **options: `name`, `description`, `tool_name`, `time_limit` (seconds),
             `blocking` (False: needs no thread), `concurrency` (maximum calls at once),
             `examples`, `example_output`, `failure_field`; and names of parameters:
@@ -308,7 +312,7 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
             schema["description"] = text
         if name in caller.defaults:
             _put_default(schema, caller.defaults[name])
-        if name in options.asset_refs:
+        if name in options.asset_refs or _may_be_stored(schema, defs):
             schema["x-asset-ref"] = True
         mark(schema, name, options)
         properties[name] = schema
@@ -325,6 +329,25 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
         "parameters": inlined(whole, defs) if defs.schemas else whole,
         "response": _response(caller.returns, doc),
     }
+
+
+def _may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
+    """Return whether a parameter's values may be too large to be shown.
+
+    A model knows such a list, mapping or object of an earlier answer by its address
+    only.
+    """
+    root: dict[str, Json] = {"$defs": defs.schemas}
+    found = arms(resolved(schema, root), root)
+    items = [resolved(as_node(node.get("items")) or {}, root) for node in found]
+    if any("asset_id" in node.get("properties", ()) for node in (*found, *items)):
+        return False  # its own field would be read as a reference
+    return any(
+        node.get("format") == "byte"
+        or not {"array", "object"}.isdisjoint(kinds(node))
+        or node.keys() <= _REMARKS
+        for node in found
+    )
 
 
 def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:

@@ -57,20 +57,23 @@ class Shortlist:
         """Found or chosen, the newest last."""
         self._ready = False
 
-    def choose(self, request: str, said: Sequence[str] = ()) -> bool:
+    def choose(
+        self, request: str, said: Sequence[str] = (), planned: Iterable[Key] = ()
+    ) -> bool:
         """Show what fits a request best; False: everything has room.
 
         Args:
             request: the user's own words.
             said: what was said before, the newest last.
+            planned: commands of a plan that goes on, shown before all others.
         """
-        if not self._ready and not self._prepare():
+        if not self.prepare():
             return False
         before = " ".join(text[:500] for text in said[-_SAID:])
         chosen = [*self._search(request, MOST_CHOSEN)]
         if before:
             chosen += self._search(f"{request} {before}", MOST_CHOSEN // 4)
-        self._show(reversed(chosen))
+        self._show([*reversed(chosen), *planned])
         return True
 
     def find(self, query: str) -> list[dict[str, Json]]:
@@ -86,7 +89,10 @@ class Shortlist:
             "description": text if len(text) <= 200 else f"{text[:199]}…",
         }
 
-    def _prepare(self) -> bool:
+    def prepare(self) -> bool:
+        """Add the search to the registry; False: everything has room."""
+        if self._ready:
+            return True
         commands = {
             (plugin.spec.name, command.spec.name): command
             for plugin in self._registry.listed

@@ -34,7 +34,7 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.journal import Journal
-from neuraxis.messages import Call, Message, NativeCall, Result
+from neuraxis.messages import Call, Completion, Message, NativeCall, Result
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.session.past.recorded import result_of
 from neuraxis.session.past.shortened import SUMMED_UP, SummedUp, shorten
@@ -235,6 +235,16 @@ def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
     )
 
 
+def completion_of(reply: Message) -> Completion:
+    """Return a reply of the history as the model gave it."""
+    return Completion(
+        text=reply.content,
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        tool_calls=reply.tool_calls,
+        carried=reply.carried,
+    )
+
+
 def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     """Return the end of the last request, if it has one."""
     end: SessionFinished | None = None
@@ -274,21 +284,16 @@ def release(journal: Journal, session: str, own: bool) -> None:
         journal.close()
 
 
-def nothing_cut_off(session: str) -> ConfigError:
-    """Return the error of resuming where every request has an end."""
-    return ConfigError(
-        f"resume: no request of session {session} was cut off; run(…) answers another"
-    )
-
-
-def wrong_id(session: str, *, exists: bool) -> ConfigError:
+def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
     """Return the error of beginning a session that exists, or opening none."""
     if exists:
         return ConfigError(
             f"session {session!r} is in the journal already; "
             f"Session.open({session!r}, journal=…) goes on with it"
         )
+    path = getattr(journal, "path", None)  # of one in memory there is none
+    file, named = (f" {path.absolute()}", f" --journal {path}") if path else ("", "")
     return ConfigError(
-        f"session {session!r} is not in the journal; `neuraxis sessions ls` lists "
-        "those that are, and Session(id=…) begins one"
+        f"session {session!r} is not in the journal{file}; `neuraxis sessions ls"
+        f"{named}` lists those that are, and Session(id=…) begins one"
     )

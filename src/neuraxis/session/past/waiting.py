@@ -11,6 +11,7 @@ import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -33,8 +34,9 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.formatting import quote
-from neuraxis.journal import Journal
-from neuraxis.messages import Call, Path, Reply, Result
+from neuraxis.journal import Journal, open_journal
+from neuraxis.messages import Call, Reply, Result
+from neuraxis.messages import Path as Place
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
@@ -69,6 +71,23 @@ class Question(Struct, frozen=True, kw_only=True):
         )
         told = (f"{name}={quote(value)}".lstrip("=") for name, value in named.items())
         return f"{self.call.target}({', '.join(told)})"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the question as JSON, for a form or a web page."""
+        call = self.call
+        return {
+            "session": self.session,
+            "id": self.id,
+            "plugin": call.plugin,
+            "command": call.command,
+            "arguments": call.arguments,
+            "for_each": call.for_each,
+            "summary": self.summary,
+            "reason": self.reason,
+            "origins": dict(self.origins),
+            "parameters": self.parameters,
+            "expires": self.expires,
+        }
 
 
 class Standing(Struct, kw_only=True):
@@ -114,7 +133,7 @@ class Standing(Struct, kw_only=True):
             reads = begun is not None and begun.effects in ("none", "read")
             is_loop = self.steps.get(call_id, {}).get("for_each") is not None
             if end is not None:
-                code = _code(end)
+                code = code_of(end)
                 cut = (reads and code == "cancelled") or (is_loop and code == "skipped")
             else:
                 cut = reads or is_loop
@@ -132,8 +151,8 @@ class Standing(Struct, kw_only=True):
         return Call(id=call_id, plugin=None, command=str(tool))
 
 
-def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
-    """Return the last plan, if a call of it is asked about."""
+def last_plan(events: Iterable[Event | Unknown]) -> Standing | None:
+    """Return the last plan whose results the model was not told."""
     standing: Standing | None = None
     is_reply_open = False
     for event in events:
@@ -152,6 +171,12 @@ def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
             case _:
                 if standing is not None:
                     standing.hear(event)
+    return standing
+
+
+def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
+    """Return the last plan, if a call of it is asked about."""
+    standing = last_plan(events)
     return standing if standing is not None and standing.asked else None
 
 
@@ -166,6 +191,30 @@ def pending(journal: Journal, session: str) -> tuple[Question, ...]:
         for call_id, asked in standing.asked.items()
         if call_id not in standing.answered and asked.expires > now
     )
+
+
+def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
+    """Return the open questions of all sessions in a journal.
+
+    They may be open elsewhere, and are not changed.
+
+    Args:
+        journal: a SQLite file's path, or a `Journal`.
+
+    Raises:
+        ConfigError: there is no such file.
+        StorageError: the journal cannot be read.
+    """
+    is_path = isinstance(journal, str | Path)
+    if is_path and not Path(journal).exists():
+        raise ConfigError(f"open_questions: {journal}: there is no such journal")
+    opened = open_journal(journal)
+    try:
+        ids = [info.session for info in opened.sessions()]
+        return tuple([item for own in ids for item in pending(opened, own)])
+    finally:
+        if is_path:
+            opened.close()
 
 
 def _question(session: str, asked: ApprovalAsked) -> Question:
@@ -208,11 +257,18 @@ def answer(
     """
     standing = standing_of(entry.event for entry in journal.read(session))
     asked = None if standing is None else standing.asked.get(question)
-    if standing is None or asked is None or question in standing.answered:
+    if standing is None or asked is None:
         opened = () if standing is None else standing.asked.keys() - standing.answered
         listed = ", ".join(sorted(opened)) or "none"
         raise ConfigError(
-            f"session {session}: expected an open question ({listed}), got {question!r}"
+            f"session {session}: expected an open question ({listed}), got "
+            f"{question!r}; pending() lists them"
+        )
+    if (said := standing.answered.get(question)) is not None:
+        how = "approved" if said.allowed else "denied"
+        raise ConfigError(
+            f"question {question} of session {session} was {how} already; resume() "
+            "goes on with it"
         )
     if time.time() > asked.expires:
         raise ConfigError(
@@ -226,25 +282,29 @@ def answer(
         allowed=allowed,
         digest=asked.digest,
         reason=reason,
-        arguments=_checked(asked, arguments, target) if arguments else None,
+        arguments=_checked(asked, arguments, session) if arguments else None,
         always=glob.escape(target) if always else "",
     )
     journal.append(session, answered, durable=True)
     return answered
 
 
-def _checked(asked: ApprovalAsked, given: Mapping[str, Any], target: str) -> Json:
+def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Json:
     """Return edited arguments as JSON; what is no reference is checked now."""
+    call = cast("dict[str, Json]", asked.call)
+    target = f"{call['plugin']}.{call['command']}"
+    where = f"question {asked.id} of session {session}: changed arguments"
     is_json, told = to_json_value(dict(given))
     written: Json = asked.written
     if not is_json or not isinstance(written, dict):
-        raise ConfigError(f"{target}: expected arguments that have a JSON form")
+        raise ConfigError(f"{where}: expected values that have a JSON form")
     schema = Schema(cast("dict[str, Json]", asked.parameters))
     whole, _ = schema.coerce(written | told)
-    holes: list[Path] = [path for path, _ in find_places(whole)]
+    holes: list[Place] = [path for path, _ in find_places(whole)]
     problems = schema.problems(whole, holes=holes)
     if problems:
-        raise ConfigError(call_errors.invalid_param(target, problems).message)
+        said = call_errors.invalid_param(target, problems).message
+        raise ConfigError(f"{where}: {said}")
     return {name: whole[name] for name in told}
 
 
@@ -309,6 +369,7 @@ def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn 
     return GoingOn(standing=standing, known=known)
 
 
-def _code(end: CallFinished) -> str:
+def code_of(end: CallFinished) -> str:
+    """Return the code of a call's error; empty: it has none."""
     told: Json = end.error
     return str(cast("dict[str, Json]", told).get("code")) if told else ""
