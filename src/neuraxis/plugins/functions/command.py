@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
@@ -362,7 +361,7 @@ def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
 
 def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
     """Report a function's mistakes now, though its schema is built later."""
-    if (more := starred(function)) and not isinstance(function, partial):
+    if more := starred(function):
         raise bad_function(
             where_of(function),
             f"*{more}: a call gives each argument by its name; write a list, such as "

@@ -12,6 +12,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -78,9 +79,13 @@ def attach(function: Any, name: str, marked: object) -> None:
 
 
 def starred(function: Any) -> str:
-    """Return the name of a function's `*args`, if it has them."""
+    """Return the name of a function's `*args`, unless a `partial` bound them."""
     code = _code_of(function)
-    if code is None or not code.co_flags & inspect.CO_VARARGS:
+    if (
+        isinstance(function, partial)
+        or code is None
+        or not code.co_flags & inspect.CO_VARARGS
+    ):
         return ""
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
