@@ -200,7 +200,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     call: Json
     """Its plugin, command, arguments and, where it runs one, the `code` of a script.
 
-    `files`: it ran, and what it `changed` and `made` is held back until the answer.
+    `files`: it ran, and what it `changed`, `deleted` or `made` waits for the answer.
     """
     reason: str
     digest: str = ""

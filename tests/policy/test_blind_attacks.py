@@ -141,7 +141,7 @@ def test_a_skills_script_changes_no_file_of_the_users(tmp_path: Path) -> None:
         assert (work / "notes.md").read_text() == "theirs"
         assert set(session.undo().restored) == {"notes.md", "diary.txt"}
     calls: list[Any] = [question.call for question in asked]
-    changed = {"changed": ["diary.txt", "notes.md"], "made": []}
+    changed = {"deleted": ["diary.txt"], "changed": ["notes.md"]}
     assert [call["files"] for call in calls if "files" in call] == [changed] * 2
     assert (work / "diary.txt").read_text() == "mine"
 

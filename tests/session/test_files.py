@@ -86,7 +86,7 @@ def test_N1_an_approval_replaces_it_and_undo_brings_it_back(tmp_path: Path) -> N
 
     session = _session(tmp_path, _write(), approve=approve)
     answer = session.run_sync("Overwrite notes.txt")
-    assert "not written by this runtime" in asked[0]
+    assert "is a file of the user" in asked[0]
     assert "`neuraxis undo`" in answer.calls[0].warnings[0]
     assert _notes(tmp_path) == "gone"
     session.close()
@@ -170,7 +170,7 @@ def test_N1_a_script_that_is_approved_is_undone(tmp_path: Path) -> None:
     session = _session(tmp_path, call, approve=approve)
     answer = session.run_sync("Run s.py")
     assert answer.files == ("d/e/f", "notes.txt", "out.txt")  # not what it deleted
-    assert asked == [{"changed": ["notes.txt", "other.txt"], "made": []}]
+    assert asked == [{"changed": ["notes.txt"], "deleted": ["other.txt"]}]
     assert _notes(tmp_path) == "gone"
     assert not (folder / "other.txt").exists()
     undone = session.undo()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from neuraxis.formatting import listed, path_text
 from neuraxis.messages import Path
@@ -53,8 +53,9 @@ def deed_way_out(target: str, files: bool) -> str:
         if files
         else "Tell"
     )
+    named = " and name the file" if files else " by itself"
     return (
-        f"{first} the user what you would do, so that they ask for it by itself "
+        f"{first} the user what you would do, so that they ask for it{named} "
         f"(on the command line: --yes-to {target})."
     )
 
@@ -83,17 +84,17 @@ def too_long_to_ask(most: int) -> str:
     )
 
 
-def held_back(changed: Sequence[str], made: Sequence[str]) -> str:
+def held_back(files: Mapping[str, Sequence[str]]) -> str:
     """Why a person is asked about what a script did to files."""
-    whys: list[str] = []
-    if changed:
-        whys.append(f"the script changed or deleted the user's {listed(changed)}")
-    if made:
-        whys.append(
-            f"the script made {listed(made)}, a name that the user did not say, after "
-            "something from outside was read"
-        )
-    return "; ".join(whys)
+    whys = {
+        "changed": "the script changed the user's {}",
+        "deleted": "the script deleted the user's {}",
+        "made": "the script made {}, a name that the user did not say, after something "
+        "from outside was read",
+    }
+    return "; ".join(
+        whys[done].format(listed(paths)) for done, paths in files.items() if paths
+    )
 
 
 def summary(target: str, arguments: Json, reason: str) -> str:

@@ -16,8 +16,8 @@ def file_of_the_user(path: str, use: str) -> str:
         )
     done = "moved or deleted" if use == "remove" else "replaced as a whole"
     return (
-        f"{quote(path)} was not written by this runtime, or was changed since, and it "
-        f"would be {done}"
+        f"{quote(path)} is a file of the user's, or was changed by them; it would be "
+        f"{done}"
     )
 
 
@@ -49,8 +49,8 @@ def script_changes_refused(paths: Sequence[str]) -> str:
     """Report changes of a script that were not brought back."""
     some = listed([quote(path) for path in paths])
     return (
-        f"The script changed or deleted files that this runtime did not write: {some}. "
+        f"The script changed, deleted or made files that need the user's yes: {some}. "
         "They are as they were before, since nobody approved it. Let the script write "
         "to other names; or tell the user that it needs their approval (on the command "
-        "line: --yes-to python_file.run)."
+        "line: --yes-to PLUGIN.COMMAND)."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -163,8 +163,8 @@ def _files(
     plugin, spec = step.command.plugin.name, step.command.spec
     loop = asyncio.get_running_loop()
 
-    def ask(paths: Sequence[str]) -> bool:
-        asked = ask_about_files(step, paths, gate)
+    def ask(held: Mapping[str, Sequence[str]]) -> bool:
+        asked = ask_about_files(step, held, gate)
         if threading.get_ident() == here:  # an async command cannot wait here
             asked.close()
             return False

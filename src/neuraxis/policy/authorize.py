@@ -7,7 +7,7 @@ that need approval (`plan_approval`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -127,12 +127,12 @@ async def _ask(
         raise Refused(_denied(step.call.target, no, decision))
 
 
-async def ask_about_files(step: Step, paths: Sequence[str], gate: Gate) -> bool:
-    """Ask a person whether changes of these files are brought back."""
-    old = [path for path in paths if (gate.workspace / path).exists()]
-    made = [path for path in paths if path not in old]
-    files: Json = {"changed": [*old], "made": [*made]}
-    decision = Decision(verdict="ask", reason=call_errors.held_back(old, made))
+async def ask_about_files(
+    step: Step, held: Mapping[str, Sequence[str]], gate: Gate
+) -> bool:
+    """Ask a person whether to keep what a script did."""
+    files: Json = {done: [*paths] for done, paths in held.items()}
+    decision = Decision(verdict="ask", reason=call_errors.held_back(held))
     if is_allowed(step, files, decision, gate):
         return True
     if gate.approve is None:

@@ -80,7 +80,7 @@ def test_N1_C14_own_files_are_written_again_until_somebody_changes_them(
     later.write("n.txt", b"three", Q)
     (folder / "n.txt").write_bytes(b"mine")
     for each in (way, later, _way(tmp_path)[0]):
-        with pytest.raises(FileRefused, match="changed since"):
+        with pytest.raises(FileRefused, match="changed by them"):
             each.write("n.txt", b"four", Q)
 
 

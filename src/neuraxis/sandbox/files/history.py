@@ -12,7 +12,7 @@ import hashlib
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -304,8 +304,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     history: FileHistory
     call_id: str
     warn: Callable[[str], None]
-    ask: Callable[[Sequence[str]], bool] = lambda paths: False
-    """Asks a person about changes that nobody knew of before the call ran."""
+    ask: Callable[[Mapping[str, Sequence[str]]], bool] = lambda held: False
+    """Asks a person about files that a script `changed`, `deleted` or `made`."""
     free: bool = False
     """The policy allows the call whatever it does."""
     note: Callable[[str, bool], None] = lambda path, there: None
@@ -407,7 +407,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         Returns:
             Their paths; for the others a person did not agree, and the model is told.
         """
-        root, asked = self.history.workspace, list[str]()
+        root, asked = self.history.workspace, dict[str, str]()
         for path, digest in changed:
             found = operations.look(root, path)
             is_file = found is not None and stat.S_ISREG(found.st_mode)
@@ -419,8 +419,13 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                     or (self.holds and (found is not None or self.holds(path)))
                 )
             ):
-                asked.append(path)
-        agreed = not asked or self.free or self.ask(asked)
+                done = "made" if found is None else "changed" if digest else "deleted"
+                asked[path] = done
+        held = {
+            done: [path for path, what in asked.items() if what == done]
+            for done in dict.fromkeys(asked.values())
+        }
+        agreed = not asked or self.free or self.ask(held)
         back: set[str] = set()
         for path, digest in changed:
             found = operations.look(root, path)
