@@ -89,6 +89,14 @@ def type_text(schema: Json, form: Form = SHORT) -> str:
     return _LONG.get(text, text)
 
 
+def key_text(names: Mapping[str, Json]) -> str:
+    """Return what a mapping's keys are, in words."""
+    title: Json = names.get("title")
+    if isinstance(title, str):
+        return _LONG.get(title, title)
+    return type_text(dict(names))
+
+
 def members_of(node: Mapping[str, Json]) -> list[Json]:
     """Return the possible values of an `enum` or `const`."""
     return list(node["enum"]) if "enum" in node else [node["const"]]
@@ -209,5 +217,9 @@ def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
         return "{" + ", ".join(shown + ["…"] * (len(fields) > form.members)) + "}"
     value: Json = node.get("additionalProperties")
     if isinstance(value, dict) and value and not properties:
-        return f"Dict[str, {line(cast('Json', value), form, depth + 1)}]"
+        keys, names = "str", node.get("propertyNames")
+        if isinstance(names, dict) and names and not form.exact:
+            given = cast("dict[str, Json]", names)
+            keys = str(given.get("title") or line(given, form, depth + 1))
+        return f"Dict[{keys}, {line(cast('Json', value), form, depth + 1)}]"
     return "Dict"

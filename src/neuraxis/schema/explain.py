@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from neuraxis.formatting import nearest, quote, type_name
 from neuraxis.messages import Path, Problem
-from neuraxis.schema.describe import type_text
+from neuraxis.schema.describe import key_text, type_text
 from neuraxis.schema.navigate import Node, as_node, pointed, resolved
 from neuraxis.specs import Json
 
@@ -59,6 +59,8 @@ def _explain(
                     for inner in meant
                     for problem in _explain(inner, root, value, depth + 1)
                 ]
+        case "propertyNames":
+            return [_wrong_key(error, path, node)]
         case "falseSchema":
             expected = "nothing here"
             return [_problem(path, expected, here, keyword)]
@@ -117,6 +119,17 @@ def _unknown_key(key: str, path: Path, node: Node, here: Any) -> Problem:
         got="an unknown key",
         candidates=nearest(key, free),
         keyword="additionalProperties",
+    )
+
+
+def _wrong_key(error: ValidationError, path: Path, names: Node) -> Problem:
+    key = str(cast("Any", error.kind).error.instance)
+    return Problem(
+        path=(*path, key),
+        expected=f"{key_text(names)} as the key",
+        got=quote(key),
+        candidates=nearest(key, [str(member) for member in names.get("enum") or ()]),
+        keyword="propertyNames",
     )
 
 
@@ -189,8 +202,6 @@ def _expected(error: ValidationError, keyword: str, node: Node) -> str:
         case "format":
             other = f"text of the format {kind.format}"
             return _FORMAT_TEXT.get(str(kind.format), other)
-        case "propertyNames":
-            return f"keys that are {type_text(node.get('propertyNames', {}))}"
         case "type" | "enum" | "const" | "anyOf" | "oneOf" | "not":
             return type_text(node)
         case _:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from neuraxis.formatting import type_name
+from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path, Problem
 from neuraxis.schema.annotations import (
     CLASS_KEY,
@@ -19,7 +19,7 @@ from neuraxis.schema.annotations import (
     KEYS_KEY,
     TRUSTED_KEY,
 )
-from neuraxis.schema.describe import LIMITS, type_text
+from neuraxis.schema.describe import LIMITS, key_text, type_text
 from neuraxis.schema.navigate import Node, arms, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
@@ -103,7 +103,7 @@ def native_problem(
             return wrong
     elif isinstance(value, Mapping) and (not allowed or "object" in allowed):
         given = cast("Mapping[Any, Any]", value)
-        if (problem := _keys_problem(node, root, given, path)) is not None:
+        if (problem := _keys_problem(node, root, given, path, fits)) is not None:
             return problem
         parts = given.items()
     else:
@@ -112,7 +112,11 @@ def native_problem(
 
 
 def _keys_problem(
-    node: Node, root: Node, given: Mapping[Any, Any], path: Path
+    node: Node,
+    root: Node,
+    given: Mapping[Any, Any],
+    path: Path,
+    fits: Callable[[Node, Any], bool],
 ) -> Problem | None:
     for key in node.get("required", ()):
         if key not in given:
@@ -120,6 +124,12 @@ def _keys_problem(
             return Problem(path=(*path, key), expected=expected, got="nothing")
     if KEYS_KEY not in node and not all(isinstance(key, str) for key in given):
         return Problem(path=path, expected="keys that are text", got="other keys")
+    names = as_node(node.get("propertyNames"))
+    for key in given if names else ():
+        # other keys have been converted already
+        if names and isinstance(key, str) and not fits(names, key):
+            expected = f"{key_text(names)} as the key"
+            return Problem(path=(*path, key), expected=expected, got=quote(key))
     return None
 
 

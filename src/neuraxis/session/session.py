@@ -53,7 +53,6 @@ from neuraxis.session.validation import (
     check_arguments,
     check_calls,
     check_description,
-    check_journal_named,
     check_request,
     named_arguments,
 )
@@ -233,7 +232,6 @@ class Session(Generic[Out]):
             ConfigError: the journal holds no such session, or an argument is invalid.
             StorageError: the session is already open, or the journal cannot be read.
         """
-        check_journal_named(id, given.get("journal"), given.get("options"))
         made = cls.__new__(cls)
         made._earlier = True
         made.__init__(id=id, **given)

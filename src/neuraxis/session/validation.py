@@ -102,6 +102,8 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
     _check_budget(given.get("budget"))
     if given.get("id") == "":
         refuse("id", "the id of a session, a text", "")
+    if getattr(arguments.get("self"), "_earlier", False):  # `Session.open`
+        _check_journal_named(given["id"], given["journal"], given["options"])
 
 
 def named_arguments(init: Init) -> Init:
@@ -235,7 +237,7 @@ _FIELDS = (
 """Required types of a call's names; planning checks its arguments."""
 
 
-def check_journal_named(session: str, journal: Any, options: Any) -> None:
+def _check_journal_named(session: str, journal: Any, options: Any) -> None:
     """Check that the journal of an earlier session is there.
 
     Opening it would make the file.

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import inspect
 import pathlib
 import sys
@@ -31,6 +32,7 @@ from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.plugins import Command, Context, command, plugin_from
 from neuraxis.schema import Schema
 from neuraxis.specs import Effects, Example, ExampleCall
+from neuraxis.testing import check_plugin, prompt_of
 
 
 class Colour(enum.Enum):
@@ -393,16 +395,71 @@ def test_two_classes_of_one_name() -> None:
 
 
 def test_open_functions() -> None:
-    """`**rest` takes any name; `*rest` cannot be named, so a call cannot give it."""
+    """`**rest` takes any name, and the model is told so."""
 
-    def call(first: int, *more: int, **rest: int) -> Any:
+    def call(first: int, **rest: int) -> Any:
         return first, rest
+
+    def free(**rest: Any) -> Any:
+        return rest
 
     made = only(call)
     assert made.spec.parameters["additionalProperties"] == {"type": "integer"}
     assert made.spec.parameter_names == ("first",)
     assert made.run is not None
     assert made.run(first=1, x=2) == (1, {"x": 2})
+    assert "(integer)\n- any other name (integer)\n" in prompt_of(call)
+    assert "Parameters:\n- any other name\n" in prompt_of(free)
+
+
+def test_stars_are_refused() -> None:
+    """A call gives names only; the message says what to write instead."""
+
+    def many(*texts: str, **rest: Any) -> None: ...
+
+    @functools.wraps(many)
+    def logged(*values: Any, **named: Any) -> None: ...
+
+    for function in (many, logged, command(effects="read")(many)):
+        with pytest.raises(ManifestError, match=r"\*texts: .*; write a list, such as "):
+            plugin_from(function)
+    bound = command(effects="read", name="p")(functools.partial(many, "bound"))
+    assert plugin_from(bound).commands
+
+
+def test_a_docstring_of_a_parameter_that_is_not_there_is_a_warning() -> None:
+    """With the nearest name; the command works."""
+
+    def find(text: str, context: Context, limit: int = 5) -> str:
+        """Find it.
+
+        Args:
+            txet: what.
+            context: of the call.
+            limit: how many.
+        """
+        return text
+
+    class Finder:
+        seek = staticmethod(command(effects="read")(find))
+
+    for source in (find, [find], Finder()):
+        (problem,) = plugin_from(source).problems
+        assert problem.severity == "warning"
+        assert problem.message == (
+            "the docstring describes a parameter 'txet', which is not there. Did you "
+            "mean text? Parameters are: text, limit"
+        )
+        assert any("'txet'" in told for told in check_plugin(source))
+
+    @functools.wraps(find)
+    def wrapped(*values: Any, **named: Any) -> str:
+        return find(*values, **named)
+
+    assert len(plugin_from(wrapped).problems) == 1
+    bound = functools.partial(find, text="x")
+    bound.__doc__ = "Find.\n\nArgs:\n    text: what.\n"
+    assert plugin_from(command(effects="read", name="p")(bound)).problems == ()
 
 
 def test_positional_only_parameters() -> None:

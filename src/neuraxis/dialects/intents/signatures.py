@@ -51,6 +51,10 @@ def parameter_lines(command: CommandSpec) -> list[str]:
             needed=name in command.required,
         )
     ]
+    more: Json = schema.get("additionalProperties")
+    if more is True or (isinstance(more, dict) and more):
+        kind = "" if more is True else f" ({type_text(more, FULL)})"
+        listed.append(f"- any other name{kind}")
     return ["Parameters:", *listed] if listed else ["Parameters: none"]
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast, overload
 
 from msgspec import Struct, field
 
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, ManifestProblem, warnings_in
 from neuraxis.plugins.extensions import parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
@@ -32,6 +32,8 @@ from neuraxis.plugins.functions.validate import (
     check_marking,
     no_method,
     none_marked,
+    starred,
+    wrongly_documented,
 )
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
@@ -240,6 +242,7 @@ def _plugin(
             )
             for built in read
         },
+        problems=tuple([problem for built in read for problem in built.problems]),
     )
 
 
@@ -248,6 +251,7 @@ class Built(Struct, frozen=True, kw_only=True):
 
     spec: CommandSpec
     caller: Caller
+    problems: tuple[ManifestProblem, ...] = ()
 
 
 def options_of(function: Callable[..., Any]) -> Options:
@@ -265,6 +269,7 @@ def read_function(function: Callable[..., Any]) -> Built:
     options = options_of(function)
     caller = caller_of(function)
     _check(function, options, caller)
+    doc = read_docstring(function.__doc__) if function.__doc__ else _NO_DOC
     name = options.name or getattr(function, "__name__", "") or type(function).__name__
     examples, wrong = (
         parse_examples(options.examples, options.tool_name or name)
@@ -286,16 +291,18 @@ def read_function(function: Callable[..., Any]) -> Built:
         blocking=options.blocking,
         concurrency=options.concurrency,
         failure_field=options.failure_field,
-        **_described(caller, options, function.__doc__),
+        **_described(caller, options, doc),
     )
-    return Built(spec=spec, caller=caller)
+    names = {*caller.hints, caller.context_name}
+    problems: tuple[ManifestProblem, ...] = ()
+    if not caller.open and not names.issuperset(doc.names):
+        told = wrongly_documented(function, doc.names, tuple(caller.hints))
+        problems = warnings_in(where_of(function), told)
+    return Built(spec=spec, caller=caller, problems=problems)
 
 
-def _described(
-    caller: Caller, options: Options, docstring: str | None
-) -> dict[str, Json]:
+def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Json]:
     """Return the descriptions from a function's docstring and hints."""
-    doc = read_docstring(docstring) if docstring else _NO_DOC
     defs = Defs()
     properties: dict[str, Json] = {}
     for name, hint in caller.hints.items():
@@ -354,6 +361,12 @@ def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
 
 def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
     """Report a function's mistakes now, though its schema is built later."""
+    if more := starred(function):
+        raise bad_function(
+            where_of(function),
+            f"*{more}: a call gives each argument by its name; write a list, such as "
+            f"{more}: list[str]",
+        )
     for name, hint in caller.hints.items():
         _understand(function, name, hint)
         default = caller.defaults.get(name)

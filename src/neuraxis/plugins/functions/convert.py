@@ -34,6 +34,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_union,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
+from neuraxis.plugins.functions.key_hints import key_converter
 from neuraxis.schema import Schema
 
 Convert = Callable[[Any], Any]
@@ -256,12 +257,8 @@ def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
 
 
 def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
-    key_of = converter(args[0], around)
+    key_of = key_converter(args[0]) or converter(args[0], around)
     value_of = converter(args[1], around)
-    if args[0] in (int, float):  # JSON keys are text.
-        key_of = cast("Convert", args[0])
-    elif isinstance(args[0], type) and issubclass(args[0], enum.Enum):
-        key_of = _member({str(said): it for said, it in enum_values(args[0]).items()})
     if key_of is None and value_of is None:
         return None
 
@@ -274,10 +271,6 @@ def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | No
         }
 
     return convert
-
-
-def _member(members: Mapping[Any, Any]) -> Convert:
-    return lambda said: members.get(said, said)
 
 
 def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:

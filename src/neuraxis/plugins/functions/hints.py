@@ -33,6 +33,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_named_tuple,
     required_keys,
 )
+from neuraxis.plugins.functions.key_hints import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
 from neuraxis.schema.builders import literal_of, union_of
@@ -197,7 +198,9 @@ def _generic(
         if not isinstance(args[0], type):
             schema_of(args[0], Defs())  # A schema does not describe the keys.
         values = schema_of(args[1], defs)
-        own = {} if args[0] in (str, Any) else {KEYS_KEY: True}
+        own: dict[str, Json] = {} if args[0] in (str, Any) else {KEYS_KEY: True}
+        if keys := key_schema(args[0]):
+            own["propertyNames"] = keys
         return {"type": "object", "additionalProperties": values, **own}
     return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
 

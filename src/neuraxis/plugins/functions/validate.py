@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from neuraxis.errors import ConfigError
@@ -67,6 +76,46 @@ def attach(function: Any, name: str, marked: object) -> None:
             f"@command: {shown(function)} cannot be marked. Write a function of your "
             "own with def, which calls it"
         ) from None
+
+
+def starred(function: Any) -> str:
+    """Return the name of a function's `*args`, unless a `partial` bound them."""
+    code = _code_of(function)
+    if (
+        isinstance(function, partial)
+        or code is None
+        or not code.co_flags & inspect.CO_VARARGS
+    ):
+        return ""
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+
+
+def wrongly_documented(
+    function: Any, documented: Iterable[str], names: Collection[str]
+) -> Iterator[str]:
+    """Tell which parameters a docstring describes that are not there.
+
+    Args:
+        function: the one with the docstring.
+        documented: the names in the docstring.
+        names: the parameters that there are.
+    """
+    code = _code_of(function)
+    # of a `partial`, and of a function in a decorator, those of what is inside
+    inner = code.co_varnames if code is not None else ()
+    for name in documented:
+        if name not in names and name not in inner:
+            hint = did_you_mean(nearest(name, tuple(names), 1))
+            there = ", ".join(names) or "none"
+            yield (
+                f"the docstring describes a parameter {name!r}, which is not there."
+                f"{hint} Parameters are: {there}"
+            )
+
+
+def _code_of(function: Any) -> CodeType | None:
+    plain = inspect.unwrap(getattr(function, "func", function))
+    return getattr(getattr(plain, "__func__", plain), "__code__", None)
 
 
 def check_functions(functions: Sequence[Any]) -> None:
