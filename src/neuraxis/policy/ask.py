@@ -145,7 +145,7 @@ def question_of(
 
 
 def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
-    """Return the digest of a call, and of the user's files that it changes."""
+    """Return the digest of a call and the files it changes."""
     bound: Json = [arguments, dict(facts.replaces)] if facts.replaces else arguments
     return call_digest(step.command.plugin.name, step.command.spec, bound)
 
