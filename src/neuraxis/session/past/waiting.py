@@ -51,6 +51,7 @@ class Question(Struct, frozen=True, kw_only=True):
     id: str
     """Of the call, in its session."""
     session: str
+    """The id of its session."""
     call: Call
     """What would run; its references are shown as what they lead to, long ones cut."""
     reason: str
