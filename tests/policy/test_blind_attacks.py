@@ -166,8 +166,11 @@ def test_a_preview_of_the_programs_own_call_is_shown(large: bool) -> None:
     with Session(model=ScriptedModel([plan, "ok"]), plugins=[fetch, pay]) as session:
         call = Call(id="c1", plugin=None, command="fetch", arguments={})
         asyncio.run(session.call(call))
+        # what the program calls itself, no model chose
+        asyncio.run(session.call(Call(id="c2", plugin=None, command="pay",
+                                      arguments={"to": "own"})))  # fmt: skip
         session.run_sync("What is new?")
-    assert paid == ([] if large else [EVIL])
+    assert paid == (["own"] if large else ["own", EVIL])
 
 
 def _replace(tmp_path: Path, approve: Any, **options: Any) -> Session:

@@ -193,8 +193,8 @@ async def run_calls(
     parts = replace(parts, later=None)  # the program waits for these results
     runtime = runtime_of(parts, RunState(), emit, threading.Event())
     results = await run_plan(plan, runtime)
-    # the model is shown what these objects are
-    runtime.gate.origins.told(each.call.id for each in results if each.stored)
+    # with the next request the model is shown what these objects are
+    runtime.gate.origins.unseen += [each.call.id for each in results if each.stored]
     return results
 
 

@@ -81,6 +81,8 @@ class Origins(Struct):
     """Commands whose answers are private here, whatever they declare."""
     walls: bool = True
     """Whether scripts run without network, in a sandbox."""
+    unseen: list[str] = field(default_factory=list[str])
+    """Stored results of the program's own calls; the next request shows them."""
     copying: set[str] = field(default_factory=set[str])
     """Calls that were handed something from outside by reference."""
 
@@ -91,6 +93,8 @@ class Origins(Struct):
 
     def said(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
+        self.told(self.unseen)
+        self.unseen.clear()
         self.fresh.clear()
         self.request[:] = self.asked_by
         if not self.is_nested:
