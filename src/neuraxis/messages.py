@@ -183,8 +183,10 @@ class Usage(Struct, frozen=True, kw_only=True):
 NOTHING_USED = Usage()
 
 FinishReason = Literal[
-    "stop", "length", "tool_calls", "content_filter", "cancelled", "declined"
+    "stop", "length", "tool_calls", "content_filter", "cancelled", "declined", "answer"
 ]
+"""Why a reply ended. `answer`: it is the last word, in which no calls are looked for;
+`declined`: likewise, and it says why nothing was done."""
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):
@@ -269,6 +271,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """See `Completion.carried`; no part of what is said."""
     is_request: bool = False
     """Whether it begins a turn: a request of the user's."""
+    finish_reason: FinishReason = "stop"
+    """Why a reply of the model ended."""
     parts: tuple[Part, ...] = ()
     """Pictures and files beside `content`, for models that can read them."""
     assets: tuple[str, ...] = ()

@@ -45,10 +45,12 @@ _COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
 _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
 )
+_FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
+_OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
-WHOLE = ("stop", "tool_calls")
+WHOLE = ("stop", "tool_calls", "answer")
 """Finish reasons of a complete reply (rule D10)."""
 
 
@@ -103,12 +105,16 @@ def shown_calls(text: str, found: Sequence[Piece]) -> set[int]:
         if piece.kind in ("value", "calls"):
             words = text[max(since, piece.start - 400, 0) : piece.start]
             rest = text[piece.end : piece.end + 300]
-            bare = strip_fence_before(words)
+            bare, tokens = _unfenced(words) if fences % 2 == 1 else (words, None)
+            bare = strip_fence_before(bare)
+            if tokens is not None:
+                tokens += text[piece.start : piece.start + 12]
+            # a model does not fence its own tokens
+            fenced = tokens and bare.strip() and _OWN_TOKEN.match(tokens)
             follows = since >= 0 and since == last and not without_frames(bare)
-            frames = words[len(bare) :] + text[piece.start]
             inside = fences % 2 == 1 and _in_program(words)
             code = _is_code(words + text[piece.start : piece.start + 4], rest)
-            if follows or inside or code or _is_shown(bare, frames, rest):
+            if follows or inside or code or fenced or _is_shown(bare, rest):
                 shown.add(piece.start)
                 last = piece.end
         if piece.kind == "text":
@@ -118,9 +124,18 @@ def shown_calls(text: str, found: Sequence[Piece]) -> set[int]:
     return shown
 
 
+def _unfenced(words: str) -> tuple[str, str | None]:
+    """Return the words before a call's fence, and the tokens in it."""
+    outside, fence, inside = words.rpartition("```")
+    tokens = _FENCE_WORD.sub("", inside)
+    return (outside, tokens) if fence and not without_frames(tokens) else (words, None)
+
+
 def _in_program(words: str) -> bool:
     """Return whether more than comments stands before a call in its fence."""
     before = words.rpartition("```")[2]
+    if before.startswith("diff\n"):
+        return True
     start = before.find("\n") + 1 if "```" in words else 0
     return _COMMENTS.fullmatch(without_frames(before[start:])) is None
 
@@ -133,9 +148,7 @@ def _is_code(words: str, rest: str) -> bool:
     return bool(indented and line and without_frames(rest))
 
 
-def _is_shown(words: str, frames: str, rest: str) -> bool:
-    if "```" in frames and "<" in frames and words.strip():
-        return True  # a model does not fence its own tokens
+def _is_shown(words: str, rest: str) -> bool:
     words, rest = before_frames(words), behind_frames(rest)
     line = words.rpartition("\n")[2]
     mark = _QUOTES.get(line[-1:], "")
@@ -154,6 +167,7 @@ def _is_shown(words: str, frames: str, rest: str) -> bool:
 def _is_quoted(words: str, rest: str) -> bool:
     """Return whether a quotation begins before a call and ends behind it."""
     before, after = words.rpartition("\n\n")[2], rest.partition("\n\n")[0]
+    before, after = before.replace("```", ""), after.replace("```", "")
     return any(
         close in after
         and (before.count(mark) > before.count(close) or before.count(mark) % 2 == 1)

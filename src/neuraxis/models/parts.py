@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 15_000_000
 """Of all pictures and files in a prompt; the oldest are left to words."""
+_PARTS = attrgetter("parts")
 _ABOUT_FILES = re.compile(r"\bpdf\b|document|\bfiles?\b|input_file", re.IGNORECASE)
 _ABOUT_PARTS = re.compile(
     r"image|picture|vision|visual|multi-?modal|modalit|mmproj|media.?type"
@@ -40,7 +42,7 @@ def as_seen_by(model: Model, prompt: Prompt) -> Prompt:
 
 def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
     """Return the prompt with words in place of what is not seen."""
-    if not [message for message in prompt.messages if message.parts]:
+    if not any(map(_PARTS, prompt.messages)):
         return prompt
     room, told = MOST_BYTES, list[Message]()
     for message in reversed(prompt.messages):

@@ -102,6 +102,10 @@ def test_frames_are_no_words() -> None:
         "<look><at>a</at>",
         "<tool_call><name>look</name>",
         "```\n",
+        "```\ndef f():\n  look(a=1)\n```\n",
+        "a [TOOL_CALLS] is so good, ",
+        '> <invoke name="look"><parameter name="a">\n',
+        'a `<invoke name="look">` b `{"a": b}`',
     ],
 )
 def test_D6_the_time_grows_with_the_text(part: str) -> None:

@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from models.http_server import Server, answer, frame, hello, lines, serving, stream
-from neuraxis.errors import ConfigError, ModelBroken, ModelRefused
+from models.http_server import (
+    Script,
+    Server,
+    answer,
+    frame,
+    hello,
+    lines,
+    serving,
+    stream,
+)
+from neuraxis.errors import ConfigError, ModelError, ModelRefused
 from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models import complete, find_model
 from neuraxis.models.accumulate import Joiner
@@ -30,6 +39,7 @@ def error(**given: Any) -> bytes:
     return lines({"error": given}, done=False)
 
 
+SAID = lines(frame("Hel"), done=False)
 FAILED_USE = error(message="Failed to call", code="tool_use_failed", status_code=400)
 
 
@@ -65,18 +75,41 @@ async def test_reasoning_does_not_hold_back_another_try(server: Server) -> None:
     await model.close()
 
 
+@pytest.mark.parametrize(
+    ("end", "again"),
+    [
+        (stream(SAID, error(message="overloaded", code=503)), True),
+        (stream(SAID, error(message="x", type="server_error")), True),
+        (stream(SAID, error(message="x", type="overloaded_error")), True),
+        (stream(SAID, error(message="x", type="a word of its own")), True),
+        (stream(SAID, end="drop"), True),
+        (stream(SAID), True),
+        (stream(SAID, error(message="x", type="invalid_request_error")), False),
+        (stream(SAID, error(message="x", code="insufficient_quota")), False),
+        (stream(SAID, error(message="too long", type="server_error")), False),
+    ],
+)
 async def test_an_error_behind_text_may_be_asked_again_by_others(
-    server: Server,
+    server: Server, end: Script, again: bool
 ) -> None:
     """The wire does not take text back: `again` says that a session may."""
-    said = lines(frame("Hel"), done=False)
-    busy = error(message="overloaded", code=503)
-    url = server.answers(stream(said, busy), stream(said, end="drop"))
-    model = OpenAIModel("m", server=url, options=QUICK)
-    for again in (True, False):
-        with pytest.raises(ModelBroken) as told:
-            await complete(model, PROMPT)
-        assert told.value.again is again
+    model = OpenAIModel("m", server=server.answers(end), options=QUICK)
+    with pytest.raises(ModelError) as told:
+        await complete(model, PROMPT)
+    assert told.value.again is again
+    assert len(server.requests) == 1
+    await model.close()
+
+
+@pytest.mark.parametrize("end", ["drop", "end"])
+async def test_a_connection_that_is_cut_before_a_word_is_made_again(
+    server: Server, end: str
+) -> None:
+    """Nothing was given out, so that the wire itself asks again."""
+    thought = lines(frame(delta={"reasoning_content": "Hm. "}), done=False)
+    cut = stream(thought, end="drop") if end == "drop" else stream(thought)
+    model = OpenAIModel("m", server=server.answers(cut, stream(hello())), options=QUICK)
+    assert (await complete(model, PROMPT)).text == "Hello"
     await model.close()
 
 

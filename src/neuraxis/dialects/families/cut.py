@@ -48,6 +48,14 @@ _THOUGHT_ENDS = ("</think>", "</thinking>", "<|END_THINKING|>", "RESPONSE]")
 _COMMENTS = re.compile(r"(?:[\s,;]|\#[^\n]*+)*+")
 _HEADER_END = re.compile(r"(?=<\|channel\|>analysis<\|message)|<\|message\|>")
 
+_LONGEST_LINE = 400
+_QUOTED_LINE = re.compile(r"\s*>(?!>)")
+_SENTENCE = re.compile(r" (?:[^\W\d_]++[,;]? ){2}[^{\n]*+(?:\n|\Z)")
+_WORD = re.compile(r"[^\W\d][\w.-]*")
+_DEFINES = re.compile(
+    r"^[ \t]*+(?:(?:async[ \t]++)?def|class)[ \t]++\w++[ \t]*+[(:]", re.MULTILINE
+)
+
 _NAME = r"[^\W\d][\w.-]{0,200}"
 _PYTHON = r"<\|(?:tool_call_start|python_start|python_tag)\|>"
 _SEP = rf"function<{BAR}tool[▁_]sep{BAR}>\s*"
@@ -110,43 +118,60 @@ def cut(
     is_tool: Callable[[str], bool] = lambda name: False,
     pattern: re.Pattern[str] = _MARKERS,
 ) -> list[Piece]:
-    """Cut a reply into pieces, calls of every family among them."""
-    return pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
+    """Cut a reply into pieces, calls of every family among them.
+
+    Broken JSON is text where it is cited.
+    """
+    found = pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
+    return [
+        Piece(kind="text", start=piece.start, end=piece.end)
+        if piece.kind == "broken"
+        and not piece.meant
+        and _is_cited(text, piece.start, piece.end)
+        else piece
+        for piece in found
+    ]
 
 
 def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
-    fences = counted = last = 0
+    fences = counted = last = defined = 0
 
     def is_program(start: int, end: int) -> bool:
         """Return whether the fence around a call holds more than calls."""
-        nonlocal fences, counted, last
+        nonlocal fences, counted, last, defined
         fences += text.count("```", counted, start)
         before, last, counted = last, end, start
         if fences % 2 == 0:
             return False
         if (fence := text.rfind("```", before, start)) >= 0:
             before = text.find("\n", fence, start) + 1 or fence + 3
+            own = text.startswith("tool_code", fence + 3)
+            defined = fences if not own and _DEFINES.search(text, before, start) else 0
         behind = end_of(_COMMENTS, text, end)
         if behind == len(text):
             raise cut_off(text, "inside a fence")
         ends = text.startswith("```", behind) or pattern.match(text, behind)
-        return not (ends and _COMMENTS.fullmatch(text, before, start))
+        only_calls = ends and _COMMENTS.fullmatch(text, before, start)
+        return defined == fences or not only_calls
 
     def take(match: re.Match[str], value: ReadValue) -> Piece | None:
         start, tag = match.start(), match["tag"] is not None
         framed = match["framed"] is not None
-        if tag and text[start - 1 : start] == "`":
+        if (tag and text[start - 1 : start] == "`") or _is_cited(text, start, start):
             return None
         at = start if tag else match.end()
         reading = Reading(value, is_tool, framed, _is_alone(text, start))
         try:
             taken = _first(text, at, reading)
             if taken is None:
-                return _unread(text, match, start) if tag or framed else None
+                named = not (tag or framed) or _is_named(text, match, is_tool)
+                return None if named else _unread(text, match, start)
             marked = text[at - 1 : at] == "`" and text[at - 3 : at] != "```"
             if marked and text[taken.end - 1] != "`":
                 return None
             if text[at] not in "<{" and is_program(start, taken.end):
+                if defined == fences:
+                    return None
                 message = "expected nothing but calls with values in a fence"
                 raise broken(text, start, message)
         except Broken as error:
@@ -163,6 +188,29 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
         )
 
     return take
+
+
+def _is_cited(text: str, start: int, end: int) -> bool:
+    """Return whether a part is quoted, or code inside a sentence."""
+    begin = text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
+    if not begin and start > _LONGEST_LINE:
+        return False
+    line, inside = text[begin:start], text[start:end]
+    if _QUOTED_LINE.match(line):
+        return all(_QUOTED_LINE.match(next_) for next_ in inside.split("\n")[1:])
+    said = line.rpartition("`")[0].rstrip()[-1:]
+    is_code = line.count("`") % 2 == 1 and "```" not in line and "\n" not in inside
+    rest = text[end : end + _LONGEST_LINE].partition("\n")[0]
+    return is_code and (said.isalnum() or said == ",") and "`" in rest
+
+
+def _is_named(text: str, match: re.Match[str], is_tool: Callable[[str], bool]) -> bool:
+    """Return whether a token stands between the words of a sentence."""
+    before, end = text[max(0, match.start() - 2) : match.start()], match.end()
+    goes_on = _SENTENCE.match(text, end, end + _LONGEST_LINE)
+    if goes_on is None or not (before[:1].isalnum() and before[1:] == " "):
+        return False
+    return not any(map(is_tool, _WORD.findall(goes_on[0])))
 
 
 def _first(text: str, at: int, reading: Reading) -> Taken | None:

@@ -22,6 +22,7 @@ from neuraxis.parsing.json_errors import cut_off
 from neuraxis.parsing.json_scan import Value
 
 _OPEN = r"(?=\{|\Z)"
+_SEP = rf"<{BAR}tool[▁_]sep{BAR}>"
 
 
 def named_json(
@@ -75,10 +76,10 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "DeepSeek R1, V3",
         re.compile(
-            rf"<{BAR}tool▁call▁begin{BAR}>(?:function<{BAR}tool▁sep{BAR}>)?{NAME}\s*"
-            rf"(?:<{BAR}tool▁sep{BAR}>)?\s*(?:```json)?\s*{_OPEN}"
+            rf"<{BAR}tool[▁_]call[▁_]begin{BAR}>(?:function{_SEP})?{NAME}\s*"
+            rf"(?:{_SEP})?\s*(?:```json)?\s*{_OPEN}"
         ),
-        re.compile(rf"\s*+(?:```\s*+)?<{BAR}tool▁call▁end{BAR}>|\s*```\s*\Z"),
+        re.compile(rf"\s*+(?:```\s*+)?<{BAR}tool[▁_]call[▁_]end{BAR}>|\s*```\s*\Z"),
     ),
     _NamedJson(
         "Kimi K2",

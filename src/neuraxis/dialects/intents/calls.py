@@ -26,12 +26,17 @@ RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 _OURS = "literal|value|for_each|max_items"
 _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
-_HELD = re.compile(r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions")
+_HELD = re.compile(
+    r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions", re.IGNORECASE
+)
 _NAMES = (
     *("name", "tool_name", "function", "function_name", "func", "function_call"),
     *("recipient_name", "action"),
 )
 _USUAL = ("parameters", "arguments", "params", "args", "input")
+_BESIDE = frozenset({"id", "tool_call_id", "type"})
+_ITEM = frozenset({"call_id", "status"})
+"""Keys of an item of the Responses API that say nothing of the call."""
 _NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
 
 ParameterNames = Callable[[str], Collection[str]]
@@ -76,7 +81,14 @@ def like_intents(
 
 
 def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
-    """Return the calls inside a message; None if it has none."""
+    """Return the calls inside messages; None if they have none."""
+    if isinstance(value, list):
+        items = cast("list[Json]", value)
+        found = [passed_calls(item, is_tool) for item in items]
+        if not any(found):
+            return None
+        pairs = zip(items, found, strict=True)
+        return [call for item, inner in pairs for call in inner or [item]]
     if not isinstance(value, dict):
         return None
     message = cast("dict[str, Json]", value)
@@ -239,10 +251,11 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
     said = _name_key(intent)
     name = intent.get(said)
     nested = [key for key in _NESTED if key in intent]
+    beside = _BESIDE | _ITEM if intent.get("type") == "function_call" else _BESIDE
     if (
         not isinstance(name, str)
         or len(nested) != 1
-        or set(intent) - {said, "id", "tool_call_id", "type", nested[0]}
+        or set(intent) - beside - {said, nested[0]}
     ):
         if not _is_flat(intent, reading.parameter_names or no_parameters):
             return intent

@@ -14,10 +14,12 @@ from typing import cast
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
     ServerError,
+    broken_off,
     count,
     error_message,
     items,
     members,
+    server_error,
 )
 from neuraxis.models.http.blocks import pack
 from neuraxis.models.http.sse import Event
@@ -32,19 +34,6 @@ _FINISH: Mapping[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-_STATUS: Mapping[str, int] = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""https://docs.anthropic.com/en/api/errors: an error in a stream has only its type."""
 _PLAIN = ("text", "tool_use")
 """Blocks that are sent back from the text and the calls alone."""
 
@@ -88,7 +77,7 @@ class MessageReader:
         frame = members(tree)
         kind = frame.get("type") or event.name
         if kind == "error" or frame.get("error"):
-            raise message_error(frame)
+            raise server_error(frame.get("error") or dict(frame))
         if kind == "message_start":
             return self._message(members(frame.get("message")))
         if kind == "content_block_start":
@@ -107,7 +96,7 @@ class MessageReader:
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of an answer that is one JSON object."""
         if tree.get("type") == "error" or tree.get("error"):
-            raise message_error(tree)
+            raise server_error(tree.get("error") or dict(tree))
         chunks = self._message(tree)
         self._end(tree)
         return chunks
@@ -122,7 +111,7 @@ class MessageReader:
             raise ServerError("its answer holds no completion")
         if not self._reason:
             if not (self._done or whole):
-                raise ServerError("the stream broke off before the answer's end")
+                raise broken_off()
             self._notes.append("no finish reason was given with the end of the answer")
         reason = _FINISH.get(self._reason, "stop")
         if self._reason and self._reason not in _FINISH:
@@ -247,16 +236,6 @@ class MessageReader:
             if block.get("type") != "text" or _text(block.get("text")).strip()
         ]
         return pack(cast("list[Json]", said), self._origin)
-
-
-def message_error(frame: Mapping[str, Json]) -> ServerError:
-    """Return the error that an answer holds in place of a message."""
-    error = members(frame.get("error")) or frame
-    status = _STATUS.get(str(error.get("type")))
-    said = error_message(dict(error))
-    return ServerError(
-        f"it says: {said}" if said else "it reports an error", status=status
-    )
 
 
 def _usage(said: Mapping[str, Json]) -> Usage | None:

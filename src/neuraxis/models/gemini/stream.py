@@ -15,6 +15,7 @@ from typing import cast
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
     ServerError,
+    broken_off,
     count,
     error_message,
     items,
@@ -119,7 +120,7 @@ class ContentReader:
             reason = "content_filter"
         elif not self._reason:
             if not whole:
-                raise ServerError("the stream broke off before the answer's end")
+                raise broken_off()
             self._notes.append("no finish reason was given with the end of the answer")
         elif self._reason not in _FINISH:
             self._notes.append(

@@ -14,6 +14,30 @@ MOST_TEXT = 300
 _DEEPEST = 20
 """Maximum depth of an error's body that is searched for its message."""
 DONE = "[DONE]"
+_STATUS: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "server_error": 500,
+    "service_unavailable": 503,
+    "timeout_error": 504,
+    "vector_store_timeout": 504,
+    "overloaded": 529,
+    "overloaded_error": 529,
+}
+"""Words for a status: an error within an answer often has no number.
+
+https://docs.anthropic.com/en/api/errors, and what servers of OpenAI's form send.
+"""
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
     r"|maximum prompt length",
@@ -34,6 +58,11 @@ class ServerError(Exception):
         self.status = status
         self.again = again or status is not None
         self.mends = again
+
+
+def broken_off() -> ServerError:
+    """Return the exception for a stream without an end."""
+    return ServerError("the stream broke off before the answer's end", again=True)
 
 
 def members(value: Json) -> Mapping[str, Json]:
@@ -59,10 +88,11 @@ def server_error(error: Json) -> ServerError:
         inner = fields.get("error")
         if isinstance(inner, dict):
             fields = cast("dict[str, Json]", inner)
-        for key in ("code", "status", "status_code"):
-            code = fields.get(key)
-            if str(code).isdigit() and 400 <= int(str(code)) <= 599:
-                status = int(str(code))
+        for key in ("code", "status", "status_code", "type"):
+            word = str(fields.get(key))
+            number = int(word) if word.isdecimal() else _STATUS.get(word.lower(), 0)
+            if 400 <= number <= 599:
+                status = number
                 break
     said = error_message(error)
     return ServerError(

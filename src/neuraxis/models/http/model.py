@@ -44,6 +44,7 @@ from neuraxis.models.http.transport import (
     Failure,
     bad_answer,
     drain,
+    may_go_on,
     new_client,
     portions,
     refused,
@@ -219,7 +220,7 @@ class HttpModel:
                 return
             except Failure as failure:
                 if given:
-                    failure.error.again = failure.again
+                    failure.error.again = may_go_on(failure)
                     raise failure.error from failure.__cause__
                 if unseen := self._refused_parts(prompt, failure.error):
                     self._unseen.update(unseen)

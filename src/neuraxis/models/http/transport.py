@@ -58,6 +58,16 @@ class Failure(Exception):
         self.status = status
 
 
+def may_go_on(failure: Failure) -> bool:
+    """Return whether to ask again for the reply that this broke off.
+
+    The server had taken the request: only what it says against it is final.
+    """
+    error = failure.error
+    is_broken = isinstance(error, ModelBroken) and not is_about_size(str(error))
+    return failure.again or is_broken
+
+
 def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
     """Return a client for one server.
 
@@ -143,7 +153,7 @@ async def portions(
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             if left is not None:
                 return
-            raise Failure(_broken(endpoint.host, error)) from error
+            raise Failure(_broken(endpoint.host, error), again=True) from error
         limit = options.stall_timeout
         yield portion
 

@@ -16,6 +16,8 @@ _NO_START = _NO_END | english.PRONOUNS
 _SKIPPED = english.DETERMINERS | {"'", '"', "(", ":"}
 _BEFORE = english.PREPOSITIONS | {"does", "do", "is", "are", "has"}
 _ADDRESSES = ("quoted", "code", "url", "email", "path", "glob")
+_EDGES = english.FUNCTION | english.DAYS
+_TAIL = english.TIMES | {"this", "last"}
 _TIMELY = english.TIMES | english.MOMENTS | english.FUNCTION | english.NUMBERS.keys()
 
 
@@ -84,6 +86,13 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
     return max(score, 0.6) if before.low in slot.cues or side or says else score
 
 
+def _opposed(slot: Slot, tokens: Sequence[Token], at: int) -> bool:
+    """Whether the word before leads to another side: "from" for a recipient."""
+    side = english.SIDES.get(tokens[at - 1].low) if at else None
+    sides = frozenset[str]().union(*english.SIDES.values())
+    return side is not None and bool(slot.words & sides) and not slot.words & side
+
+
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     for choice in slot.choices:
         wanted = [stem(word) for word in named(str(choice))] or [str(choice)]
@@ -113,7 +122,12 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
     others = {cue for other in rest for cue in other.cues} - slot.cues
     others |= english.SAYING if any(other.long for other in rest) else frozenset()
     last = max([n for n, t in enumerate(tokens, 1) if t.kind != "mark"], default=0)
+    takes = slot.takes - {other.kind for other in rest}
     for at, token in enumerate(tokens):
+        if not takes.isdisjoint((token.kind, token.inner)):
+            cue = _cue(slot, tokens, at, at + 1)
+            if cue > 0 or (slot.required and not _opposed(slot, tokens, at)):
+                yield Span(at, at + 1, token.value, 0.9 + cue)
         if token.kind == "quoted" or (token.kind == "code" and slot.quoted):
             cue = _cue(slot, tokens, at, at + 1)
             score = 1.2 if slot.quoted or slot.long or slot.longest == 0 else 0.7
@@ -126,7 +140,8 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
         saying &= not slot.quoted or before.low not in ("that", "with")
         barred = first.kind == "mark" or first.low in english.SAYING
         barred |= first.low in _NO_START and not saying
-        if barred or not (edges[begin - 1] or saying or before.low in slot.cues):
+        led = edges[begin - 1] or saying or before.low in slot.cues
+        if barred or not (led or _titled(slot, tool, tokens, begin - 1)):
             continue
         for end in range(begin + 1, last + 1):
             if edges[end] or end == last:
@@ -138,7 +153,7 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
 
 def _is_edge(token: Token, tool: Tool, others: Collection[str]) -> bool:
     known = token.stem in tool.heads or token.stem in tool.lexicon
-    odd = token.low in english.FUNCTION or token.low in others
+    odd = token.low in _EDGES or token.low in others
     return token.kind != "word" or odd or known
 
 
@@ -155,6 +170,8 @@ def _score(
         cue = 0.5
     free = end == last and (saying or (slot.tail and not slot.plain))
     if not _allowed(slot, tokens[begin:end], cue, free=free, saying=saying):
+        return None
+    if not free and any(_titled(slot, tool, tokens, n) for n in range(begin, end - 1)):
         return None
     asked = not clause.head and tokens[begin - 1].low not in _BEFORE
     if cue == 0 and (asked or not slot.required):
@@ -183,6 +200,25 @@ def _score(
     return score
 
 
+def _titled(slot: Slot, tool: Tool, tokens: Sequence[Token], place: int) -> bool:
+    """Whether this word titles the number or code behind it: "ticket A-7"."""
+    token, after = tokens[place], tokens[place + 1]
+    coded = after.kind != "mark" and any(mark.isdigit() for mark in after.low)
+    if not coded or token.kind != "word" or token.low in slot.said:
+        return False
+    nouns = [word for word, weight in tool.lexicon.items() if weight >= 0.5]
+    return token.stem in tool.lexicon or any(alike(token.stem, w) for w in nouns)
+
+
+def _dated(part: Sequence[Token]) -> bool:
+    """Whether it ends with a day: "Rome tomorrow", "Rome next week"."""
+    tail = 0
+    while tail < len(part) and part[-1 - tail].low in _TAIL:
+        tail += 1
+    last = {token.low for token in part[len(part) - tail :]}
+    return tail > 1 or bool(last & english.DAYS)
+
+
 def _allowed(
     slot: Slot, part: Sequence[Token], cue: float, *, free: bool, saying: bool
 ) -> bool:
@@ -208,6 +244,8 @@ def _allowed(
         return timely and part[0].low not in english.FUNCTION - {"this"}
     if free:
         return True
+    if not slot.moment and _dated(part):
+        return False
     kinds = {token.kind for token in part}
     counts = [token for token in part if isinstance(token.value, int | float)]
     odd = lows & (english.FUNCTION | english.TURNING) or "mark" in kinds
@@ -222,4 +260,6 @@ def _text(tokens: Sequence[Token], begin: int, end: int) -> str:
     pairs = pairwise(tokens[begin:end])
     rest = [" " * (after.start > one.end) + after.text for one, after in pairs]
     found = "".join([tokens[begin].text, *rest])
-    return found.removesuffix("'s").removesuffix("’s") if end < len(tokens) else found
+    owner = end < len(tokens) and tokens[end].kind == "word"
+    owner = owner and tokens[end].low not in english.FUNCTION  # "at Luigi's for two"
+    return found.removesuffix("'s").removesuffix("’s") if owner else found

@@ -41,13 +41,20 @@ class Slot(Struct, frozen=True, kw_only=True):
     quoted: bool = False  # in every example its value stands in quotes
     tail: bool = False  # in some example its value reaches to the end
     longest: int = 0  # words of its longest value in the examples
-    plain: bool = True  # no value of the examples has words like "of" in it
+    said: frozenset[str] = frozenset()  # words of its values in the examples
     shape: str = ""
+    takes: frozenset[str] = frozenset()  # kinds of addresses that a text takes too
+    moment: bool = False  # its name or description speaks of a day or time
 
     @property
     def long(self) -> bool:
         """Whether it takes a whole text."""
         return bool(self.words & _LONG)
+
+    @property
+    def plain(self) -> bool:
+        """Whether no value of the examples has words like "of" in it."""
+        return not self.said & english.FUNCTION
 
 
 class Tool(Struct, kw_only=True):
@@ -190,6 +197,8 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             quoted.append(tokens[begin].kind in ("quoted", "code"))
             tail |= all(token.kind == "mark" for token in tokens[end:])
         texts = [value for value in values if isinstance(value, str)]
+        about = named(str(schema.get("description", "")))
+        told = {word.lower() for word in about}
         said = {word for text in texts for word in text.lower().split()}
         choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
         yield Slot(
@@ -197,8 +206,19 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             required=name in spec.required, words=frozenset(stems(name)),
             cues=frozenset(cues - english.DETERMINERS), choices=tuple(choices),
             quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
-            plain=not said & english.FUNCTION, shape=shape_of(texts),
+            said=frozenset(said), shape=shape_of(texts),
+            takes=frozenset() if texts else _takes(name, told),
+            moment=bool(english.MOMENTS & (told | {name.lower(), *stems(name)})),
         )  # fmt: skip
+
+
+def _takes(name: str, told: set[str]) -> frozenset[str]:
+    """The kinds of addresses that a text so named and described takes."""
+    called = {word.lower() for word in named(name)}
+    kinds = english.NAMED.items()
+    return frozenset(
+        [kind for kind, known in kinds if called & known or english.TOLD[kind] & told]
+    )
 
 
 def resolved(node: Node, root: Node) -> Node:

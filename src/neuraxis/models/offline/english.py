@@ -15,6 +15,7 @@ PREPOSITIONS = words("to in on at by for from with into onto as about of under i
 PRONOUNS = words("it them that this these those")
 SOMEBODY = words("it them him her me us")
 QUESTION = words("what which who whose when where why how is are does do did will")
+ADVICE = words("should shall must ought")
 _CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
 FUNCTION = (_CLOSED - {"under"}) | words(
     """i we you he she they was were be been am can could would should shall may have
@@ -25,11 +26,11 @@ FUNCTION = (_CLOSED - {"under"}) | words(
     much many"""
 )
 """Words that need no place in a call. What turns a request round is none of them."""
-TURNING = words(
-    """not no never don't dont doesn't without except only if unless until but or
-    instead whatever whichever whoever anything something than every each all both
-    neither nor while whenever before after between other another most least less
-    last previous next half twice against"""
+DENYING = words("not no never don't dont doesn't without except unless neither nor")
+TURNING = DENYING | words(
+    """only if until but or instead whatever whichever whoever anything
+    something than every each all both while whenever before after between other
+    another most least less last previous next half twice against"""
 )
 """Words that only an example can make known of a command, not its description."""
 RESULTS = words("result output answer outcome response find one hit")
@@ -39,8 +40,20 @@ FOLLOWING = words(
 )
 SAYING = words("saying says say containing contains reading reads that with stating")
 NAMING = words("sentence phrase word words line lines string text message note")
+NAMED = {
+    "email": words("email mail address to cc bcc recipient sender from"),
+    "url": words("url uri link address website site page"),
+    "path": words("path file filename folder directory document"),
+}
+"""Names of parameters that take an address of a kind."""
+TOLD = {"email": {"address"}, "url": words("url uri link"), "path": {"path"}}
+"""The same, of their descriptions."""
 LONG = words("contents content body text message code")
-MOMENTS = words("date time when day due deadline moment")
+MOMENTS = words("date time when day weekday due deadline moment")
+DAYS = words(
+    """today tomorrow tonight yesterday monday tuesday wednesday thursday friday
+    saturday sunday"""
+)
 TIMES = words(
     """today tomorrow tonight yesterday noon midnight morning afternoon evening week
     month year monday tuesday wednesday thursday friday saturday sunday january next
@@ -55,9 +68,13 @@ ENDINGS = _pairs(
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 MONTHS = {name: f"{at:02}" for at, name in enumerate(_MONTHS.split(), 1)}
 _TO = words("target destination arrival recipient to new end until")
-_FROM = words("sourc origin start departur from old begin")
+_FROM = words("sourc origin start departur from old begin sender")
 _BY = words("author artist writer")
-SIDES = {"from": _FROM, "to": _TO, "into": _TO, "with": _TO, "until": _TO, "by": _BY}
+_ABOUT = words("topic subject")
+SIDES = {
+    "from": _FROM, "to": _TO, "into": _TO, "with": _TO, "until": _TO, "by": _BY,
+    "about": _ABOUT,
+}  # fmt: skip
 OPPOSITES = tuple(_pairs("on:off open:closed enabled:disabled locked:unlocked").items())
 _NUMBERS = """zero:0 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10
     twelve:12 fifteen:15 twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100"""

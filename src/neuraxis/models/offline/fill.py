@@ -12,7 +12,15 @@ from neuraxis.models.offline import english
 from neuraxis.models.offline.candidates import Clause, Span, spans_of
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Slot, Tool
 from neuraxis.models.offline.references import meant
-from neuraxis.models.offline.tokens import TYPED, VERBS, Token, alike, named, stem
+from neuraxis.models.offline.tokens import (
+    TYPED,
+    VERBS,
+    Token,
+    alike,
+    named,
+    stem,
+    stems,
+)
 
 _DOING = (ast.Call, ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
 _BEST, _WAYS = 10, 1000
@@ -31,6 +39,16 @@ class Parse(Struct, frozen=True, kw_only=True):
     def complete(self) -> bool:
         """Whether it has all that a call needs."""
         return not self.missing and not self.left
+
+
+def asks_advice(tokens: Sequence[Token], known: Catalogue) -> bool:
+    """Whether it asks what to do: "Should I …?"."""
+    for one, after in pairwise(tokens):
+        if one.low in english.ADVICE and after.low in ("i", "we"):
+            return True
+        if one.kind == "word" and (one.stem in known.heads or one.stem in VERBS):
+            return False
+    return False
 
 
 def head_of(tokens: Sequence[Token], known: Catalogue) -> str:
@@ -99,7 +117,8 @@ def _judged(
     if not taken and not missing:
         # nothing but words: they must be those of an example, or of the name
         lows = {token.low for token in tokens}
-        names = [w for w in named(tool.spec.name) if stem(w) not in tool.heads]
+        verbs = tool.heads.keys() & VERBS if tool.spec.effects.readonly else tool.heads
+        names = [w for w in named(tool.spec.name) if stem(w) not in verbs]
         weak |= similar < 0.6 and not (names and lows >= {w.lower() for w in names})
     return Parse(
         tool=tool,
@@ -134,6 +153,21 @@ def _placed(
         elif token.kind in TYPED or token.low not in silent:
             left.append(token.text)
     return said, left
+
+
+def fit(tool: Tool, tokens: Sequence[Token], known: Catalogue) -> float:
+    """How much of what these words say is known of the command."""
+    choices = {
+        word for slot in tool.slots for c in slot.choices for word in stems(str(c))
+    }
+    score = 0.0
+    for token in {t.stem: t for t in tokens if t.kind == "word"}.values():
+        word = token.stem
+        score += _weight(token, tool) * known.weights.get(word, 0.5)
+        chosen = token.low not in english.FUNCTION
+        chosen &= word in choices or any(alike(word, c) for c in choices)
+        score += 0.4 if chosen else 0.0
+    return score + 0.3 * max([tool.heads.get(t.stem, 0.0) for t in tokens], default=0.0)
 
 
 def _weight(token: Token, tool: Tool) -> float:

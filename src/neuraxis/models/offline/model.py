@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from neuraxis import call_errors
-from neuraxis.messages import Call, Chunk, Message, Prompt, Usage
+from neuraxis.messages import Call, Chunk, FinishReason, Message, Prompt, Usage
 from neuraxis.models.offline import say
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
@@ -35,27 +35,30 @@ class OfflinePlanner:
         """Stream the plan for the last message, or the answer."""
         if self._known is None or self._known[0] is not prompt.plugins:
             self._known = (prompt.plugins, build(prompt.plugins, prompt.tool_names))
-        text, done = self._reply(prompt, self._known[1])
+        text, end = self._reply(prompt, self._known[1])
         yield Chunk(text=text)
-        yield Chunk(finish_reason="stop" if done else "declined", usage=Usage())
+        yield Chunk(finish_reason=end, usage=Usage())
 
-    def _reply(self, prompt: Prompt, known: Catalogue) -> tuple[str, bool]:
-        """Return what is said, and whether it is not declined."""
+    def _reply(self, prompt: Prompt, known: Catalogue) -> tuple[str, FinishReason]:
+        """Return what is said, and how it ends: plan, answer or neither."""
         *before, last = prompt.messages
         results = list(last.results)
         while results and before and before[-1].results:
             results[:0] = before.pop().results
         if results:
-            return say.results(results), True
+            return say.results(results), "answer"  # the words of others, and no plan
         text = last.content.partition(call_errors.asset_list(()).partition("\n")[0])[0]
         answers = last.role == "tool" or (before and before[-1].role == "assistant")
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
             why = " ".join([json.loads(error) for error in errors])
-            return f"{say.WHO} The plan was refused, nothing was done: {why}", False
+            return (
+                f"{say.WHO} The plan was refused, nothing was done: {why}",
+                "declined",
+            )
         found = plan(_spoken(text.strip()), known, _turns(before, known))
         if not found.steps:
-            return say.declined(found, known), False
-        return _written(found.steps, prompt), True
+            return say.declined(found, known), "declined"
+        return _written(found.steps, prompt), "stop"
 
 
 def _spoken(text: str) -> str:

@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from neuraxis.messages import Path
 from neuraxis.models.offline import english
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Sample, Tool, locate
-from neuraxis.models.offline.fill import Clause, Parse, head_of, programmed, readings
+from neuraxis.models.offline.fill import (
+    Clause,
+    Parse,
+    asks_advice,
+    fit,
+    head_of,
+    programmed,
+    readings,
+)  # fmt: skip
 from neuraxis.models.offline.references import Step
 from neuraxis.models.offline.tokens import Token, alike, bare, cuts, pieces, tokenise
 from neuraxis.schema import Schema
@@ -18,6 +26,8 @@ from neuraxis.specs import Json
 
 LONGEST = 1000  # characters of a request that is read
 LEAD = 0.25  # how much better the best reading must be than the next
+NEAR = 0.3  # how much of a clause a command must know to be shown for it
+SHOWN = 3  # commands that are shown
 _BESIDE = ("instead", "too", "please", "now", "again")
 _SILENT = english.FUNCTION - english.PREPOSITIONS
 
@@ -27,8 +37,12 @@ class Planned(Struct, frozen=True, kw_only=True):
 
     steps: tuple[Step, ...] = ()
     clause: str = ""  # what was not understood
-    nearest: Parse | None = None  # its best reading
-    rivals: tuple[str, ...] = ()  # commands that fit equally well
+    ranked: tuple[Parse, ...] = ()  # its readings
+    rivals: tuple[Parse, ...] = ()  # readings that fit equally well
+    near: tuple[Tool, ...] = ()  # commands that know most of its words
+    nearest: Parse | None = None  # the best reading as one of these
+    advice: bool = False  # it asks what to do
+    without: Step | None = None  # the call if the one word left were not there
 
 
 def plan(
@@ -41,6 +55,8 @@ def plan(
     if len(last) == 1 and (again := _again(tokenise(request), last[0], known)):
         return Planned(steps=(again,))
     text = bare(request)
+    if asks_advice(tokenise(text), known):
+        return Planned(clause=text, advice=True)
     for sample in known.chains:
         calls = worded(sample, tokenise(text)) or ()
         if calls and all(_valid(tool, given) for tool, given in calls):
@@ -52,7 +68,34 @@ def plan(
         if found.steps:
             return found
         failed = failed or found
-    return failed or Planned(clause=text)
+    return _explained(failed, known, past) if failed else Planned(clause=text)
+
+
+def _explained(failed: Planned, known: Catalogue, past: Sequence[Step]) -> Planned:
+    """Add what comes nearest to the clause that was not understood."""
+    tokens = tokenise(failed.clause)
+    fits = [(fit(tool, tokens, known), tool) for tool in known.tools]
+    least = max(NEAR, max([score for score, _ in fits], default=0.0) / 2)
+    fits = sorted([one for one in fits if one[0] >= least], key=lambda one: -one[0])
+    near = [tool for _, tool in fits]
+    nearest = next((p for p in failed.ranked if p.tool in near), None)
+    without = None
+    if nearest and not nearest.missing and not failed.rivals:
+        without = _without(failed.clause, tokens, nearest, known, past)
+    return replace(failed, near=tuple(near[:SHOWN]), nearest=nearest, without=without)
+
+
+def _without(
+    text: str, tokens: Sequence[Token], found: Parse, known: Catalogue,
+    past: Sequence[Step],
+) -> Step | None:  # fmt: skip
+    """Return the call that fits without the one word left."""
+    gone = [token for token in tokens if token.text in found.left]
+    denied = any(token.low in english.DENYING for token in tokens)
+    if denied or len(found.left) != 1 or [token.kind for token in gone] != ["word"]:
+        return None
+    steps = _steps([text[: gone[0].start] + text[gone[0].end :]], known, past).steps
+    return steps[0] if len(steps) == 1 and steps[0].tool is found.tool else None
 
 
 def _ways(text: str, known: Catalogue) -> Iterator[list[str]]:
@@ -68,19 +111,20 @@ def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Plan
     steps: list[Step] = []
     for part in parts:
         tokens = tokenise(part)
+        if asks_advice(tokens, known):
+            return Planned(clause=part, advice=True)
         ranked = _ranked(tokens, known, [*past, *steps])
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
             # "a.txt and b.txt": the call before, with another value
             said = tokenise(f"and {part}")
             if not steps or not (again := _again(said, steps[-1], known)):
-                return Planned(nearest=best, clause=part)
+                return Planned(ranked=tuple(ranked), clause=part)
             steps.append(again)
             continue
         close = [p for p in ranked if p.complete and best.score - p.score < LEAD]
-        if rivals := [p.tool.name for p in close if _differ(best, p)]:
-            names = dict.fromkeys([best.tool.name, *rivals])
-            return Planned(nearest=best, clause=part, rivals=tuple(names))
+        if rivals := [parse for parse in close if _differ(best, parse)]:
+            return Planned(rivals=(best, *rivals), clause=part)
         steps.append(Step(tool=best.tool, arguments=best.arguments))
     return Planned(steps=tuple(steps), clause=" ".join(parts))
 

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Result
-from neuraxis.models.offline.catalogue import Catalogue
-from neuraxis.models.offline.planner import Planned
-from neuraxis.models.offline.tokens import stems
+from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
+from neuraxis.models.offline.planner import SHOWN, Planned
 
 LONGEST = 4000  # characters of one value that are said
 SHORT = 200
 WHO = "This is the offline planner: rules, no language model."
-TEACH = "To teach me a command, give it types and examples (docs/plugins.md)."
+TEACH = "I understand commands better that have examples (docs/plugins.md)."
 OTHER = (
     "For anything else choose a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
     "`-m local:FILE.gguf` (docs/models.md)."
@@ -21,29 +20,56 @@ OTHER = (
 
 def declined(found: Planned, known: Catalogue) -> str:
     """Return what was understood, what is missing, what can be done."""
-    near, clause = found.nearest, found.clause
-    if found.rivals:
-        why = f"“{clause}” could mean {' or '.join(found.rivals)}, so I did nothing."
-    elif near is None or near.score < 0.5:
-        why = f"I know no command for “{clause}”, so I did nothing."
-    else:
-        given = ", ".join(f"{key}={value!r}" for key, value in near.arguments.items())
-        lacks = [f"no {name} is given" for name in near.missing]
-        lacks += [f"“{word}” does not fit in" for word in near.left if word != "?"]
-        but = ", ".join(lacks) or "I am not sure that you mean it"
-        call = f"{near.tool.name}({given})"
-        why = f"“{clause}” looks like {call}, but {but}, so I did nothing."
-    lines = [f"{WHO} {why}"]
-    for plugin in known.plugins:
-        examples = [one for command in plugin.commands for one in command.examples]
-        title = f"Example for {plugin.title or plugin.name}"
-        lines += [f"{title}: {one.question}" for one in examples[:1]]
-    asked, bare = set(stems(clause)), [t for t in known.tools if not t.samples]
-    bare.sort(key=lambda tool: -len(asked & tool.lexicon.keys()))
-    names = [f"{t.name}({', '.join([slot.name for slot in t.slots])})" for t in bare]
-    if names:
-        lines.append(f"Nearest without examples: {', '.join(names[:3])}. {TEACH}")
+    clause, near = f"“{found.clause}”", list(found.near)
+    lines = [f"{WHO} {_why(found, clause)}"]
+    if near:
+        lines += ["Nearest:", *map(_shown, near)]
+        lines += [] if all(tool.spec.examples for tool in near) else [TEACH]
+    elif not found.advice:
+        firsts: dict[str, Tool] = {}  # of each plugin one, with an example if any has
+        for tool in sorted(known.tools, key=lambda tool: not tool.spec.examples):
+            firsts.setdefault(tool.plugin, tool)
+        shown = list(firsts.values())[:SHOWN]
+        lines += ["What I can do, for example:", *map(_shown, shown)] if shown else []
     return "\n".join([*lines, OTHER])
+
+
+def _why(found: Planned, clause: str) -> str:
+    near = found.nearest
+    if found.advice:
+        return f"{clause} asks for advice, which rules cannot give. I did nothing."
+    if found.rivals:
+        calls = dict.fromkeys([_call(one.tool, one.arguments) for one in found.rivals])
+        return f"{clause} could mean {' or '.join(list(calls)[:SHOWN])}. I did nothing."
+    if near is None:
+        return f"I know no command for {clause}. I did nothing."
+    words = [f"“{word}”" for word in dict.fromkeys(near.left) if word != "?"]
+    extra = f"there is no place for {_all(words)}"
+    if found.without:
+        call = _call(found.without.tool, found.without.arguments)
+        offer = f"Without {_all(words)} I would call {call}."
+        return f"In {clause} {extra}. I did nothing. {offer}"
+    lack = f"{_all([f'`{name}`' for name in near.missing])} is missing"
+    lacks = [lack] * bool(near.missing) + [extra] * bool(words)
+    but = " and ".join(lacks) or "I am not sure that you mean it"
+    call = _call(near.tool, near.arguments)
+    return f"{clause} looks like {call}, but {but}. I did nothing."
+
+
+def _all(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + [*words[-1:]])
+
+
+def _call(tool: Tool, arguments: Arguments) -> str:
+    given = ", ".join([f"{key}={value!r}" for key, value in arguments.items()])
+    return f"{tool.name}({given})"
+
+
+def _shown(tool: Tool) -> str:
+    """Return a command by an example of it, or by its parameters."""
+    if tool.spec.examples:
+        return f"- {tool.name}: {tool.spec.examples[0].question}"
+    return f"- {tool.name}({', '.join([slot.name for slot in tool.slots])})"
 
 
 def results(done: Sequence[Result]) -> str:

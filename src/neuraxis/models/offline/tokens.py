@@ -119,11 +119,13 @@ def _iso(said: str) -> str:
 
 def alike(first: str, second: str) -> bool:
     """Whether two stems are taken for each other."""
-    return any(first in group and second in group for group in _GROUPS)
+    return not _GROUPS.get(first, _NONE).isdisjoint(_GROUPS.get(second, _NONE))
 
 
-_GROUPS = tuple(frozenset(map(stem, group)) for group in english.ALIKE)
-VERBS = frozenset[str]().union(*_GROUPS)  # may lead a clause, whatever commands are
+_NONE = frozenset[int]()
+_STEMS = [frozenset(map(stem, group)) for group in english.ALIKE]
+VERBS = frozenset[str]().union(*_STEMS)  # may lead a clause, whatever commands are
+_GROUPS = {one: frozenset(n for n, g in enumerate(_STEMS) if one in g) for one in VERBS}
 _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)

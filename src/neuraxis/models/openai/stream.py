@@ -20,6 +20,7 @@ from neuraxis.messages import (
 from neuraxis.models.http.answers import (
     DONE,
     ServerError,
+    broken_off,
     count,
     items,
     members,
@@ -212,7 +213,7 @@ class Frames:
             raise ServerError("its answer holds no completion")
         if self.reason is None:
             if not (self.done or whole):
-                raise ServerError("the stream broke off before the answer's end")
+                raise broken_off()
             self._note = "no finish reason was given with the end of the answer"
         carried, note = self._carried.finish(self._origin, self._calls.places)
         return Chunk(

@@ -15,6 +15,7 @@ from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
     DONE,
     ServerError,
+    broken_off,
     count,
     error_message,
     items,
@@ -28,14 +29,6 @@ from neuraxis.specs import Json
 
 _PLAIN = ("message", "function_call")
 """Items that are sent back from the text and the calls alone."""
-_STATUS: Mapping[str, int] = {
-    "server_error": 500,
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 402,
-    "overloaded": 529,
-    "vector_store_timeout": 504,
-}
-"""Codes of errors within an answer, which have no status there."""
 
 
 class ResponseReader:
@@ -79,7 +72,7 @@ class ResponseReader:
         frame = members(tree)
         kind = str(frame.get("type") or event.name)
         if kind == "error" or frame.get("error"):
-            raise _failed(frame)
+            raise server_error(frame.get("error") or dict(frame))
         self._seen = True
         if kind.endswith(".delta") or kind == "response.output_text.annotation.added":
             return self._piece(kind, self._item(frame), frame)
@@ -93,7 +86,7 @@ class ResponseReader:
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of a response that is one JSON object."""
         if tree.get("error"):
-            raise _failed(tree)
+            raise server_error(tree.get("error") or dict(tree))
         self._usage = _usage(members(tree.get("usage"))) or self._usage
         self._seen = self._seen or "output" in tree
         status = tree.get("status")
@@ -118,7 +111,7 @@ class ResponseReader:
         if not self._seen:
             raise ServerError("its answer holds no completion")
         if not self._status:
-            raise ServerError("the stream broke off before the answer's end")
+            raise broken_off()
         if self._status not in ("completed", "incomplete", "cancelled"):
             raise ServerError(f"its answer has the status {self._status[:40]!r}")
         notes: list[str] = []
@@ -252,15 +245,6 @@ class _Item:
 
 def _said(text: str) -> list[Chunk]:
     return [Chunk(text=whole_pairs(text))] if text else []
-
-
-def _failed(frame: Mapping[str, Json]) -> ServerError:
-    error = frame.get("error") or dict(frame)
-    code = str(members(error).get("code"))
-    found = server_error(error)
-    if found.status is None and code in _STATUS:
-        return ServerError(str(found), status=_STATUS[code])
-    return found
 
 
 def _usage(said: Mapping[str, Json]) -> Usage | None:

@@ -1,0 +1,107 @@
+"""Which replies hold calls: wrappers of servers are read, what is cited is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuraxis.dialects import find_dialect
+from neuraxis.messages import Completion, Reply
+from neuraxis.specs import CommandSpec, PluginSpec
+
+X = {"query": "x"}
+CALL = '{"name": "look", "arguments": {"query": "x"}}'
+ITEM = '{"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}'
+
+
+def _read(text: str) -> Reply:
+    dialect = find_dialect("native")
+    plugin = PluginSpec(name="p", commands=(CommandSpec(name="look"),))
+    names = {"look": ("p", "look")}
+    dialect.prompt([plugin], names)
+    dialect.native_tools([plugin], names)
+    whole = Completion(text=text, finish_reason="stop")
+    return dialect.decode(whole, next_id=str)
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ('{"functionCall": {"name": "look", "args": {"query": "x"}}}', [X]),
+        (
+            '[{"functionCall": {"name": "look", "args": {"query": "x"}}},'
+            ' {"functionCall": {"name": "look", "args": {}}}]',
+            [X, {}],
+        ),
+        (ITEM, [{}]),
+        (f"[{ITEM}, {ITEM}]", [{}, {}]),
+        (ITEM.replace('"name"', '"status": "completed", "name"'), [{}]),
+        (
+            "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>look\n"
+            '```json\n{"query": "x"}\n```<｜tool_call_end｜><｜tool_calls_end｜>',
+            [X],
+        ),
+        (
+            '<｜tool_call_begin｜>look<｜tool_sep｜>{"query": "x"}<｜tool_call_end｜>'
+            "<｜tool_call_begin｜>look<｜tool_sep｜>{}<｜tool_call_end｜>",
+            [X, {}],
+        ),
+        (f"I look.\n<tool_call>\n```json\n{CALL}\n```\n</tool_call>", [X]),
+        (f"```xml\n<tool_call>\n{CALL}\n</tool_call>\n```", [X]),
+        (f"```\n[TOOL_CALLS] [{CALL}]\n```", [X]),
+        (f"> <tool_call>look\n\nSo I do it:\n<tool_call>{CALL}</tool_call>", [X]),
+        (f"The code:\n```python\ndef f():\n    ...\n```\n<tool_call>{CALL}", [X]),
+        (f"The code:\n```python\nx = 1\n```\n```json\n{CALL}\n```", [X]),
+        ("The code:\n```\ndef f():\n    ...\n```\n```\nlook(query='x')\n```", [X]),
+        (f'> {{"name": "look", "arguments": {{"a": }}}}\n\n{CALL}', [X]),
+    ],
+)
+def test_calls_in_other_wrappers_are_read(text: str, made: list[object]) -> None:
+    """Of Gemini, of the Responses API, and in another spelling."""
+    reply = _read(text)
+    assert [(call.target, call.arguments) for call in reply.calls] == [
+        ("look", arguments) for arguments in made
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token [TOOL_CALLS] is only special where a server says so.",
+        'It may write `<|python_tag|>`, later `{"name": "...", "arguments": {...}}`.',
+        '> <function_calls>\n> <invoke name="look">\n> <parameter name="a">b'
+        "</parameter>\n> </invoke>\n> </function_calls>\n\nSo it looked.",
+        'It wrote:\n> {"name": "look",\n> "arguments": {a b}}',
+        "So:\n```python\ndef look(query):\n    return 1\n\nprint(look(query='x'))\n```",
+        "So:\n```python\nclass A:\n    b = 1\nlook(query='x')\nlook()\n```\nDone.",
+        f"So:\n```diff\n-{CALL}<tool_call>\n+{CALL}</tool_call>\n```\nIt parses.",
+        f"An example of it:\n```\n<|im_start|>\n{CALL}\n```\nThat is all.",
+        f"Version 3 writes:\n```\n[TOOL_CALLS] [{CALL}]</s>\n```\nand version 11:\n\n"
+        '```\n[TOOL_CALLS]look[ARGS]{"query": "x"}</s>\n```\nThat is shorter.',
+    ],
+)
+def test_what_is_cited_is_words(text: str) -> None:
+    """In a sentence, a quotation, a program, or a fence around a model's tokens."""
+    reply = _read(text)
+    assert (reply.calls, reply.errors, reply.left) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I use [TOOL_CALLS] look with the query x.",
+        "Let me see. [TOOL_CALLS] find that for me\n",
+        "```tool_code\ndef f():\n    pass\nlook(query='x')\n```",
+        "```python\nimport os\nlook(query='x')\n```",
+        "```yaml\nname: look\narguments:\n  query: x\n```",
+        'Call: `{"name": "look", "arguments": {a b}}`',
+        f'> {{"name": "look", "arguments": {{"a": "b}}\n\n{CALL}',
+        ITEM.replace('"{}"', '"query x"'),
+        '[{"functionCall": {"name": "look", "args": {}}}, {"text": "x"}]',
+        ITEM.replace('"function_call"', '"call"'),
+    ],
+)
+def test_what_is_not_clearly_words_is_told(text: str) -> None:
+    """Nothing of it runs, and the model hears why."""
+    reply = _read(text)
+    assert not reply.calls
+    assert reply.errors
