@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -201,11 +201,32 @@ async def _run(how: str, plan: Plan, watched: Runtime) -> list[Result]:
     return results
 
 
+_NONE = ("none", 0, 0, list[int](), None)
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     STEPS,
     st.sampled_from(["fail_fast", "continue", "retry"]),
     st.none() | st.integers(1, 30),
+)
+@example(
+    # a loop that a failed step stops, and at the same moment the end of the run
+    [_NONE, ("none", 0, 1, [], None), ("none", 0, 0, [], 10), _NONE],
+    "fail_fast",
+    13,
+)
+@example(
+    # one whose items were all done, and given up before the run was stopped
+    [_NONE, ("none", 0, 9, [], None), ("none", 0, 0, [], 10), ("put", 0, 0, [], None)],
+    "retry",
+    16,
+)
+@example(
+    # a loop whose item was done, behind a step that failed before the run was stopped
+    [_NONE, ("none", 0, 9, [], None), *[_NONE] * 7, ("none", 0, 0, [], 1)],
+    "retry",
+    14,
 )
 def test_each_call_ends_once_and_truly(
     drawn: list[Any], on_error: Any, stop: int | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from neuraxis.formatting import listed, path_text
+from neuraxis.formatting import listed, path_text, quote
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -29,7 +30,14 @@ def out_way_out(target: str) -> str:
 
 def asks_guarded(path: Path, traced: str) -> str:
     """Why a value from outside is asked about (rule Deeds)."""
-    return f"the user did not say this {path_text(path) or 'argument'}: it is {traced}"
+    place = quote(path_text(path)) if path else "the argument"
+    return f"the value of {place} is not the user's own: it is {traced}"
+
+
+def asks_path(path: str) -> str:
+    """Why a path that the model chose is asked about (rule Deeds)."""
+    folder = ", with its folder" if "/" in path else ""
+    return f"the request does not name {quote(path)}{folder}"
 
 
 def asks_code(label: str) -> str:
@@ -65,6 +73,11 @@ def offer_command(target: str) -> str:
     return f"every call of {target} in this session"
 
 
+def offer_own_files(target: str) -> str:
+    """Offer a yes for every call, on the user's files too."""
+    return f"every call of {target} in this session, on files of your own too"
+
+
 def offer_host(host: str) -> str:
     """Offer a yes for every address of a host."""
     return f"every address at {host} in this session"
@@ -93,12 +106,17 @@ def held_back(files: Mapping[str, Sequence[str]]) -> str:
         "from outside was read",
     }
     return "; ".join(
-        whys[done].format(listed(paths)) for done, paths in files.items() if paths
+        whys[done].format(listed([quote(path) for path in paths]))
+        for done, paths in files.items()
+        if paths
     )
 
 
-def summary(target: str, arguments: Json, reason: str) -> str:
-    """One line of a question: what, whose words, why."""
-    shown = json.dumps(arguments, ensure_ascii=False, default=str)
-    shown = shown if len(shown) <= 120 else f"{shown[:119]}…"
-    return f"{target} {shown}: {reason}".replace("\n", " ")
+def summary(target: str, arguments: Json, reason: str = "") -> str:
+    """One line of a question: what, whose words, why; each argument cut."""
+    given: dict[str, Any] = {"": arguments}
+    if isinstance(arguments, dict):
+        given = cast("dict[str, Any]", arguments)
+    told = (f"{name}={quote(value)}".lstrip("=") for name, value in given.items())
+    why = f": {reason}" if reason else ""
+    return " ".join(f"{target}({', '.join(told)}){why}".split())

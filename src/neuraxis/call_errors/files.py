@@ -35,6 +35,15 @@ def file_way_out(use: str) -> str:
     )
 
 
+def skill_file_changed(path: str) -> str:
+    """A skill's file is not the one that was accepted."""
+    return (
+        f"{quote(path)} is not as it was when the session began: somebody changed this "
+        "skill's files since. Tell the user, who must look at the change and begin a "
+        "new session"
+    )
+
+
 def version_stored(path: str, *, durable: bool) -> str:
     """A file was replaced, moved or deleted, and can be brought back."""
     how = (

@@ -21,6 +21,15 @@ def malformed_reply(detail: str, where: str = "") -> CallError:
     )
 
 
+def empty_reply() -> CallError:
+    """Report a reply without a call and without a word."""
+    return CallError(
+        code="malformed_reply",
+        message="The reply was empty. Answer the request in words, or make the calls "
+        "that it still needs.",
+    )
+
+
 def truncated_reply(detail: str = "") -> CallError:
     """Report that the model was cut off (rule D10)."""
     return CallError(

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from neuraxis.call_errors.checking import problem_text
 from neuraxis.messages import CallError, Problem
 
+_SPANS = 10
+"""Maximum ranges of items that one message names."""
+
 
 def denied(target: str, reason: str) -> CallError:
     """Report that the policy or the user refused the call."""
@@ -41,6 +44,19 @@ def repeated_call(target: str, times: int) -> CallError:
 def failed(target: str, message: str) -> CallError:
     """Report the command's own failure (`CommandError`, `success: false`)."""
     return CallError(code="failed", where=target, message=f"{target} failed: {message}")
+
+
+def definition_changed(target: str, how: str) -> str:
+    """An imported command is not the one that was accepted."""
+    return f"{target}: {how}; a person must look at it and begin a new session"
+
+
+def definitions_unread(target: str) -> str:
+    """A server announced changed commands and did not list them."""
+    return (
+        f"{target} was not called: its server said that its commands changed, and "
+        "they could not be read anew. Try again later, or tell the user"
+    )
 
 
 def crashed(target: str, kind: str, first_line: str) -> CallError:
@@ -254,6 +270,82 @@ def items_failed(
         message=f"{target} failed for {failed} of {items} items: {each}. "
         "What became of each item stands in the response.",
     )
+
+
+def loop_beyond_limit(target: str, items: int, left: int, what: str) -> CallError:
+    """Report a list that is longer than the run's limits allow."""
+    do = (
+        f"Give it at most {left} of the items now, such as [:{left}], or tell the user "
+        "which limit is too low."
+        if left
+        else "Tell the user which limit was reached."
+    )
+    return CallError(
+        code="budget_exhausted",
+        where=target,
+        message=f"{target} was not run for any item: its list has {items} items, and "
+        f"this run has {left} left of its {what}. {do}",
+    )
+
+
+def loop_cut_off(
+    target: str,
+    ended: Sequence[int],
+    unsure: Sequence[int],
+    left: Sequence[int] | None,
+    *,
+    again: bool,
+) -> CallError:
+    """Report a loop that was stopped between its items.
+
+    Args:
+        target: the command.
+        ended: items whose outcome is known.
+        unsure: items that began, and whose outcome is not known.
+        left: items that did not begin; None: how many is not known.
+        again: whether an item may run twice.
+    """
+    told = [f"{target} was cut off before the end of its list."]
+    if ended:
+        told.append(f"{_items(ended)} ended.")
+    if unsure:
+        check = (
+            "it may be called again"
+            if again
+            else "check what it did before you call it again"
+        )
+        told.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
+    if left is None:
+        told.append("The items behind them were not begun.")
+    elif left:
+        open_items = sorted([*left, *unsure]) if again else left
+        first = open_items[0]
+        is_tail = open_items[-1] - first + 1 == len(open_items)
+        rest = f" for the rest, [{first}:] of the list," if is_tail else " for these"
+        told.append(f"{_items(left)} did not begin. Call it{rest} if still wanted.")
+    if ended or unsure:
+        told.append("What became of each item that began stands in the response.")
+    is_unknown = bool(unsure) and not again
+    return CallError(
+        code="outcome_unknown" if is_unknown else "cancelled",
+        where=target,
+        fixable_by="user" if is_unknown else "model",
+        message=" ".join(told),
+    )
+
+
+def _items(indexes: Sequence[int]) -> str:
+    """Return `Items 0 to 4, 7` of sorted numbers."""
+    spans: list[list[int]] = []
+    for at in indexes:
+        if spans and at == spans[-1][1] + 1:
+            spans[-1][1] = at
+        else:
+            spans.append([at, at])
+    parts = [str(a) if a == b else f"{a} to {b}" for a, b in spans[:_SPANS]]
+    if len(spans) > _SPANS:
+        parts.append("…")
+    return f"{'Item' if len(indexes) == 1 else 'Items'} {', '.join(parts)}"
 
 
 def budget_left(calls: int, replies: int, seconds: float) -> str:

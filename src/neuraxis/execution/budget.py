@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from neuraxis.formatting import Named
 from neuraxis.messages import NOTHING_USED, Result
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.provenance.tracker import is_of
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     """Limits of one run of a session."""
 
     model_calls: int = 20

@@ -217,14 +217,19 @@ class _Overlap(Struct, kw_only=True):
 
     async def _cancel_running(self) -> None:
         """Cancel the running steps after a cancellation or a broken journal."""
-        for task in self.tasks.values():
+        running = set(self.tasks.values())
+        for task in running:
             task.cancel()
-        if self.tasks:
-            await asyncio.wait(self.tasks.values())
-            for task in self.tasks.values():
-                if not task.cancelled():
-                    # mark it as retrieved: the first exception is raised already
-                    task.exception()
+        while running:
+            try:
+                _, running = await asyncio.wait(running)
+            except asyncio.CancelledError:  # by the plan and by the run's end
+                for task in running:
+                    task.cancel()
+        for task in self.tasks.values():
+            if not task.cancelled():
+                # mark it as retrieved: the first exception is raised already
+                task.exception()
 
     def _tell_held(self) -> None:
         """Report the held ends of a run that was cut off."""
@@ -242,6 +247,7 @@ class _Overlap(Struct, kw_only=True):
         ends = self.held.pop(self.place[own], [])
         for event in ends:
             runtime.emit(_discarded(event, result))
+            runtime.usage.ended.pop(event.id, None)  # of an item: it does not count
         if not any(event.id == own for event in ends):
             report_finished(result, runtime, step)
         runtime.usage.ended[own] = result

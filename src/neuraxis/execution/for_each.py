@@ -20,6 +20,8 @@ from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.failures import crashed
 from neuraxis.execution.large import aside, is_large, leads_to_object
+from neuraxis.execution.limits import beyond_limit
+from neuraxis.execution.loop_items import cut_off_loop, entry_of
 from neuraxis.execution.report import report_finished, report_stored
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
@@ -59,19 +61,23 @@ async def _known(step: Step, runtime: Runtime) -> Result:
 async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     call, spec = step.call, step.command.spec
     started = time.perf_counter()
-    begins = CallStarted(
-        id=call.id,
-        plugin=step.command.plugin.name,
-        command=spec.name,
-        tool=call.target,
-        arguments=call.arguments,
-        effects=spec.effects.kind,
-    )
+    steps: Sequence[Step] = ()
     try:
-        runtime.emit(begins)
         runtime.gate.origins.loops(step, loop)
         large = leads_to_object(step, runtime)
         steps = await aside(large, _item_steps, step, loop, runtime)
+        _check_limits(step, steps, runtime)
+        runtime.emit(
+            CallStarted(
+                id=call.id,
+                plugin=step.command.plugin.name,
+                command=spec.name,
+                tool=call.target,
+                arguments=call.arguments,
+                effects=spec.effects.kind,
+                items=len(steps),
+            )
+        )
         if goes_on(steps, runtime):
             results = await run_in_order(steps, runtime, run_one)
         else:
@@ -88,9 +94,9 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         report_finished(failed(step, call_errors.waits(call.target)), runtime)
         raise
     except asyncio.CancelledError:
-        changes = not spec.effects.readonly
-        cancelled = failed(step, call_errors.cancelled(call.target, changes=changes))
-        report_finished(cancelled, runtime)
+        cut_off = _cut_off(step, steps, runtime)
+        report_finished(cut_off, runtime)
+        runtime.usage.ended[call.id] = cut_off
         raise
     result = replace(result, seconds=time.perf_counter() - started)
     report_finished(result, runtime)
@@ -122,12 +128,40 @@ def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
     return steps
 
 
+def _check_limits(step: Step, steps: Sequence[Step], runtime: Runtime) -> None:
+    """Check that the run's budget has room for all items.
+
+    Raises:
+        Refused: it has not.
+    """
+    count = sum(item.call.id not in runtime.known for item in steps)
+    error = beyond_limit(step, count, runtime.usage, runtime.budget)
+    if error is not None:
+        raise Refused(error)
+
+
 def _within(error: CallError, where: str) -> CallError:
     return replace(error, message=f"{where}: {error.message} Nothing was run.")
 
 
 def _index(step: Step) -> int:
     return step.item.index if step.item is not None else 0
+
+
+def _cut_off(step: Step, steps: Sequence[Step], runtime: Runtime) -> Result:
+    """Return the result of a loop that is stopped."""
+    call, spec, ended = step.call, step.command.spec, runtime.usage.ended
+    items = {_index(one): ended[one.call.id] for one in steps if one.call.id in ended}
+    result = cut_off_loop(call, items, len(steps), again=spec.effects.kind != "once")
+    kept = runtime.assets.keep(call.id, spec.name, result.value)
+    report_stored(call.id, kept, runtime.emit)
+    return replace(
+        result,
+        plugin=step.command.plugin.name,
+        command=spec.name,
+        value=kept.value,
+        stored=kept.stored,
+    )
 
 
 async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
@@ -145,7 +179,7 @@ async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Re
     goes_on = runtime.on_error == "continue" and done
     values: list[Any] = [result.value for result in done]
     if bad and not goes_on:
-        values = [_entry(index, result) for index, result in enumerate(results)]
+        values = [entry_of(index, result) for index, result in enumerate(results)]
     kept = await _store_all(values, step, runtime)
     whole = Result(
         call=call,
@@ -172,15 +206,6 @@ async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Re
         return replace(whole, warnings=(*whole.warnings, lost, *told))
     error = call_errors.items_failed(call.target, len(bad), len(results), told)
     return replace(whole, status="failed", error=error, exception=bad[0][1].exception)
-
-
-def _entry(index: int, result: Result) -> dict[str, Any]:
-    entry: dict[str, Any] = {"index": index, "status": result.status}
-    if result.status == "done":
-        entry["response"] = result.value
-    elif result.error is not None:
-        entry["error"] = call_errors.to_json(result.error)
-    return entry
 
 
 async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 from neuraxis.assets.copying import copy_value
@@ -86,9 +87,10 @@ def bind_arguments(
 
 def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
     """Replace the secret names in the arguments with the secrets' values."""
-    if "secret://" not in repr(step.arguments):
-        return arguments  # resolved references must not name secrets
     places = step.command.marks.secret_ok
+    if not places:
+        return arguments
+    # what a reference led to must not name secrets
     return runtime.secrets.arguments(arguments, step.arguments, places)
 
 
@@ -124,7 +126,7 @@ def _context(
         call_id=call.id,
         session_id=runtime.session,
         deps=runtime.deps,
-        idempotency_key=f"{runtime.session}:{call.id}",
+        idempotency_key=_idempotency_key(step, runtime),
         workspace=runtime.workspace,
         settings=runtime.settings,
         config=runtime.secrets.config(step.command.plugin.config),
@@ -151,6 +153,17 @@ def _context(
             thread=threading.get_ident(),
         ),
     )
+
+
+def _idempotency_key(step: Step, runtime: Runtime) -> str:
+    """Return the key of all attempts at this call, and no other.
+
+    Its id is its own in the session. What is called is part of the key as well: a
+    journal that was restored from a copy gives later ids a second time.
+    """
+    call = step.call
+    told = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
+    return blake2b(repr(told).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _files(
@@ -185,7 +198,9 @@ def _files(
         # of a script that runs after something from outside was read
         holds=None
         if not gate.origins.read
-        else lambda path: not is_new_document(path, gate.origins.own_words),
+        else lambda path: (
+            not is_new_document(path, gate.origins.own_words, gate.workspace)
+        ),
     )
 
 

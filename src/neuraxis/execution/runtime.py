@@ -31,6 +31,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     workspace: Path
     session: str = ""
     """The id of the session."""
+    key: str = ""
+    """Random part of its calls' idempotency keys."""
     deps: object = None
     """What the program handed to this run, for commands."""
     settings: Settings

@@ -14,7 +14,7 @@ from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
 from neuraxis.assets.store import Kept
-from neuraxis.engines import GivenUp
+from neuraxis.engines import GIVEN_UP
 from neuraxis.errors import StorageError
 from neuraxis.execution.failures import (
     declared_failure,
@@ -49,7 +49,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
     """
     call, started = step.call, time.perf_counter()
     try:
-        result = await _run(step, runtime, started)
+        result = await _run(step, runtime)
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -57,9 +57,12 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             error = call_errors.cancelled(
                 call.target,
                 changes=changes,
-                still_running=isinstance(raised, GivenUp),
+                still_running=GIVEN_UP in raised.args,
             )
-            report_finished(failed_result(step, error, started, runtime), runtime, step)
+            result = failed_result(step, error, started, runtime)
+            report_finished(result, runtime, step)
+            if step.item is not None:  # its loop tells that it began
+                runtime.usage.ended[call.id] = result
             raise
         # nobody stopped it: the command's own tasks were cancelled
         error = call_errors.crashed(call.target, "CancelledError", "")
@@ -72,7 +75,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
     return result
 
 
-async def _run(step: Step, runtime: Runtime, started: float) -> Result:
+async def _run(step: Step, runtime: Runtime) -> Result:
     arguments = step.arguments
     if step.bindings or step.asset_refs:
         large = leads_to_object(step, runtime)
@@ -95,11 +98,12 @@ async def _run(step: Step, runtime: Runtime, started: float) -> Result:
         if earlier is not None:
             # but its own repetitions are still counted
             runtime.usage.seen[key] = earlier
+    began = time.perf_counter()  # not while a person was asked
     value, warnings = await invoke(step, arguments, label, runtime)
     result = await _store(step, value, runtime)
     result = replace(
         result,
-        seconds=time.perf_counter() - started,
+        seconds=time.perf_counter() - began,
         warnings=(*warnings, *result.warnings),
     )
     # one like it may have ended in between
