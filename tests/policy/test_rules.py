@@ -200,3 +200,57 @@ def test_rules_for_plugins_that_are_not_here_are_kept() -> None:
     """One policy serves many sessions."""
     rules = [Rule(verdict="deny", target=one) for one in ("mail.*", "*.send", "*")]
     Session(model=ScriptedModel([]), policy=Policy(rules=rules)).close()
+
+
+@command(effects="once")
+def pay(to: str) -> str:
+    """Pay."""
+    return f"paid {to}"
+
+
+def _with(rule: Rule) -> None:
+    Session(ScriptedModel([]), plugins=[pay], policy=Policy(rules=[rule])).close()
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "told"),
+    [
+        ("mail.*", {"too": "x"}, None),
+        ("pay.*", {"too": "x"}, "has an argument 'too'.*Did you mean to"),
+        ("pay.*", {"to": "x"}, None),
+        ("*", {"too": "x"}, None),
+    ],
+)
+def test_an_argument_that_no_command_has_is_refused(
+    target: str, arguments: dict[str, str], told: str | None
+) -> None:
+    """It would never hold; a rule for another program's plugins is left alone."""
+    rule = Rule(verdict="deny", target=target, arguments=arguments)
+    if told is None:
+        _with(rule)
+        return
+    with pytest.raises(ConfigError, match=told):
+        _with(rule)
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [("payy.pay", True), ("pya.*", True), ("mail.*", False), ("*", False)],
+)
+def test_a_plugin_with_nearly_a_rules_name_is_a_warning(
+    caplog: pytest.LogCaptureFixture, target: str, told: bool
+) -> None:
+    """It may be another program's plugin."""
+    _with(Rule(verdict="deny", target=target))
+    assert ("there is no plugin" in caplog.text) is told
+
+
+def test_an_open_command_takes_any_argument() -> None:
+    """So a rule may name one that its schema does not."""
+
+    @command(effects="once")
+    def send(**fields: str) -> None:
+        """Send."""
+
+    rule = Rule(verdict="deny", target="send.*", arguments={"to": "x"})
+    Session(ScriptedModel([]), plugins=[send], policy=Policy(rules=[rule]))

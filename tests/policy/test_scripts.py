@@ -153,7 +153,7 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
-        "the script changed the user's thesis.md; the script made x.cfg, a "
+        'the script changed the user\'s "thesis.md"; the script made "x.cfg", a '
         "name that the user did not say, after something from outside was read"
     )
     shown = terminal_question(asked[0])

@@ -131,10 +131,11 @@ class Approvals(Struct, kw_only=True):
     def take_step(self, asked: ApprovalAsked) -> str:
         """Consume a plan's approval of this exact call; return the plan's digest.
 
-        Empty: there is none, or the call or the reason is another by now.
+        Empty: there is none, or the call is another by now, or asked about for a
+        reason that the person did not read.
         """
         digest, reason, plan, until = self._of_plan.pop(asked.id, ("", "", "", 0.0))
-        same = (digest, reason) == (asked.digest, asked.reason)
+        same = digest == asked.digest and asked.reason in reason
         return plan if same and self.clock() < until else ""
 
     def is_settled(self, call_id: str) -> bool:

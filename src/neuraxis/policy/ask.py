@@ -163,11 +163,13 @@ def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
 
 def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
-    approvals = gate.approvals
+    approvals, offers = gate.approvals, set(decision.offers)
+    if call_errors.offer_command(step.tool) in offers:
+        offers.add(call_errors.offer_own_files(step.tool))
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
-        or bool(approvals.offered.intersection(decision.offers))
+        or not approvals.offered.isdisjoint(offers)
         or approvals.holds(digest)
     )
 

@@ -26,7 +26,7 @@ from neuraxis.policy.ask import (
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import at_risk, evaluate_policy
+from neuraxis.policy.evaluate import at_risk, digests_of, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
@@ -100,9 +100,8 @@ async def _ask(
     approvals, call_id = gate.approvals, step.call.id
 
     def now() -> str:
-        _, since = evaluate_policy(step, arguments, gate)
-        code = code_of(arguments, facts)
-        return call_digest(plugin, spec, [arguments, code, dict(since.replaces)])
+        files = digests_of(facts.replaces, gate)
+        return call_digest(plugin, spec, [arguments, code_of(arguments, facts), files])
 
     digest = digest_of(step, arguments, facts)
     if is_allowed(step, digest, decision, gate):

@@ -11,7 +11,9 @@ from msgspec import Struct, field
 from neuraxis.messages import CallError
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.schema.annotations import NO_MARKS, Annotations
+from neuraxis.specs import Json
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -45,7 +47,11 @@ class Facts(Struct, frozen=True, kw_only=True):
     marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
-    replaces: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
+    may_tell: bool = False
+    """Whether something private may have a part in it, however it came there."""
+    replaces: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Files of the user's that the call would change, with their digests."""
 
 

@@ -37,16 +37,8 @@ SCRIPTS = frozenset(
         *("conf", "config", "conftest", "dodo", "fabfile", "hubconf", "init"),
         *("lambda", "locustfile", "main", "manage", "models", "noxfile", "pavement"),
         *("pelicanconf", "plugin", "settings", "setup", "sitecustomize", "snakefile"),
-        *(
-            "streamlit",
-            "tasks",
-            "test",
-            "urls",
-            "usercustomize",
-            "versioneer",
-            "views",
-            "wsgi",
-        ),
+        *("streamlit", "tasks", "test", "urls", "usercustomize", "versioneer"),
+        *("views", "wsgi"),
     )
 )
 """Words in the names of Python files that tools load; also those in `test…`."""
@@ -78,6 +70,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     if use == "folder":
         return _is_free_name(path, said)
     known = name in origins.fresh or is_named(name, said)
+    if use == "remove":
+        return facts.files is not None and facts.files.is_new(name)
     if use in ("change", "move"):  # only what the runtime wrote is moved
         own = use == "change" or name in origins.files
         return known and own and is_document(name, said)
@@ -86,7 +80,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
         use == "write"
         and (not there or (known and name in origins.files))
         and (
-            is_new_document(path, said, kept)
+            is_new_document(path, said, facts.workspace, kept)
             or is_new_script(path, said, facts.workspace)
         )
     )
@@ -106,12 +100,14 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 
 
 def is_new_document(
-    path: str, request: Iterable[str], kept: Collection[str] = ()
+    path: str, request: Iterable[str], workspace: File, kept: Collection[str] = ()
 ) -> bool:
-    """Check a new document's name; `kept`: names of files that it copies."""
-    has_it = os.path.basename(path) in kept
+    """Whether a document may have this name; `kept`: of files copied."""
+    folder, name = os.path.split(normal(path))
+    is_said = any(token == name for text in request for token in tokens(text))
     return is_document(path, request) and (
-        _is_free_name(path, request, addresses=True, has_it=has_it)
+        (is_said and (workspace / folder).is_dir())
+        or _is_free_name(path, request, addresses=True, has_it=name in kept)
     )
 
 
@@ -135,7 +131,8 @@ def _is_free_name(
 ) -> bool:
     """Whether a new file or folder may have this path.
 
-    The request names it; or its folders, and a word of its name or how one begins.
+    The request names it; or its folders (`letters` by "letter"), and a word of its name
+    or how one begins.
 
     Args:
         path: the path.
@@ -146,10 +143,11 @@ def _is_free_name(
     said, every = _spoken(request), _spoken(request, addresses=addresses)
     folder, _, last = normal(path).rpartition("/")
     stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
+    folders = {word.removesuffix("s") for word in _words(folder)}
     return is_plain(path) and (
         is_named(path, request)
         or (
-            said.issuperset(_words(folder))
+            folders.issubset(word.removesuffix("s") for word in said)
             and not stem.isupper()
             and (
                 (has_it and folder != "")

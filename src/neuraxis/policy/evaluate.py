@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from neuraxis.call_errors import file_way_out
+from neuraxis.call_errors import asks_path, file_way_out, offer_own_files
 from neuraxis.planning.plan import Step
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
@@ -27,21 +27,33 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         marks=marks,
         origins=origins,
         workspace=gate.workspace,
+        files=gate.files,
+        may_tell=origins.may_tell(step.call.id),
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     # a rule that allows the call, or a default that allows all, has a reason
     if decision.verdict == "ask" or not decision.reason:
         risks = list(at_risk(arguments, marks, gate))
-        for _, use, reason in risks[:1]:
-            if decision.verdict == "ask":
-                decision = replace(decision, reason=f"{decision.reason}; {reason}")
-            else:
-                way_out = file_way_out(use)
-                decision = Decision(verdict="ask", reason=reason, way_out=way_out)
-        if risks and gate.files is not None:
-            now = {path: gate.files.digest(path) for path, _, _ in risks}
-            facts = replace(facts, replaces=now)
+        if not risks:
+            return decision, facts
+        paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
+        facts = replace(facts, replaces=digests_of(paths, gate))
+        offers = (offer_own_files(step.tool),)
+        if decision.verdict == "ask":
+            if decision.reason != asks_path(paths[0]):  # that says the same
+                reason = f"{decision.reason}; {reason}"
+            offers = offers if decision.offers else ()  # a rule of the user's has none
+            return replace(decision, reason=reason, offers=offers), facts
+        way_out = file_way_out(use)
+        asked = Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)
+        return asked, facts
     return decision, facts
+
+
+def digests_of(paths: Iterable[str], gate: Gate) -> dict[str, Json]:
+    """Return the digests of files as they are now."""
+    files = gate.files
+    return {} if files is None else {path: files.digest(path) for path in paths}
 
 
 def at_risk(

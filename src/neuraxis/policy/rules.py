@@ -6,6 +6,8 @@ the three rules of `three_rules`, or the milder ones of them that ask for what d
 
 from __future__ import annotations
 
+import logging
+import unicodedata
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,25 +17,31 @@ import msgspec
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import listed, quote
+from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
+_LOG = logging.getLogger("neuraxis.policy")
+_OPEN = ("additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf")
+"""Where a schema may take more arguments than its `properties` name."""
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rule(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, metaclass=Named
+):
     """One rule of a policy; a call must meet all its conditions.
 
     Args:
         verdict: `allow`, `ask` or `deny`.
         target: a pattern for `plugin.command` (`files.*`).
         effects: the effects that match; empty: all.
-        arguments: a pattern for each argument (`{"to": "*@example.org"}`); a list or
-            mapping matches if one of its values does.
+        arguments: a pattern for each argument (`{"to": "*@example.org"}`), for the
+            whole text. A list or mapping is asked about or denied if one of its values
+            or keys matches, in any case and form, and allowed if all of them do.
         origin: a pattern for the source of a value (`web_search.*`); `outside`: any
             source that others write to. Empty: any source.
         reason: the reason that is given with the verdict.
@@ -47,7 +55,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reason: str = ""
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
     """Rules for calls: the strictest that matches decides, else `default`."""
 
     rules: Sequence[Rule] = ()
@@ -93,24 +101,56 @@ class Policy(Struct, frozen=True, kw_only=True):
         )
 
 
-def check_targets(policy: Policy, commands: Sequence[str]) -> None:
-    """Refuse rules that name a plugin here and none of its commands.
+def check_targets(rules: Sequence[Rule], commands: Mapping[str, CommandSpec]) -> None:
+    """Refuse rules for plugins here that fit no command or argument.
+
+    A rule for a plugin that is not here may be for another program; where one here has
+    nearly its name, a warning is logged.
 
     Args:
-        policy: with any rules.
-        commands: each `plugin.command`.
+        rules: any.
+        commands: those of the session, by `plugin.command`.
 
     Raises:
         ConfigError: a rule would never hold.
     """
-    for rule in policy.rules:
-        plugin = rule.target.partition(".")[0].casefold()
-        near = [one for one in commands if one.partition(".")[0].casefold() == plugin]
+    plugins = dict.fromkeys(one.partition(".")[0] for one in commands)
+    for rule in rules:
+        plugin = rule.target.partition(".")[0]
+        near = [
+            one
+            for one in commands
+            if one.partition(".")[0].casefold() == plugin.casefold()
+        ]
+        where = f"policy.rules: target {quote(rule.target)}"
         if near and not any(fnmatchcase(one, rule.target) for one in commands):
             raise ConfigError(
-                f"policy.rules: target {quote(rule.target)} fits no command, so that "
+                f"{where} fits no command, so that "
                 f"the rule would never hold; expected plugin.command: {listed(near, 5)}"
             )
+        if near and (fault := _argument_fault(rule, commands)):
+            raise ConfigError(f"{where}: {fault}")
+        if not near and plugin.isidentifier() and (close := nearest(plugin, plugins)):
+            hint = did_you_mean(close[:1])
+            _LOG.warning("%s: there is no plugin %r here.%s", where, plugin, hint)
+
+
+def _argument_fault(rule: Rule, commands: Mapping[str, CommandSpec]) -> str:
+    """Say which argument none of the rule's commands has."""
+    fitting = [spec for one, spec in commands.items() if _is_for(rule, one, spec)]
+    if not all(spec.parameter_names for spec in fitting) or any(
+        spec.parameters.get(word) for spec in fitting for word in _OPEN
+    ):
+        return ""
+    known = sorted({name for spec in fitting for name in spec.parameter_names})
+    for name in rule.arguments if fitting else ():
+        if name not in known:
+            return (
+                f"no command that it fits has an argument {name!r}, so that the rule "
+                f"would never hold.{did_you_mean(nearest(name, known)[:1])} Arguments "
+                f"are: {listed(known)}"
+            )
+    return ""
 
 
 def _is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
@@ -135,9 +175,26 @@ def _matches(
         return False
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
     return all(
-        any(fnmatchcase(str(leaf), pattern) for _, leaf in leaves(given.get(name)))
+        _fits(pattern, given.get(name), rule.verdict)
         for name, pattern in rule.arguments.items()
     )
+
+
+def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
+    """Whether a pattern fits a value: all of it, to allow."""
+    texts = [str(leaf) for _, leaf in leaves(value, ("",))]
+    if verdict == "allow":
+        return bool(texts) and all(
+            text.isprintable() and fnmatchcase(text, pattern) for text in texts
+        )
+    return any(fnmatchcase(_plain(text), _plain(pattern)) for text in texts)
+
+
+def _plain(text: str) -> str:
+    """Return a text as a lenient program may read it."""
+    form = unicodedata.normalize("NFKC", text).casefold()
+    shown = (char for char in form if unicodedata.category(char) not in ("Cc", "Cf"))
+    return "".join(shown).strip()
 
 
 # --- from settings -------------------------------------------------------------

@@ -117,7 +117,11 @@ class Secrets(Struct):
                 f"{VARIABLE}{name}, or write it to {self._file(name)} (mode 600)"
             )
         if len(value) < SHORTEST:
-            raise NoSecret(f"the secret {name} is shorter than {SHORTEST} characters")
+            raise NoSecret(
+                f"the secret {name} is shorter than {SHORTEST} characters, so that it "
+                "could not be told from other text where it must be hidden; use a "
+                "longer one"
+            )
         if (number := _as_number(value)) is not None:
             self._numbers[number] = SCHEME + name
         for form in _forms(value):

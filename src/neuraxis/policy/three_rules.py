@@ -6,7 +6,7 @@ Outside, what counts as such, stands in `provenance.tracker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -56,18 +56,20 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
         return None
     traced = [item for item in facts.traced if _meets(places, item.path)]
     label = OWN.union(*(item.label for item in traced))
+    sent = [*sent_values(arguments, places)]
     if not origins.read:
         mixed = next(filter(_is_mixed, traced), None)
-        return mixed and _out(target, mixed.path, mixed.value, mixed.label)
-    if not origins.private and not is_private(label):
+        mixed = mixed or _carrier(traced, arguments, facts)
+        return mixed and _out(target, mixed.path, sent, mixed.label)
+    if not facts.may_tell and not is_private(label):
         return None
     said = "\n".join(origins.request)
     last = max((place_of(address, said) for address in origins.sent), default=-1)
     nothing: list[tuple[Path, Json]] = [(places[0], None)]
-    for path, value in [*sent_values(arguments, places)] or nothing:
+    for path, value in sent or nothing:
         place = place_of(value, said)
         if place <= last:
-            return _out(target, path, value, origins.read | label)
+            return _out(target, path, sent, origins.read | label)
         last = place
     return None
 
@@ -114,8 +116,23 @@ def _is_mixed(item: Traced) -> bool:
     )
 
 
-def _out(target: str, path: Path, value: Json, label: Label) -> Decision:
-    host = host_of(value)
+def _carrier(traced: Sequence[Traced], arguments: Json, facts: Facts) -> Traced | None:
+    """Return an address from outside that is sent something private."""
+    chosen = next((item for item in traced if is_outside(item.label)), None)
+    if chosen is None:
+        return None
+    others = OWN.union(*(item.label for item in facts.traced if item not in traced))
+    told = is_private(others - chosen.label) or any(
+        isinstance(leaf, str) and "secret://" in leaf for _, leaf in leaves(arguments)
+    )
+    return chosen if told else None
+
+
+def _out(
+    target: str, path: Path, sent: Sequence[tuple[Path, Json]], label: Label
+) -> Decision:
+    hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
+    host = hosts.pop() if len(hosts) == 1 else ""
     host = host if "." in host else ""
     offers = (call_errors.offer_host(host),) if host else ()
     return Decision(
@@ -127,14 +144,20 @@ def _out(target: str, path: Path, value: Json, label: Label) -> Decision:
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
-    """The host that an address leads to; empty where it is none."""
+    """The host that a web address leads to; empty if unclear.
+
+    Programs differ in what they make of a backslash, and of a name before the host.
+    """
     text = str(value)
+    if not text.isprintable() or any(char in text for char in " \\"):
+        return ""
     try:
         found = urlsplit(text if "://" in text else f"//{text}")
-        host = found.netloc.rpartition("@")[2].lower() if port else found.hostname
+        host = found.netloc.lower() if port else found.hostname
     except ValueError:
         return ""
-    return host or "" if not any(map(str.isspace, text)) else ""
+    is_web = found.scheme in ("", "http", "https") and "@" not in found.netloc
+    return host or "" if is_web else ""
 
 
 # --- Deeds ----------------------------------------------------------------------------
@@ -160,6 +183,8 @@ def deeds(
             continue  # what runs is decided below
         if _is_unsaid(spec, item, facts):
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
+            if marks.file_use(item.path) and item.how == "literal":
+                reason = call_errors.asks_path(str(item.value))
             return _deed(target, arguments, facts, reason)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
     for script in scripts:

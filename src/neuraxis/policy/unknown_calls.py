@@ -37,7 +37,8 @@ class UnknownCalls(Struct, kw_only=True):
         kind = event.__class__
         if kind is CallStarted:
             started = cast("CallStarted", event)
-            if started.effects == "once":
+            self._running.pop(started.part_of, None)  # each item has its own outcome
+            if started.effects == "once" and started.items is None:
                 self._began(started)
         elif kind is CallFinished:
             if self._running or self._unknown:

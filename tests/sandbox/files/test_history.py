@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from neuraxis.events import Event, FileChanged, from_json, to_json
-from neuraxis.sandbox.files.history import CallFiles, FileHistory, is_named
-from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.files.history import CallFiles, FileHistory
+from neuraxis.sandbox.files.paths import FileRefused, is_named
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.sandbox.files.workspace import Quota
 

@@ -112,7 +112,7 @@ def test_root_runs_nothing_itself(tmp_path: Path, kind: str) -> None:
 
 
 def test_files_that_are_obeyed_outside_are_kept(tmp_path: Path, kind: str) -> None:
-    """A script neither changes nor makes `.git` and the settings file."""
+    """A script neither changes nor makes `.git`, the settings and the lock file."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("original", encoding="utf-8")
     outcome = run_script(
@@ -121,10 +121,12 @@ def test_files_that_are_obeyed_outside_are_kept(tmp_path: Path, kind: str) -> No
         "os.makedirs('.git', exist_ok=True)\n"
         "try: open('.git/config', 'w').write('changed')\n"
         "except OSError: pass\n"
-        "open('neuraxis.toml', 'w').write('x = 1')",
+        "open('neuraxis.toml', 'w').write('x = 1')\n"
+        "open('neuraxis.lock.json', 'w').write('{}')",
         kind,
     )
     assert not (tmp_path / "neuraxis.toml").exists()
+    assert not (tmp_path / "neuraxis.lock.json").exists()
     config = tmp_path / ".git" / "config"
     assert config.read_text(encoding="utf-8") == "original"
     assert not outcome.ok

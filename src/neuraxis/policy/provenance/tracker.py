@@ -81,6 +81,8 @@ class Origins(Struct):
     """Commands whose answers are private here, whatever they declare."""
     walls: bool = True
     """Whether scripts run without network, in a sandbox."""
+    plan: tuple[str, ...] = ()
+    """The calls of the plan that is running, in order."""
     unseen: list[str] = field(default_factory=list[str])
     """Stored results of the program's own calls; the next request shows them."""
     copying: set[str] = field(default_factory=set[str])
@@ -118,11 +120,21 @@ class Origins(Struct):
             if label:
                 self.reads(label)
 
-    def planned(self, steps: Iterable[Step]) -> None:
-        """These run together: one that fails stops the others."""
+    def planned(self, steps: Sequence[Step]) -> None:
+        """These run together: one that fails stops those behind it."""
+        self.plan = tuple([step.call.id for step in steps])
         for step in steps if self.read else ():
             label = self._answer_of(step.tool, step.command.spec)
             self._reads_private(label, step.call.id)
+
+    def may_tell(self, call_id: str) -> bool:
+        """Whether a call may tell something private.
+
+        What stands behind it in its plan has no part in it.
+        """
+        own = call_id.partition(".")[0]
+        at = self.plan.index(own) + 1 if own in self.plan else len(self.plan)
+        return not self.private.issubset(self.plan[at:])
 
     def reads(self, label: Label) -> None:
         """The model is shown what is made of these."""

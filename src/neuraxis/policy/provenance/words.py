@@ -14,6 +14,8 @@ LONGEST = 500
 _OPEN, _SHUT = "\"'“”‘’«»„‚`([{<*#", "\"'”’“‘»«`)]}>*"
 _ENDS = ".,;:!?…"
 _SPECIAL = frozenset("/\\:@._-")
+_HOST = frozenset("/\\?#")
+"""Characters that no address has which is a host alone."""
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“", "«": "»"}
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
@@ -68,20 +70,29 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
 def place_of(value: Json, text: str) -> int:
     """Where the user first wrote an address or quoted a text.
 
-    -1: nowhere. `https://` may be added where the user left it out (rule C13).
+    -1: nowhere. `https://` may be added where the user left it out (rule C13), and the
+    "/" behind a host is the same request with and without.
     """
     if not isinstance(value, str) or _is_odd(value):
         return -1
     said = unicodedata.normalize("NFC", text)
     found = [at for at, text in _quotations(said) if text == value]
     if " " not in value and _SPECIAL.intersection(value):
-        wanted, at = (value, value.removeprefix("https://")), 0
+        wanted, at = _spellings(value), 0
         for part in said.split():
             at = said.index(part, at)
             if _bare(part) in wanted:
                 found.append(at)
             at += len(part)
     return min((at for at in found if at >= 0), default=-1)
+
+
+def _spellings(address: str) -> set[str]:
+    """Return the forms of an address that lead to the same request."""
+    forms, host = {address}, address.removesuffix("/")
+    if _HOST.isdisjoint(host.removeprefix("http://").removeprefix("https://")):
+        forms |= {host, f"{host}/"} if "://" in host else set()
+    return forms | {form.removeprefix("https://") for form in forms}
 
 
 def _quotations(text: str) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ before a call runs; `CallFiles` asks again when the file is about to change.
 from __future__ import annotations
 
 import hashlib
-import re
+import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +21,11 @@ from msgspec import Struct, field
 from neuraxis import call_errors
 from neuraxis.events import Event, FileChanged, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
-from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.paths import FileRefused, is_named, parts_of
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
 
 Use = Literal["write", "change", "remove"]
 """What is done to a file: replaced as a whole, changed in part, moved or deleted."""
-_EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
-"""Characters that a path in a request stands between."""
 
 
 class Undone(Struct, frozen=True, kw_only=True):
@@ -86,22 +84,51 @@ class FileHistory:
 
     def risk(self, path: str, use: Use) -> str:
         """Why this needs an approval, in words; empty: it needs none."""
-        path = operations.spelled(path)
+        path = self._inside(operations.spelled(path))
         found = operations.look(self.workspace, path)
-        if found is None or not stat.S_ISREG(found.st_mode) or self.is_own(path):
+        if found is None or self._is_all_own(path, found.st_mode):
             return ""
         if use == "change" and is_named(path, self.words):
             return ""
         return call_errors.file_of_the_user(path, use)
 
+    def _inside(self, path: str) -> str:
+        """Return the normal form of a path that other programs read."""
+        root = os.path.realpath(self.workspace)
+        full = os.path.realpath(os.path.join(root, path))
+        odd = path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/"))
+        return os.path.relpath(full, root) if odd and full.startswith(root) else path
+
+    def _is_all_own(self, path: str, mode: int) -> bool:
+        """Whether the runtime wrote a file, or all that a folder holds."""
+        if not stat.S_ISDIR(mode):
+            return not stat.S_ISREG(mode) or self.is_own(path)
+        return all(
+            self.is_own(os.path.relpath(os.path.join(at, name), self.workspace))
+            for at, _, names in os.walk(self.workspace / path)
+            for name in names
+        )
+
     def digest(self, path: str) -> str:
-        """Return the digest of a file; empty if there is none."""
-        return operations.digest_of(self.workspace, operations.spelled(path))
+        """Return the digest of a file as the person left it.
+
+        What this run changed since does not count; empty: there was none.
+        """
+        path = operations.spelled(path)
+        now = operations.digest_of(self.workspace, path)
+        return self._first(path).before if self._made(path, now) else now
+
+    def is_new(self, path: str) -> bool:
+        """Whether this run made the file, and nobody changed it since."""
+        path = operations.spelled(path)
+        now = operations.digest_of(self.workspace, path)
+        return self._made(path, now) and not self._first(path).before
 
     def allow(self, call_id: str, path: str) -> None:
         """Note that a person approved this change to the file."""
         path = operations.spelled(path)
-        self._allowed.add((call_id, path, self.digest(path)))
+        now = operations.digest_of(self.workspace, path)
+        self._allowed.add((call_id, path, now))
 
     def permit(self, call_id: str, path: str, use: Use) -> None:
         """Let a change happen.
@@ -166,12 +193,15 @@ class FileHistory:
 
     def _made(self, path: str, digest: str) -> bool:
         """Whether this run made the file what it is."""
-        changes = (
-            each for each in reversed(self._changes)
-            if each.run == self._run and each.path == path
-        )  # fmt: skip
-        last = next(changes, None)
-        return last is not None and last.after == digest != ""
+        changes = self._of_run(path)
+        return bool(changes) and changes[-1].after == digest != ""
+
+    def _first(self, path: str) -> FileChanged:
+        return self._of_run(path)[0]
+
+    def _of_run(self, path: str) -> list[FileChanged]:
+        changes, run = self._changes, self._run
+        return [each for each in changes if each.run == run and each.path == path]
 
     def folder(self, call_id: str, path: str) -> None:
         """Report that folders will be made."""
@@ -461,20 +491,3 @@ def _digest(root: Path, path: str) -> str:
         for piece in pieces_of(fd):
             sha.update(piece)
     return sha.hexdigest()
-
-
-def is_named(path: str, words: Iterable[str]) -> bool:
-    """Whether the user's words name this file, as a whole name."""
-    name = path.rpartition("/")[2].casefold()
-    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
-    for said in words:
-        text = said.casefold()
-        for found in whole.finditer(text):
-            start = found.start()
-            while start and not (
-                text[start - 1].isspace() or text[start - 1] in _EDGES
-            ):
-                start -= 1
-            if text[start : found.end()].removeprefix("./") in (name, path.casefold()):
-                return True
-    return False

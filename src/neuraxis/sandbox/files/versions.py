@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from neuraxis.formatting import file_name
 from neuraxis.sandbox.files.paths import FileRefused
 
 BUDGET = 1024 * 1024 * 1024
@@ -27,7 +28,7 @@ class VersionStore:
 
     Args:
         root: the folder of all sessions; None: versions live in memory.
-        session: the id of the session, the name of its folder.
+        session: the id of the session, from which its folder is named.
         budget: bytes of all versions below `root`; the oldest are pruned first.
         journaled: the changes are in a journal that outlives the process.
     """
@@ -41,7 +42,7 @@ class VersionStore:
         journaled: bool = True,
     ) -> None:
         self._root = root
-        self._folder = None if root is None else root / session
+        self._folder = None if root is None else root / file_name(session)
         self._budget = budget
         self._journaled = journaled
         self._memory: dict[str, bytes] = {}

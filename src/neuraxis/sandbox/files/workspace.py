@@ -88,7 +88,15 @@ def read_bytes(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
 
 def read_text(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> str:
     """Return the content as text: UTF-8, without its byte order mark."""
-    data = read_bytes(workspace, path, limit=limit)
+    return as_text(read_bytes(workspace, path, limit=limit), path)
+
+
+def as_text(data: bytes, path: str) -> str:
+    """Return a file's content as text: UTF-8, without its byte order mark.
+
+    Raises:
+        FileRefused: it is no such text.
+    """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 MIB = 1024 * 1024
-GUARDED = (".git", ".ssh", "neuraxis.toml")
+GUARDED = (".git", ".ssh", "neuraxis.toml", "neuraxis.lock.json")
 """Top-level workspace names that no script may change or create.
 
 Programs outside the sandbox obey what these files contain.

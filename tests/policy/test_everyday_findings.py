@@ -1,0 +1,213 @@
+"""Questions that strangers found needless, or too wide, in ordinary work."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import Answer, Session, command
+from neuraxis.events import ApprovalAsked
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.settings import Settings
+
+Call = dict[str, Any]
+Say = Callable[[ApprovalAsked], bool | str]
+TODO = "- dentist\n- library books\n- bread\n"
+
+
+@command(
+    effects={"kind": "read", "others_write": True, "public": True}, sends_out=["url"]
+)
+def open_page(url: str) -> str:
+    """Open a page."""
+    return f"The page of {url}."
+
+
+class Talk:
+    """A session of scripted replies, and what it asked."""
+
+    def __init__(self, folder: Path, say: Say = lambda asked: True) -> None:
+        self.folder, self.say = folder, say
+        self.asked: list[ApprovalAsked] = []
+        self.replies: list[str] = []
+        self.session = Session(
+            model=ScriptedModel(lambda prompt: self.replies.pop(0)),
+            plugins=["neuraxis:files", open_page],
+            workspace=folder,
+            settings=Settings(),
+            approve=self.approve,
+        )
+
+    def approve(self, asked: ApprovalAsked) -> bool | str:
+        self.asked.append(asked)
+        return self.say(asked)
+
+    def ask(self, request: str, *replies: list[Call]) -> Answer:
+        self.asked.clear()
+        self.replies += [*map(json.dumps, replies), "Done."]
+        answer = self.session.run_sync(request)
+        assert not [call.error for call in answer.calls if call.error]
+        return answer
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / "todo.md").write_text(TODO, encoding="utf-8")
+    return folder
+
+
+def tick(item: str) -> Call:
+    tool = {"tool": "replace_in_file", "file_path": "todo.md"}
+    return {**tool, "old": f"- {item}", "new": f"- [x] {item}"}
+
+
+def read(path: str) -> Call:
+    return {"tool": "file_reader", "file_path": path}
+
+
+def write(path: str, text: str = "text") -> Call:
+    return {"tool": "FILEWRITER", "file_path": path, "contents": text}
+
+
+def delete(path: str) -> Call:
+    return {"tool": "delete_file", "file_path": path}
+
+
+def test_one_yes_covers_all_changes_of_one_file_in_a_plan(work: Path) -> None:
+    """The first approved change does not make the others new questions."""
+    talk = Talk(work)
+    ticks = [tick("dentist"), tick("library books"), tick("bread")]
+    talk.ask("Tick everything off on my list", [read("todo.md")], ticks)
+    assert len(talk.asked) == 1
+    assert (work / "todo.md").read_text().count("[x]") == 3
+
+
+def test_a_yes_is_void_where_the_person_changes_the_file_between_two(
+    work: Path,
+) -> None:
+    """What this run changed does not count, what the person changes does."""
+
+    def say(asked: ApprovalAsked) -> bool:
+        if len(talk.asked) == 1:
+            (work / "todo.md").write_text(f"{TODO}- new\n", encoding="utf-8")
+        return True
+
+    talk = Talk(work, say)
+    talk.replies += [
+        json.dumps([read("todo.md")]),
+        json.dumps([tick("dentist"), tick("bread")]),
+        "Done.",
+    ]
+    answer = talk.session.run_sync("Tick everything off on my list")
+    assert any(call.error and "changed" in call.error.message for call in answer.calls)
+    assert "[x]" not in (work / "todo.md").read_text()
+
+
+def test_a_yes_for_a_command_is_none_for_files_of_the_users_own(work: Path) -> None:
+    """It was given for a file that the runtime had made."""
+    talk = Talk(work, lambda asked: asked.offers[-1])
+    talk.ask(
+        "Write a.md",
+        [read("todo.md")],
+        [write("a.md"), write("zebra.md")],
+    )
+    assert talk.asked[0].offers[-1] == "every call of files.write_file in this session"
+    talk.ask("Tidy up", [read("todo.md")], [write("todo.md")])
+    assert len(talk.asked) == 1
+    own = "every call of files.write_file in this session, on files of your own too"
+    assert talk.asked[0].offers == (own,)
+    (work / "cv.md").write_text("mine", encoding="utf-8")
+    talk.ask("Tidy up", [read("todo.md")], [write("cv.md"), write("quagga.md")])
+    assert not talk.asked
+
+
+@pytest.mark.parametrize(
+    ("said", "opened"),
+    [
+        ("https://x.example", "https://x.example/"),
+        ("https://x.example/", "https://x.example"),
+        ("www.x.example", "https://www.x.example/"),
+    ],
+)
+def test_a_slash_behind_a_host_is_the_same_address(
+    work: Path, said: str, opened: str
+) -> None:
+    """The request that goes out is the same; behind a path it is another."""
+    talk = Talk(work)
+    page = {"tool": "open_page", "url": opened}
+    talk.ask(f"What is new at {said} and on my list?", [read("todo.md")], [page])
+    assert not talk.asked
+    deep = {"tool": "open_page", "url": f"{opened.rstrip('/')}/news/"}
+    talk.ask(f"And at {said}/news?", [deep])
+    assert len(talk.asked) == 1
+
+
+def test_what_stands_behind_a_call_in_its_plan_has_no_part_in_it(work: Path) -> None:
+    """A link is followed before something private is read, not after."""
+    page, link = (
+        {"tool": "open_page", "url": f"https://x.example/{name}"} for name in ("a", "b")
+    )
+    look = {"tool": "list_files"}
+    talk = Talk(work)
+    talk.ask("Look at https://x.example/a", [page], [link, look])
+    assert not talk.asked
+    talk = Talk(work)
+    talk.ask("Look at https://x.example/a", [page], [look, link])
+    assert len(talk.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "path", "asked"),
+    [
+        ("Save a short one as short.md next to the draft", "club/short.md", 0),
+        ("Save a short one as short.md next to the draft", "new/short.md", 1),
+        ("Save a short one as short next to the draft", "club/short.md", 1),
+        ("Write a letter to the landlord", "letters/landlord.txt", 0),
+        ("Write a note to the landlord", "letters/landlord.txt", 1),
+    ],
+)
+def test_where_a_new_document_may_lie(
+    work: Path, request_: str, path: str, asked: int
+) -> None:
+    """Under a name that the request spells out, in a folder that there is."""
+    for name in ("club", "letters"):
+        (work / name).mkdir()
+    talk = Talk(work)
+    talk.ask(request_, [read("todo.md")], [write(path)])
+    assert len(talk.asked) == asked
+    if asked:
+        assert f'"{path}"' in talk.asked[0].reason
+
+
+def test_what_this_request_made_it_may_delete(work: Path) -> None:
+    """And nothing that lay there before, or that a person changed since."""
+    talk = Talk(work)
+    ask = "Sum it up in sums.md"
+    talk.ask(ask, [read("todo.md")], [write("sums.md")], [delete("sums.md")])
+    assert not talk.asked
+    talk.ask(ask, [read("todo.md")], [write("sums.md")])
+    talk.ask("Tidy up", [read("todo.md")], [delete("sums.md")])
+    assert len(talk.asked) == 1
+    talk.ask("Add bread to todo.md", [tick("bread")], [delete("todo.md")])
+    assert len(talk.asked) == 1
+
+
+def test_the_time_of_a_call_is_not_that_of_its_question(work: Path) -> None:
+    """A person may think for a while."""
+
+    def say(asked: ApprovalAsked) -> bool:
+        time.sleep(0.5)
+        return True
+
+    talk = Talk(work, say)
+    answer = talk.ask("Tidy up", [read("todo.md")], [delete("todo.md")])
+    assert len(talk.asked) == 1
+    assert answer.calls[-1].seconds < 0.4
+    assert talk.asked[0].reason.count("todo.md") == 1
