@@ -44,15 +44,18 @@ def test_B61_a_tsv_is_parted_by_tabs_only(tmp_path: Path) -> None:
 
 
 def test_B61_without_its_library_a_file_is_its_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Or its bytes: they are still of use."""
+    """Or its bytes: they are still of use. What to install is logged."""
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     (tmp_path / "p.png").write_bytes(b"\x89PNG")
     assert read_attachment(tmp_path / "t.csv") == "a,b\n1,2\n"
     assert read_attachment(tmp_path / "p.png") == b"\x89PNG"
+    for extra in ("neuraxis[tables]", "neuraxis[images]"):
+        assert extra in caplog.text
+    assert "Attaching t.csv as a table needs the package 'polars'" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["note", "note.", ".csv", "a.png.txt", "data.json"])
@@ -115,3 +118,11 @@ def test_B61_a_photo_is_upright(tmp_path: Path) -> None:
     exif[0x112] = 6
     pictures.new("RGB", (20, 10)).save(tmp_path / "a.jpg", exif=exif)
     assert read_attachment(tmp_path / "a.jpg").size == (10, 20)
+
+
+def test_a_picture_that_is_none_is_told_in_words(tmp_path: Path) -> None:
+    """Not with the address of an object."""
+    pytest.importorskip("PIL.Image")
+    (tmp_path / "p.png").write_text("no picture", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"as \.png: its content is no picture$"):
+        read_attachment(tmp_path / "p.png")

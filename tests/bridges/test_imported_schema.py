@@ -47,6 +47,23 @@ def test_what_cannot_be_enforced_is_refused(given, words):
         import_schema(given)
 
 
+@pytest.mark.parametrize("name", ["q\x1b[2J", "\u202eto", "to\n", "a\u200bb", "\x9b"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda name: {"properties": {name: {}}},
+        lambda name: {"properties": {"a": {"items": {"properties": {name: {}}}}}},
+        lambda name: {"$defs": {"a": {"properties": {name: {}}}}},
+        lambda name: {"anyOf": [{"required": [name]}]},
+    ],
+)
+def test_a_name_that_forges_lines_or_hides_is_refused(name, place):
+    """It would stand in the prompt and in the questions; elsewhere it is data."""
+    with pytest.raises(SchemaRefused, match="invisible characters in the name"):
+        import_schema({"type": "object", **place(name)})
+    assert import_schema({"default": place(name), "enum": [place(name)]})[1] == ""
+
+
 def test_a_schema_too_deep_is_refused():
     """A server cannot exhaust the stack."""
     schema = {"type": "object"}

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import importlib
 import io
+import logging
 from pathlib import Path
 from typing import Any
 
 from neuraxis.assets.readers.tables import read_frame
-from neuraxis.errors import CommandError, ConfigError
+from neuraxis.errors import CommandError, ConfigError, MissingExtra
 from neuraxis.parsing.encodings import text_of
 
 MOST_BYTES = 200_000_000
 MOST_PIXELS = 64_000_000
+_log = logging.getLogger(__name__)
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 
 
@@ -45,12 +47,20 @@ def read_attachment(path: Path) -> Any:
         if ending in (".csv", ".tsv", ".parquet"):
             return _table(data, ending)
     except ImportError:
-        pass  # The text or the bytes are still useful.
+        # The text or the bytes are still useful.
+        _log.warning("%s; it is attached as it is", _missing(path.name, ending))
     except (OSError, ValueError, ArithmeticError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
     found = None if ending in (*_PICTURES, ".pdf") else text_of(data)
     return data if found is None else found[0]
+
+
+def _missing(name: str, ending: str) -> MissingExtra:
+    is_picture = ending in _PICTURES
+    package, extra = ("pillow", "images") if is_picture else ("polars", "tables")
+    what = "picture" if is_picture else "table"
+    return MissingExtra(package, extra, f"Attaching {name} as a {what}")
 
 
 def read_picture(data: bytes) -> Any:
@@ -68,6 +78,8 @@ def read_picture(data: bytes) -> Any:
             raise ValueError(f"{width}x{height} pixels, at most {MOST_PIXELS}")
         # Turned upright, as the camera was held and as `open_image` does.
         return importlib.import_module("PIL.ImageOps").exif_transpose(picture)
+    except image.UnidentifiedImageError:
+        raise ValueError("its content is no picture") from None
     except (
         image.DecompressionBombError,
         image.DecompressionBombWarning,

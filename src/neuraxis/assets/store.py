@@ -35,7 +35,7 @@ from neuraxis.assets.describe import (
 )
 from neuraxis.assets.json_view import drain, holds_objects, to_json_value
 from neuraxis.errors import StorageError
-from neuraxis.formatting import is_short_json
+from neuraxis.formatting import file_name, is_short_json
 from neuraxis.messages import CallError
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import WalkError, walk
@@ -254,7 +254,7 @@ class AssetStore:
 
     def _file(self, asset_id: str) -> Path:
         assert self._folder is not None
-        return self._folder / f"{asset_id}.nxb"
+        return self._folder / f"{file_name(asset_id)}.nxb"
 
     def _make_room(self) -> None:
         """Drop the oldest saved objects from memory."""

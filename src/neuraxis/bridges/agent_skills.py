@@ -1,20 +1,22 @@
 """Agent Skills as plugins: folders with a `SKILL.md`.
 
 The model is shown name and description; the instructions, and the files beside them,
-are read when it asks for them. Scripts run in the sandbox, on a copy in the workspace.
+are read when it asks for them, as they were when the session began: what changed since
+is refused. Scripts run in the sandbox, on a copy in the workspace.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
+from neuraxis import call_errors
 from neuraxis.bridges.skill_file import SkillFile, read_skill_file
 from neuraxis.errors import CommandError, ConfigError, warnings_in
 from neuraxis.plugins.context import Context
@@ -22,7 +24,7 @@ from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.files import workspace
 from neuraxis.sandbox.files.history import CallFiles
-from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.process.job import Limits
 from neuraxis.sandbox.process.run import DEFAULT_UID, run_python
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
@@ -48,6 +50,8 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     text: SkillFile
     files: tuple[str, ...]
     """Paths relative to the folder."""
+    digests: Mapping[str, str]
+    """Of each file as it was loaded, and so as it was accepted."""
 
 
 def skill(folder: str | Path) -> Plugin:
@@ -58,7 +62,8 @@ def skill(folder: str | Path) -> Plugin:
     """
     root = Path(folder).expanduser().absolute()
     try:
-        written = workspace.read_text(root, FILE_NAME)
+        data = workspace.read_bytes(root, FILE_NAME)
+        written = workspace.as_text(data, FILE_NAME)
     except FileRefused as error:
         inside = [item.parent.name for item in sorted(root.glob(f"*/{FILE_NAME}"))[:5]]
         hint = f"; there are skills in: {', '.join(inside)}" if inside else ""
@@ -68,8 +73,12 @@ def skill(folder: str | Path) -> Plugin:
     text = read_skill_file(written, root.name)
     name = re.sub(r"[^A-Za-z0-9]+", "_", text.name).strip("_").lower() or "skill"
     name = f"skill_{name}" if name[0].isdigit() else name
-    files, digest = _files(root)
-    return _plugin(Skill(folder=root, name=name, text=text, files=files), digest)
+    digests, digest = _digests(root)
+    if digests.get(FILE_NAME) != _digest(data):
+        raise ConfigError(f"{folder}: {FILE_NAME} changed while it was read; try again")
+    files = tuple(item for item in digests if item != FILE_NAME)
+    given = Skill(folder=root, name=name, text=text, files=files, digests=digests)
+    return _plugin(given, digest)
 
 
 def skills(folder: str | Path) -> list[Plugin]:
@@ -89,8 +98,12 @@ def from_name(text: str) -> ReadSource:
     return ReadSource(partial(skill, text))
 
 
-def _files(root: Path) -> tuple[tuple[str, ...], str]:
-    """Return a skill's file names, and a digest of their contents."""
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digests(root: Path) -> tuple[dict[str, str], str]:
+    """Return each file's digest, and one of all files."""
     try:
         listing = workspace.list_files(root, most=MOST_FILES)
     except FileRefused as error:
@@ -98,6 +111,7 @@ def _files(root: Path) -> tuple[tuple[str, ...], str]:
     names = listing.files
     if listing.more:
         raise ConfigError(f"{root}: expected at most {MOST_FILES} files")
+    found: dict[str, str] = {}
     digest = hashlib.sha256()
     total = 0
     for name in sorted(names):
@@ -109,8 +123,8 @@ def _files(root: Path) -> tuple[tuple[str, ...], str]:
             raise ConfigError(f"{root}: expected at most {MOST_BYTES} bytes")
         digest.update(f"{name}\0{len(data)}\0".encode())
         digest.update(data)
-    beside = tuple(name for name in sorted(names) if name != FILE_NAME)
-    return beside, digest.hexdigest()
+        found[name] = _digest(data)
+    return found, digest.hexdigest()
 
 
 def _plugin(given: Skill, digest: str) -> Plugin:
@@ -236,11 +250,24 @@ def _read_body(given: Skill) -> dict[str, Json]:
 
 
 def _read_file(given: Skill, path: str) -> str:
-    clean = path.removeprefix("./")
     try:
-        return workspace.read_text(given.folder, clean)
+        clean = "/".join(parts_of(path))
+        return workspace.as_text(_accepted(given, clean, workspace.READ_LIMIT), clean)
     except FileRefused as error:
         raise CommandError(str(error)) from None
+
+
+def _accepted(given: Skill, name: str, limit: int) -> bytes:
+    """Return a file of the skill, unchanged since it was loaded.
+
+    Raises:
+        FileRefused: it cannot be read.
+        CommandError: it changed since, or is a new one.
+    """
+    data = workspace.read_bytes(given.folder, name, limit=limit)
+    if _digest(data) != given.digests.get(name):
+        raise CommandError(call_errors.skill_file_changed(name))
+    return data
 
 
 def _run_script(
@@ -256,7 +283,7 @@ def _run_script(
     try:
         # written anew each time: what the model changed there is not run
         for name in given.files:
-            data = workspace.read_bytes(given.folder, name, limit=MOST_BYTES)
+            data = _accepted(given, name, MOST_BYTES)
             workspace.write_bytes(context.workspace, f"{target}/{name}", data)
     except FileRefused as error:
         raise CommandError(str(error)) from None

@@ -55,6 +55,8 @@ def import_schema(
     if not isinstance(given, Mapping):
         raise SchemaRefused("expected a JSON Schema, an object")
     schema = cast("dict[str, Json]", _cleaned(cast("Json", given), 0, [0]))
+    if hidden := hiding_name(schema):
+        raise SchemaRefused(hidden)
     if parameters:
         kind = schema.get("type", "object")
         if kind != "object":
@@ -71,6 +73,30 @@ def import_schema(
             wrong = f"the schema is invalid ({visible(defect, 200)})"
             return trial, f"{wrong}; it is read as {draft.partition('//')[2]}"
     raise SchemaRefused(visible(defect, 300))
+
+
+def hiding_name(schema: Json) -> str:
+    """Report a name that forges lines or hides; empty: there is none."""
+    waiting: list[Json] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += cast("list[Json]", node)
+        if not isinstance(node, Mapping):
+            continue
+        for key, value in cast("Mapping[str, Json]", node).items():
+            names: list[Json] = []
+            if key == "required" and isinstance(value, list):
+                names = cast("list[Json]", value)
+            elif key in _NAMED and isinstance(value, Mapping):
+                named = cast("Mapping[str, Json]", value)
+                names, value = [*named], [*named.values()]
+            for name in names:
+                if isinstance(name, str) and not name.isprintable():
+                    return f"control or invisible characters in the name {name!a}"
+            if key not in _DATA:
+                waiting.append(value)
+    return ""
 
 
 def _cleaned(node: Json, depth: int, count: list[int]) -> Json:

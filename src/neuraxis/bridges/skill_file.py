@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from neuraxis.bridges.untrusted_text import hides_something, visible
 from neuraxis.errors import ConfigError
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -38,6 +39,9 @@ def read_skill_file(text: str, folder: str) -> SkillFile:
     """
     head, body = _split(text.removeprefix("\ufeff"))
     fields, problems = _fields(head)
+    if any(map(hides_something, fields.values())):
+        problems.append("invisible characters were taken out of its front matter")
+    fields = {key: visible(value) for key, value in fields.items()}
     if not head:
         problems.append("expected front matter: name and description between two ---")
     name, description = fields.get("name", ""), fields.get("description", "")

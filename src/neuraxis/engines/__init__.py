@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -24,8 +23,12 @@ class NoThreadFree(Exception):
     """The command was not begun: no thread was free within its seconds."""
 
 
-class GivenUp(asyncio.CancelledError):
-    """The run was cancelled, and its command goes on all the same."""
+GIVEN_UP = "the command goes on all the same"
+"""Argument of the `CancelledError` of a call whose command did not end.
+
+There is no class for it: `asyncio.timeout` and task groups take only `CancelledError`
+itself for their own cancellation, and would let a subclass through.
+"""
 
 
 class Engine(Protocol):
@@ -57,7 +60,8 @@ class Engine(Protocol):
         Raises:
             TimeLimitReached: it did not end in time.
             NoThreadFree: it was not begun, since all threads were busy.
-            GivenUp: the caller was cancelled, and the command did not end.
+            asyncio.CancelledError: the caller was cancelled; with `GIVEN_UP` if the
+                command did not end.
         """
         ...
 

@@ -15,7 +15,7 @@ from functools import partial
 from types import CoroutineType, coroutine
 from typing import Any, cast
 
-from neuraxis.engines import GivenUp, NoThreadFree, TimeLimitReached
+from neuraxis.engines import GIVEN_UP, NoThreadFree, TimeLimitReached
 from neuraxis.engines.slots import SLOT
 from neuraxis.engines.threads import THREADS, Job
 
@@ -77,7 +77,7 @@ class InProcess:
             done, _ = await asyncio.wait((job.future,), timeout=seconds)
         except asyncio.CancelledError:
             if not await _leave_thread(job, call, cancelled):
-                raise GivenUp from None
+                raise asyncio.CancelledError(GIVEN_UP) from None
             raise
         if done:
             return job.future.result()
@@ -134,7 +134,7 @@ async def _run_task(
         done = task.done() or (await asyncio.wait((task,), timeout=seconds))[0]
     except asyncio.CancelledError:
         if not await _leave_task(task, call, cancelled, left):
-            raise GivenUp from None
+            raise asyncio.CancelledError(GIVEN_UP) from None
         raise
     if not done:
         ended = await _leave_task(task, call, cancelled, left)
@@ -172,7 +172,7 @@ async def _has_ended(
         await asyncio.wait((future,), timeout=seconds)
     except asyncio.CancelledError:
         _give_up(future, call)
-        raise GivenUp from None
+        raise asyncio.CancelledError(GIVEN_UP) from None
     return _give_up(future, call)
 
 

@@ -57,7 +57,7 @@ class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     deps: Deps = cast("Any", None)
     """The value that your program passed to `session.run(text, deps=...)`."""
     idempotency_key: str = ""
-    """Key that is the same for each attempt at one call, and unique to it."""
+    """Key of this call: the same for each attempt at it, and for no other call."""
     settings: Settings = field(default_factory=Settings)
     """The session's settings."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])

@@ -27,7 +27,7 @@ from neuraxis.plugins.functions.caller import Caller, caller_of, where_of
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
-from neuraxis.plugins.functions.instances import make_instance
+from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import (
     error_of,
@@ -201,19 +201,26 @@ def _from_folder(
         }
         return Plugin(spec=spec, commands=commands, problems=problems)
     try:
-        commands = _commands(spec, module, code)
+        holder = _held(spec, module, code)
+        commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
         raise ManifestError((*problems, *error.problems)) from error
-    return Plugin(spec=spec, commands=commands, problems=problems)
+    close = None if holder is module else close_of(holder, commands)
+    return Plugin(spec=spec, commands=commands, problems=problems, close=close)
 
 
-def _commands(spec: PluginSpec, module: ModuleType, code: Path) -> dict[str, Command]:
+def _held(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
     try:
-        holder = _holder(spec, module, code)
+        return _holder(spec, module, code)
     except (Exception, SystemExit) as error:
         message = making_raised(error, spec.config)
         raise error_of(str(code), message, line_of(error, code)) from error
+
+
+def _commands(
+    spec: PluginSpec, holder: Any, module: ModuleType, code: Path
+) -> dict[str, Command]:
     names = {item.name for item in spec.commands}
     reconcile = None if "reconcile" in names else getattr(holder, "reconcile", None)
     general = getattr(holder, "command", None) if "command" not in names else None

@@ -6,9 +6,10 @@ Schemas are compiled when a command is first called.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -86,12 +87,8 @@ class Plugin(Struct, frozen=True, kw_only=True):
     spec: PluginSpec
     commands: Mapping[str, Command]
     problems: tuple[ManifestProblem, ...] = ()
-
-
-class _Closed(Protocol):
-    """What a registry closes: a plugin source."""
-
-    def close_plugins(self) -> None: ...
+    close: Callable[[], Any] | None = None
+    """Of the object that was made for it; called when the session is closed."""
 
 
 class Registry:
@@ -110,16 +107,17 @@ class Registry:
         self._explicit: dict[str, Command] = {}
         self._shown: frozenset[tuple[str, str]] | None = None
         self._hidden: dict[tuple[str | None, str], str] = {}
-        self.sources: Sequence[_Closed] = ()
-        """What was opened for these plugins, and is closed with them."""
+        self.closing: Sequence[Callable[[], Any]] = ()
+        """What closes that which was opened or made for these plugins."""
         for plugin in plugins:
             self.add(plugin)
 
     def close(self) -> None:
-        """Close the servers and files that plugins were taken from."""
-        sources, self.sources = self.sources, ()
-        for source in sources:
-            source.close_plugins()
+        """Close servers, files and objects of plugins, whatever one of them raises."""
+        closing, self.closing = self.closing, ()
+        with ExitStack() as after:
+            for close in reversed(closing):
+                after.callback(close)
 
     def add(self, plugin: Plugin) -> None:
         """Add a plugin.
@@ -183,13 +181,13 @@ class Registry:
         return tuple(self._plugins.values())
 
     @property
-    def targets(self) -> tuple[str, ...]:
-        """Each command of all plugins, as `plugin.command`."""
-        return tuple(
-            f"{plugin.spec.name}.{name}"
+    def targets(self) -> dict[str, CommandSpec]:
+        """Each command of all plugins, by `plugin.command`."""
+        return {
+            f"{plugin.spec.name}.{name}": command.spec
             for plugin in self._plugins.values()
-            for name in plugin.commands
-        )
+            for name, command in plugin.commands.items()
+        }
 
     @property
     def listed(self) -> tuple[Plugin, ...]:

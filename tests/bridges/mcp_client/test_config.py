@@ -106,6 +106,7 @@ def test_one_server_can_be_given_as_a_mapping():
         "'open",
         {"name": "x"},
         {"command": "x", "effects": {"*": "harmless"}},
+        {"command": "x", "effects": "read"},
         {"url": "ftp://example.com"},
         "missing.json",
     ],

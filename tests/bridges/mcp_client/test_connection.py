@@ -4,6 +4,8 @@ import asyncio
 import logging
 import sys
 
+from msgspec.structs import replace
+
 from bridges.mcp_client.servers import hostile, opened, say
 from neuraxis.bridges import mcp
 
@@ -33,6 +35,25 @@ async def test_a_description_that_changes_after_it_was_shown_is_refused(
         assert (await say(session, command="extra")).error.code == "unknown_command"
     assert "hostile.say: its description changed" in caplog.text
     assert "hostile.extra: new; it is not offered" in caplog.text
+
+
+async def test_a_call_waits_for_a_list_that_was_said_to_change(tmp_path):
+    """So that a changed command is not called once more; the others are."""
+    with opened(tmp_path, hostile("changes_first")) as session:
+        assert (await say(session)).status == "done"
+        changed = await say(session)
+        assert "description changed since it was accepted" in changed.error.message
+        assert (await say(session, command="again")).status == "done"
+
+
+async def test_no_call_runs_while_a_changed_list_cannot_be_read(tmp_path):
+    """It waits as long as for a connection, then it says so."""
+    source = hostile("changes_mutely")
+    source.servers = tuple(replace(each, seconds=3) for each in source.servers)
+    with opened(tmp_path, source) as session:
+        assert (await say(session)).status == "done"
+        unread = await say(session)
+    assert "could not be read anew" in unread.error.message
 
 
 async def test_a_resource_that_changes_after_it_was_read_is_told(tmp_path):

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from bridges.mcp_client.servers import hostile, opened, say
+from neuraxis.errors import ConfigError
 
 
 async def test_hints_of_a_server_do_not_make_the_policy_laxer(tmp_path):
@@ -32,5 +35,27 @@ async def test_bad_tools_hide_no_others(tmp_path):
         schema = plugin.commands["secret"].spec.parameters
         assert "x-secret-ok" not in json.dumps(schema)
     told = "\n".join(source.problems)
-    for name in ("no_schema", "wrong", "remote", "tool 7", "tool 8"):
+    assert "control or invisible characters in the name 'q\\x1b[31m" in told
+    for name in ("no_schema", "wrong", "remote", "tool 7", "tool 8", "forged"):
         assert name in told
+
+
+@pytest.mark.parametrize(
+    "effects", [{"say": "reads"}, {"say": {"kind": "read"}}, "read", ["say"]]
+)
+def test_an_effect_that_is_none_is_refused(effects):
+    """Before a server is started; it would stand in the journal as it is."""
+    with pytest.raises(ConfigError, match="effects: expected") as raised:
+        hostile("tame", effects=effects)
+    assert "got" in str(raised.value)
+
+
+async def test_a_pattern_that_fits_no_tool_is_told(tmp_path):
+    """It may be a typo, or have the plugin's name before it."""
+    effects = {"sai": "read", "hostile.again": "read", "ag*": "read"}
+    source = hostile("tame", effects=effects)
+    with opened(tmp_path, source):
+        told = "\n".join(source.problems)
+    assert "like 'sai'. Did you mean say?" in told
+    assert "like 'hostile.again'. Did you mean again?" in told
+    assert "ag*" not in told

@@ -330,3 +330,20 @@ def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
     named = [openapi(PETS), openapi(PETS, name="second")]
     with Session(ScriptedModel([]), plugins=named, workspace=tmp_path) as session:
         assert len(session.registry.plugins) == 2
+
+
+def test_names_that_hide_something_leave_their_operation_out() -> None:
+    """A description is cleaned; a name of a body's field cannot be, and is told."""
+    document = pets()
+    schema = {"type": "object", "properties": {"q\x1b[2J\u202e": {"type": "string"}}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    said = {"summary": "See\x1b[2J it.", "responses": {}}
+    document["paths"]["/forged"] = {
+        "get": {"operationId": "look", **said},
+        "post": {"operationId": "forged", "requestBody": body, "responses": {}},
+    }
+    plugin = openapi(document)
+    assert "forged" not in plugin.commands
+    assert plugin.commands["look"].spec.description == "See it."
+    (told,) = [str(item) for item in plugin.problems if "forged" in str(item)]
+    assert "control or invisible characters in the name 'q\\x1b[2J\\u202e'" in told

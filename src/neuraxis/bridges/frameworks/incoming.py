@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from inspect import isroutine
+from typing import Any, cast
 
 import msgspec
 
 from neuraxis.bridges.json_shapes import as_map
 from neuraxis.errors import ConfigError, MissingExtra, warnings_in
+from neuraxis.formatting import describe_given
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema import Schema
@@ -43,6 +45,44 @@ def package(name: str, extra: str, purpose: str) -> Any:
     except ImportError as error:
         missing = (error.name or name).partition(".")[0].replace("_", "-")
         raise MissingExtra(missing, extra, purpose) from None
+
+
+def listed(
+    tools: Any, by: Callable[..., Plugin], kind: str, has: tuple[str, ...]
+) -> list[Any]:
+    """Return the tools of a framework that somebody gave.
+
+    Args:
+        tools: what was given.
+        by: the function that makes a plugin of them.
+        kind: what they are called.
+        has: the attributes of each of them.
+
+    Raises:
+        ConfigError: it is no list, or there is something else in it.
+    """
+    name = by.__name__
+
+    def is_tool(value: Any) -> bool:
+        return all(hasattr(value, key) for key in has)
+
+    def error(value: Any) -> ConfigError:
+        said = f"{name}: expected a list of {kind}, got "
+        if is_tool(value):
+            return ConfigError(f"{said}one; write {name}([…])")
+        if isroutine(value):
+            own = value.__name__
+            said += f"the function {own}. A function needs no bridge: plugins=[{own}]"
+            return ConfigError(said)
+        return ConfigError(said + describe_given(value))
+
+    if is_tool(tools) or isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise error(tools)
+    found = list(cast("Iterable[Any]", tools))
+    for tool in found:
+        if not is_tool(tool):
+            raise error(tool)
+    return found
 
 
 def plugin_of(

@@ -9,6 +9,7 @@ from typing import Any
 from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
+    listed,
     package,
     plugin_of,
 )
@@ -27,7 +28,7 @@ def from_langchain(
 
     Raises:
         MissingExtra: langchain-core is not installed.
-        ConfigError: there is no tool, or two have one name.
+        ConfigError: it is no list of such tools, or two have one name.
     """
     convert: Any = package(
         "langchain_core.utils.function_calling", _EXTRA, _PURPOSE
@@ -36,7 +37,7 @@ def from_langchain(
         "langchain_core.tools", _EXTRA, _PURPOSE
     ).ToolException
     found: list[Tool] = []
-    for tool in tools:
+    for tool in listed(tools, from_langchain, "LangChain tools", ("name", "ainvoke")):
         function: dict[str, Any] = convert(tool)["function"]
         found.append(
             Tool(

@@ -6,7 +6,6 @@ A call is checked, decided by the policy, and recorded as one of a model of ours
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import count
 from typing import Any, cast
 
 import msgspec
@@ -37,7 +36,6 @@ class Offered:
     def __init__(self, plugins: Iterable[Any], options: Mapping[str, Any]) -> None:
         given: dict[str, Any] = {"model": ScriptedModel([]), **options}
         self.session = Session(plugins=plugins, **given)
-        self._numbers = count(1)
         self._loop = SyncLoop()
 
     def offers(self) -> list[Offer]:
@@ -74,7 +72,7 @@ class Offered:
         if bare and len(properties) == 1:  # a command of one value, wrapped for servers
             given = given.get(next(iter(properties)))
         call = Call(
-            id=f"a{next(self._numbers)}",
+            id=self.session.ids.new(),
             plugin=plugin,
             command=command,
             arguments=given,

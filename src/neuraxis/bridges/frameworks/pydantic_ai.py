@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
-from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, package, plugin_of
+from neuraxis.bridges.frameworks.incoming import (
+    EffectsOf,
+    Tool,
+    listed,
+    package,
+    plugin_of,
+)
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
 from neuraxis.errors import CommandError
 from neuraxis.plugins.registry import Plugin
@@ -25,18 +31,17 @@ def from_pydantic_ai(
 
     Raises:
         MissingExtra: pydantic-ai is not installed.
-        ConfigError: there is no tool that can be used, or two have one name.
+        ConfigError: it is no list of such tools, none of them can be used, or two have
+            one name.
     """
     module: Any = package("pydantic_ai", _EXTRA, _PURPOSE)
     inner: Any = getattr(tools, "tools", tools)
-    listed: list[Any] = (
-        list(cast("Mapping[str, Any]", inner).values())
-        if isinstance(inner, Mapping)
-        else list(inner)
-    )
+    if isinstance(inner, Mapping):
+        inner = cast("Mapping[str, Any]", inner).values()
+    has = ("takes_ctx", "function_schema")
     found: list[Tool] = []
     notes: list[str] = []
-    for tool in listed:
+    for tool in listed(inner, from_pydantic_ai, "Pydantic AI tools", has):
         if tool.takes_ctx:
             notes.append(f"{tool.name} is left out: it takes a RunContext")
             continue

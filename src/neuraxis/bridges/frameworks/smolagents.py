@@ -8,7 +8,13 @@ from functools import partial
 from keyword import iskeyword
 from typing import Any, cast
 
-from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, package, plugin_of
+from neuraxis.bridges.frameworks.incoming import (
+    EffectsOf,
+    Tool,
+    listed,
+    package,
+    plugin_of,
+)
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
 from neuraxis.errors import CommandError
 from neuraxis.plugins.registry import Plugin
@@ -26,7 +32,7 @@ def from_smolagents(
     """Return the plugin of smolagents tools.
 
     Raises:
-        ConfigError: there is no tool, or two have one name.
+        ConfigError: it is no list of such tools, or two have one name.
     """
     found = [
         Tool(
@@ -35,7 +41,9 @@ def from_smolagents(
             parameters=_parameters(tool.inputs),
             run=partial(_run, tool),
         )
-        for tool in tools
+        for tool in listed(
+            tools, from_smolagents, "smolagents tools", ("name", "inputs")
+        )
     ]
     return plugin_of(name, found, source="smolagents", effects=effects)
 

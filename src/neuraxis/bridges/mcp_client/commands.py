@@ -16,7 +16,6 @@ from neuraxis.bridges.mcp_client.connection import Connection
 from neuraxis.bridges.mcp_client.questions import RunningCall
 from neuraxis.bridges.mcp_client.tools import Imported
 from neuraxis.bridges.untrusted_text import hides_something, one_line
-from neuraxis.errors import CommandError
 from neuraxis.execution.nested import ParentRun
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
@@ -105,12 +104,7 @@ def _tool_runner(
 
     async def run(**given: Any) -> Any:
         context: Context = given.pop(CONTEXT)
-        if refused := connection.refused.get(name):
-            raise CommandError(
-                f"{connection.config.name}.{one_line(name, 80)}: {refused}; a person "
-                "must look at it and begin a new session"
-            )
-        answer = await _asked(work, given, context, connection, loop)
+        answer = await _asked(work, given, context, connection, loop, tool=name)
         if connection.refused.get(name):
             context.warn("the server changed this command while it ran")
         return _checked(content.result_value(answer), context)
@@ -127,6 +121,8 @@ async def _asked(
     context: Context,
     connection: Connection,
     loop: BackgroundLoop,
+    *,
+    tool: str = "",
 ) -> Mapping[str, Json]:
     """What the server answers; it is asked in the background loop."""
     _scrub_later(context, connection)
@@ -140,7 +136,7 @@ async def _asked(
             connection.watch(arguments["uri"])
         try:
             return await connection.ask(
-                lambda client: work(client, arguments, progress)
+                lambda client: work(client, arguments, progress), tool=tool
             )
         finally:
             connection.running.remove(call)

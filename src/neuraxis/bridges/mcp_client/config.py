@@ -238,10 +238,9 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         return f"{where}: the transport sse of 2024 is not supported; use its http one"
     if not isinstance(args, list) or not (url or command):
         return f"{where}: expected command and args (a list), or url"
-    effects = texts("effects")
-    if wrong := [kind for kind in effects.values() if kind not in get_args(EffectKind)]:
-        known = ", ".join(get_args(EffectKind))
-        return f"{where}: effects: expected one of {known}, got {wrong[0]!r}"
+    given: Json = entry.get("effects") or {}
+    if wrong := wrong_effects(given):
+        return f"{where}: {wrong}"
     made = ServerConfig(
         name=name,
         command=()
@@ -252,7 +251,7 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         url=text(url),
         headers={**texts("headers"), **_bearer(entry)},
         oauth=_oauth(entry),
-        effects=cast("dict[str, EffectKind]", effects),
+        effects=cast("dict[str, EffectKind]", given),
     )
     if made.url and urlsplit(made.url).scheme not in ("http", "https"):
         given = describe_given(made.url)
@@ -260,6 +259,21 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
     if lacking:
         return f"{where}: not set in the environment: {', '.join(sorted(set(lacking)))}"
     return made
+
+
+def wrong_effects(given: Any) -> str:
+    """Return what is wrong with effects by pattern; empty: nothing."""
+    if not isinstance(given, Mapping):
+        got = describe_given(given)
+        return f'effects: expected {{"PATTERN": EFFECT}} of tools\' names, got {got}'
+    known = get_args(EffectKind)
+    for pattern, kind in cast("Mapping[Any, Any]", given).items():
+        if kind not in known:
+            return (
+                f"effects: expected one of {', '.join(known)} for {pattern!r}, got "
+                f"{describe_given(kind)}"
+            )
+    return ""
 
 
 def _expanded(text: str, lacking: list[str]) -> str:

@@ -19,6 +19,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import BaseModel
 
+from neuraxis import call_errors
 from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
@@ -84,7 +85,7 @@ class Connection:
         self._failures = 0
         self._tried_at = 0.0
         self._reason = ""
-        self._relisting: asyncio.Task[None] | None = None
+        self._relisting: asyncio.Task[bool] | None = None
         self._watched: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -124,8 +125,7 @@ class Connection:
             except Exception as error:  # noqa: BLE001 - a server may cause any
                 raise self._failed(reason_of(error)) from None
             self._failures = 0
-            if self.definitions:
-                await self._compare()
+            self._inbox.changes += bool(self.definitions)  # another process, perhaps
             return client
 
     def _failed(self, why: str) -> ServerFailed:
@@ -214,8 +214,12 @@ class Connection:
 
     # --- asking the server -------------------------------------------------------
 
-    async def ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+    async def ask(self, work: Callable[[Client], Awaitable[T]], *, tool: str = "") -> T:
         """Return what the server answers.
+
+        Args:
+            work: asks it.
+            tool: the tool that is called, which must be as it was accepted.
 
         Raises:
             CommandError: it said no, or broke off; the text is for the model.
@@ -224,6 +228,8 @@ class Connection:
             client = await self.client()
         except ServerFailed as error:
             raise CommandError(f"the MCP server cannot be reached: {error}") from None
+        if tool:
+            await self._check(tool)
         inbox = self._inbox
         try:
             return await work(client)
@@ -258,19 +264,38 @@ class Connection:
         self.definitions = self.definitions or listed
         return listed
 
+    async def _check(self, tool: str) -> None:
+        """Refuse a changed tool; a list that has changed is read before.
+
+        Raises:
+            CommandError: it changed, or the list cannot be read.
+        """
+        shown = f"{self.config.name}.{one_line(tool, 80)}"
+        inbox = self._inbox
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config.seconds):
+                while inbox.changes_read < inbox.changes:
+                    if not await asyncio.shield(self._relist()):
+                        break
+        if inbox.changes_read < inbox.changes:
+            raise CommandError(call_errors.definitions_unread(shown))
+        if how := self.refused.get(tool):
+            raise CommandError(call_errors.definition_changed(shown, how))
+
     async def _list(self, client: Client) -> list[Any]:
         found: list[Any] = []
+        inbox, changes = self._inbox, self._inbox.changes
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page: list[Any] = []
-            self._inbox.listing = page
+            inbox.listing = page
             try:
                 result = await client.list_tools(cursor=cursor)
             except (MCPError, RuntimeError, ValueError) as error:
                 why = f"its tools cannot be listed: {reason_of(error)}"
                 raise ServerFailed(f"{self.config.name}: {why}") from None
             finally:
-                self._inbox.listing = None
+                inbox.listing = None
             kept = {tool.name for tool in result.tools}
             found += [
                 tool for tool in page if as_map(tool).get("name") in {*kept, None}
@@ -278,6 +303,7 @@ class Connection:
             cursor = result.next_cursor
             if not cursor:
                 break
+        inbox.changes_read = changes
         return found
 
     async def _listen(self, client: Client) -> None:
@@ -321,19 +347,27 @@ class Connection:
         if uri in self._watched:  # nothing else that a server names is repeated
             self.updated.add(uri)
 
-    def _relist(self) -> None:
+    def _relist(self) -> asyncio.Task[bool]:
         if self._relisting is None or self._relisting.done():
             self._relisting = asyncio.create_task(self._relisted())
+        return self._relisting
 
-    async def _relisted(self) -> None:
+    async def _relisted(self) -> bool:
+        """Whether the tools were listed anew and compared."""
         await asyncio.sleep(0.05)  # servers announce each of many changes
-        with contextlib.suppress(ServerFailed, CommandError):
-            await self._compare()
+        try:
+            async with asyncio.timeout(self.config.seconds):
+                await self._compare()
+        except Exception:  # noqa: BLE001 - a server may cause any
+            return False
+        return True
 
     async def _compare(self) -> None:
         """Refuse what is not as it was accepted."""
-        if self._client is None or not self.definitions:
+        if not self.definitions:
             return
+        if self._client is None:
+            raise ServerFailed(f"{self.config.name}: not connected")
         before = {_name(tool): tool for tool in self.definitions}
         now = {_name(tool): tool for tool in await self._list(self._client)}
         self.refused = {
@@ -342,7 +376,8 @@ class Connection:
             if (how := _difference(tool, now.get(name)))
         }
         for name, how in self.refused.items():
-            _log.warning("%s.%s: %s; it is refused", self.config.name, name, how)
+            shown = one_line(name, 80)
+            _log.warning("%s.%s: %s; it is refused", self.config.name, shown, how)
         for name in sorted({*now} - {*before}):
             shown = one_line(name, 80)
             _log.warning("%s.%s: new; it is not offered", self.config.name, shown)
@@ -435,7 +470,8 @@ def _difference(before: Any, now: Any) -> str:
     if definition_digest(before) == definition_digest(now):
         return ""
     keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    return f"its {', '.join(sorted(keys))} changed since it was accepted"
+    listed = one_line(", ".join(sorted(keys)), 200)
+    return f"its {listed} changed since it was accepted"
 
 
 def reason_of(error: BaseException) -> str:

@@ -13,14 +13,21 @@ import logging
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.bridges.mcp_client.background import BackgroundLoop
-from neuraxis.bridges.mcp_client.config import ServerConfig, Servers, read_servers
+from neuraxis.bridges.mcp_client.config import (
+    ServerConfig,
+    Servers,
+    read_servers,
+    wrong_effects,
+)
 from neuraxis.bridges.mcp_client.tools import import_tools
 from neuraxis.bridges.untrusted_text import visible
 from neuraxis.errors import ConfigError, MissingExtra, NeuraxisError, warnings_in
+from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.models import Model, find_model
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import EffectKind, Json, PluginSpec
@@ -51,7 +58,8 @@ def mcp(
             a JSON file with `mcpServers`, or such a mapping.
         name: of the plugin, where it is one server; default: made from the command.
         effects: what the commands may change, by pattern of their name
-            (`{"read_*": "read"}`); default `once`, whatever the server claims.
+            without the plugin's (`{"read_*": "read"}`); default `once`, whatever the
+            server claims.
         required: raise where a server cannot be reached, instead of reporting it.
         answer: answers what servers ask; default: the session's `approve`, where a
             yes fills a form with its defaults.
@@ -59,9 +67,11 @@ def mcp(
         on_sign_in: opens a URL for the person and returns where it led back to.
 
     Raises:
-        ConfigError: it names no server.
+        ConfigError: it names no server, or `effects` says nothing known.
     """
     found = read_servers(server, name)
+    if effects and (wrong := wrong_effects(effects)):
+        raise ConfigError(f"mcp: {wrong}")
     if effects:
         listed = tuple(_with_effects(each, effects) for each in found.servers)
         found = Servers(servers=listed, problems=found.problems)
@@ -153,6 +163,8 @@ class McpServers:
             self._end()
             raise ConfigError("mcp: " + "; ".join(failed))
         self.problems += [p.message for plugin in plugins for p in plugin.problems]
+        if not failed:
+            self.problems += _unfit(self.servers, plugins)
         for problem in self.problems:
             _log.warning("%s", problem)
         return tuple(plugins)
@@ -208,6 +220,19 @@ class McpServers:
 
     def __repr__(self) -> str:
         return f"mcp({', '.join(config.name for config in self.servers)})"
+
+
+def _unfit(servers: Sequence[ServerConfig], plugins: Sequence[Plugin]) -> list[str]:
+    """Return a sentence for each pattern of `effects` that fits no command."""
+    given = dict.fromkeys(pattern for each in servers for pattern in each.effects)
+    names = dict.fromkeys(name for plugin in plugins for name in plugin.commands)
+    return [
+        f"effects: no command has a name like {pattern!r}."
+        f"{did_you_mean(nearest(pattern.rpartition('.')[2], names, 1))} A pattern is "
+        "of the name alone, without the plugin's"
+        for pattern in given
+        if not any(fnmatchcase(name, pattern) for name in names)
+    ]
 
 
 def _asking(

@@ -42,6 +42,8 @@ class Inbox:
         self.stderr = b""
         self.listing: list[Any] | None = None
         """The tool definitions as the server wrote them, while they are asked for."""
+        self.changes = self.changes_read = 0
+        """How often the server said that its tools changed, and when they were read."""
         self.ended = anyio.Event()
         self._notifications = 0
 
@@ -50,6 +52,9 @@ class Inbox:
         inner: Any = message.message
         if isinstance(inner, JSONRPCNotification):
             self._notifications += 1
+            # noted here, in the order of the messages: an answer behind it comes later
+            if inner.method == "notifications/tools/list_changed":
+                self.changes += 1
             if self._notifications > MOST_NOTIFICATIONS:
                 self.fault = f"it sent over {MOST_NOTIFICATIONS} notifications"
                 return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from itertools import count
 from typing import Any, TypeVar, cast
 
 import mcp_types as types
@@ -75,7 +74,6 @@ class McpService:
         self._offered = offered_tools(session.registry)
         self._prompts = offered_prompts(self._offered, prompts)
         self._addresses = addresses(self._offered, resources or {})
-        self._numbers = count(1)
         self._waiting = Waiting()
         self._open = OpenCalls()
         self._logging = Logging()
@@ -168,7 +166,7 @@ class McpService:
     ) -> Result:
         command = offered.command
         call = Call(
-            id=f"r{next(self._numbers)}",
+            id=self._session.ids.new(),
             plugin=command.plugin.name,
             command=command.spec.name,
             arguments=arguments.get(BARE) if command.bare else dict(arguments),
@@ -193,11 +191,10 @@ class McpService:
             plan = read_plan(json.dumps(written), "the plan")
         except ConfigError as error:
             return _failed(str(error))
-        number = next(self._numbers)
         names = {name: offered.command for name, offered in self._offered.items()}
         calls = [
             Call(
-                id=f"r{number}.{index}",
+                id=self._session.ids.new(),
                 plugin=names[call.command].plugin.name
                 if call.command in names
                 else None,
@@ -209,7 +206,7 @@ class McpService:
                 for_each=call.for_each,
                 max_items=call.max_items,
             )
-            for index, call in enumerate(plan.calls, 1)
+            for call in plan.calls
         ]
         async with self._one_by_one:
             results = await self._session.call_all(calls, watch, on_error=plan.on_error)

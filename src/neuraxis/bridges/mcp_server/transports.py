@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
 
+import anyio
 from mcp.server.stdio import stdio_server
 
 from neuraxis.bridges.mcp_server.server import McpService
@@ -15,11 +17,16 @@ from neuraxis.errors import ConfigError
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-async def serve_stdio(service: McpService) -> None:
+async def serve_stdio(service: McpService, stdout: TextIO) -> None:
     """Serve one client over standard input and output, until it closes them."""
     server = service.server()
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    output = TextIOWrapper(stdout.buffer, encoding="utf-8")
+    try:
+        async with stdio_server(stdout=anyio.wrap_file(output)) as (incoming, outgoing):
+            options = server.create_initialization_options()
+            await server.run(incoming, outgoing, options)
+    finally:
+        output.detach()  # it is not ours to close
 
 
 def http_app(service: McpService, *, host: str = "127.0.0.1", token: str = "") -> Any:

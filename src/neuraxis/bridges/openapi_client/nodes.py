@@ -11,6 +11,7 @@ from typing import cast
 
 import msgspec
 
+from neuraxis.bridges.untrusted_text import visible
 from neuraxis.errors import ManifestProblem, NeuraxisError, warnings_in
 from neuraxis.specs import Json
 
@@ -30,8 +31,8 @@ def as_flag(value: Json) -> bool | None:
 
 
 def as_text(value: Json) -> str:
-    """Return the value if it is text, else an empty one."""
-    return value.strip() if isinstance(value, str) else ""
+    """Return the visible text of a value; empty: it is none."""
+    return visible(value).strip() if isinstance(value, str) else ""
 
 
 def maps(values: Iterable[Json]) -> list[Node]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from neuraxis.bridges.imported_schema import hiding_name
 from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
@@ -78,7 +79,11 @@ def openapi(
         taken.add(own)
         if not any(fnmatch.fnmatchcase(own, pattern) for pattern in include):
             continue
-        specs[own] = _command(own, operation, schemas, notes)
+        spec = _command(own, operation, schemas, notes)
+        if hidden := hiding_name([spec.parameters, spec.response]):
+            notes.add(f"{own} is skipped: {hidden}")
+            continue
+        specs[own] = spec
         address = (server or operation.server).rstrip("/")
         targets[own] = Target(operation=operation, server=address, allow_hosts=allowed)
     _check_any(specs, notes, include)

@@ -17,15 +17,17 @@ from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestProblem, warnings_in
+from neuraxis.formatting import did_you_mean, listed, nearest
 from neuraxis.plugins.extensions import parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
-from neuraxis.plugins.functions.instances import make_instance
+from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
@@ -191,7 +193,10 @@ def plugin_from(
     if not methods:
         raise ConfigError(no_method(source, cls))
     where = f"{cls.__module__}:{cls.__qualname__}"
-    return _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
+    made = _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
+    if isinstance(source, type):  # an object that is handed over is closed by its owner
+        return replace(made, close=close_of(instance, made.commands))
+    return made
 
 
 def _attributes(cls: type[Any]) -> list[str]:
@@ -385,8 +390,11 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
     for word in _NAMING:
         for name in getattr(options, word):
             if name not in caller.hints and (word, name) != ("asset_refs", "*"):
+                close = did_you_mean(nearest(name, caller.hints))
                 raise bad_function(
-                    where_of(function), f"{word}: there is no parameter {name!r}"
+                    where_of(function),
+                    f"{word}: there is no parameter {name!r}.{close} There are: "
+                    f"{listed(list(caller.hints))}",
                 )
     for name, use in options.names_file.items():
         if use not in FILE_USES:

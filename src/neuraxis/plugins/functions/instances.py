@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from neuraxis.errors import ConfigError
@@ -13,7 +13,7 @@ _EMPTY: Any = inspect.Parameter.empty
 
 
 def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
-    """Create an instance, with the plugin's configuration if it takes one.
+    """Create an instance, with the configuration if it takes `config`.
 
     Raises:
         ConfigError: the constructor needs more than that.
@@ -29,16 +29,24 @@ def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
     ]
     needed = [parameter for parameter in taken if parameter.default is _EMPTY]
     named = [parameter for parameter in taken if parameter.name == "config"]
-    if len(needed) > 1 or (named and needed and needed != named):
+    if any(parameter not in named for parameter in needed):
         names = ", ".join([parameter.name for parameter in needed])
         raise ConfigError(
             f"the class {cls.__qualname__}: expected a constructor that takes nothing, "
             f"or only `config`, and it needs {names}. In Python, make the "
             f"object yourself: plugins=[{cls.__qualname__}(...)]"
         )
-    for parameter in named or needed:
+    for parameter in named:
         if parameter.kind is not parameter.POSITIONAL_ONLY:
             return cls(**{parameter.name: config})
         if parameter is taken[0]:
             return cls(config)
     return cls()
+
+
+def close_of(made: Any, commands: Container[str]) -> Callable[[], Any] | None:
+    """Return the `close` of an object, unless it is a command."""
+    close = getattr(made, "close", None)
+    if "close" in commands or inspect.iscoroutinefunction(close):
+        return None
+    return close if callable(close) else None

@@ -160,6 +160,18 @@ def none_marked(
     return said + f"Write @command above what a model may call: there is {there[0]}"
 
 
+_BRIDGES = {
+    "langchain_core": "from_langchain",
+    "pydantic_ai": "from_pydantic_ai",
+    "smolagents": "from_smolagents",
+}
+"""What makes a plugin of another framework's tools, by its package."""
+
+
+def _tops(cls: type[Any]) -> list[str]:
+    return [base.__module__.partition(".")[0] for base in cls.__mro__]
+
+
 def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
     # For a plain value, the value is more helpful than its class.
@@ -169,6 +181,12 @@ def no_method(source: Any, cls: type[Any]) -> str:
         f"plugin {given}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "
     )
+    maker = next((_BRIDGES[top] for top in _tops(cls) if top in _BRIDGES), "")
+    if maker and not isinstance(source, type):
+        return (
+            f"{said}It is a tool of another framework: plugins=[{maker}([…])], with "
+            f"`from neuraxis.bridges.frameworks import {maker}`"
+        )
     if isinstance(source, type) or not is_plain:
         said += "Mark what a model may call with @command"
     if isinstance(source, type):
