@@ -207,3 +207,16 @@ async def test_a_mistake_of_the_program_ends_the_batch() -> None:
         await all_of(lambda row: Session(), ["a"], at_once=0)
     with pytest.raises(ConfigError, match="dialect"):
         await all_of(lambda row: Session(dialect="morse"), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("make", "rows", "words"),
+    [
+        (lambda row: None, ["a"], "make: expected a function .* Session, got None"),
+        (lambda row: Session(ScriptedModel([])), [0], "request of the row 0: .* got 0"),
+    ],
+)
+async def test_what_a_batch_needs_is_told(make: Any, rows: Any, words: str) -> None:
+    """Which of its arguments, and for which row."""
+    with pytest.raises(ConfigError, match=words):
+        await all_of(make, rows)

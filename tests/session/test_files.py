@@ -243,3 +243,27 @@ def test_L_stored_assets_are_for_their_owner_only(tmp_path: Path) -> None:
     modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in made}
     assert modes == {True: 0o700, False: 0o600}
     session.close()
+
+
+def test_an_id_of_ones_own_leads_out_of_no_folder(tmp_path: Path) -> None:
+    """Old versions and objects of `../../x` stay in their folders, and are found."""
+    name = "../../escaped"
+    given: dict[str, Any] = {
+        "id": name,
+        "options": Options(asset_folder=tmp_path / "a/b/assets"),
+        "policy": Policy(yes_to=["files.write_file"]),
+    }
+    with _session(tmp_path, _write("new"), **given) as session:
+        session.attach([1] * 10)
+        session.run_sync("Change notes.txt")
+    assert _notes(tmp_path) == "new"
+    (versions,) = [
+        file for file in (tmp_path / "state/versions").iterdir() if file.is_dir()
+    ]
+    (assets,) = (tmp_path / "a/b/assets").iterdir()
+    assert list(versions.iterdir())
+    assert list(assets.iterdir())
+    assert not [*tmp_path.rglob("escaped*")]
+    with _reopened(tmp_path, name) as later:
+        assert later.undo().restored == ("notes.txt",)
+    assert _notes(tmp_path) == "milk\n"

@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from neuraxis import Session, command
+from neuraxis import Answer, Budget, Session, command, run_many
 from neuraxis.engines import in_process
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
@@ -86,3 +87,64 @@ async def test_R7_a_cancelled_def_that_runs_on_is_told_as_running(
     assert running.cancelled()
     assert len(told) == 1
     assert "still running" in told[0]
+
+
+@pytest.mark.parametrize("way", ["sync", "await", "wait_for", "events"])
+def test_R7_the_runs_seconds_end_a_deaf_def_with_an_answer(
+    tmp_path: Path, way: str
+) -> None:
+    """Its outcome is `budget`, in every way to run: nothing is raised."""
+    release = threading.Event()
+
+    @command(effects="read")
+    def deaf() -> None:
+        """Does not listen."""
+        release.wait(20)
+
+    with Session(
+        ScriptedModel(['[{"tool": "deaf"}]', "never asked"]),
+        plugins=[deaf],
+        workspace=tmp_path,
+        budget=Budget(seconds=0.1),
+    ) as session:
+
+        async def asked() -> Answer[Any] | None:
+            run = session.run("q")
+            if way == "await":
+                return await run
+            if way == "wait_for":
+                return await asyncio.wait_for(run, 20)
+            async for _ in run:
+                pass
+            return run.answer
+
+        answer = session.run_sync("q") if way == "sync" else asyncio.run(asked())
+        release.set()
+    assert answer is not None
+    assert answer.outcome == "budget"
+    assert "longer than 0.1 seconds" in answer.error
+
+
+async def test_R7_one_slow_row_ends_no_batch(tmp_path: Path) -> None:
+    """The other rows are answered."""
+    release = threading.Event()
+
+    @command(effects="read")
+    def wait(row: int) -> int:
+        """Does not listen in row 1."""
+        if row == 1:
+            release.wait(20)
+        return row
+
+    def make(row: int) -> Session:
+        replies = [f'[{{"tool": "wait", "row": {row}}}]', "done"]
+        return Session(
+            ScriptedModel(replies),
+            plugins=[wait],
+            workspace=tmp_path,
+            budget=Budget(seconds=0.3),
+        )
+
+    ended = [each async for each in run_many(make, range(3), request=str, at_once=1)]
+    release.set()
+    assert [each.answer.outcome for each in ended] == ["answered", "budget", "answered"]

@@ -220,6 +220,40 @@ def test_D10_nothing_runs_out_of_a_truncated_reply() -> None:
     assert plan.problems[0]["code"] == "truncated_reply"
 
 
+@pytest.mark.parametrize("dialect", ["intents", "envelope_v2", "native"])
+def test_D10_words_that_were_cut_are_told_as_cut(dialect: str) -> None:
+    """They are no whole answer, and are not thrown away."""
+    essay = "A long essay, with a [link](http://x.y) and `a < b`, that met"
+    said: list[Any] = [{"text": essay, "finish_reason": "length"}, "and its end."]
+    session = Session(ScriptedModel(said), dialect=dialect)
+    answer, events = _run(session)
+    assert (answer.outcome, answer.text) == ("budget", essay)
+    assert "the reply was cut off" in answer.error
+    assert sum(isinstance(event, ModelStarted) for event in events) == 1
+    assert session.history[-1].content == essay  # so that it can be told to go on
+    assert _run(session)[0].outcome == "answered"
+
+
+def test_D10_the_content_filter_has_a_sentence_of_its_own() -> None:
+    """It is no reply that was too long, and asking again does not help."""
+    replies: list[Any] = [{"text": "he", "finish_reason": "content_filter"}]
+    answer, _ = _run(Session(ScriptedModel(replies)))
+    assert (answer.outcome, answer.text) == ("failed", "he")
+    assert answer.error == "the content filter of the server cut off the reply"
+
+
+def test_D9_an_empty_reply_is_asked_for_again() -> None:
+    """Nothing is no answer; after three times the run says so."""
+    answer, events = _run(Session(ScriptedModel(["", "It is 9."])))
+    assert (answer.outcome, answer.text) == ("answered", "It is 9.")
+    told = [event for event in events if isinstance(event, MessageSent)]
+    assert "The reply was empty" in told[1].content
+    answer, _ = _run(Session(ScriptedModel(["", "<think>Hm.</think>", ""])))
+    assert (answer.outcome, answer.text) == ("failed", "")
+    assert "3 replies in a row" in answer.error
+    assert "The reply was empty" in answer.error
+
+
 def test_D5_duplicate_keys_are_refused() -> None:
     """The last one would win, and smuggle an argument past whoever approved it."""
     session = _session('[{"tool": "note", "text": "a", "text": "b"}]', "ok")

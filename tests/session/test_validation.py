@@ -7,6 +7,7 @@ import inspect
 import re
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -367,3 +368,79 @@ def test_an_argument_that_does_not_exist(name: str, meant: str) -> None:
 def test_a_session_shows_its_arguments() -> None:
     """As `help(Session)` and an editor read them."""
     assert "plugins" in inspect.signature(Session).parameters
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (
+            lambda: Budget(**cast("Any", {"max_calls": 3})),
+            r"Budget: there is no argument 'max_calls'\. Did you mean model_calls\? "
+            "Arguments are: model_calls, ",
+        ),
+        (lambda: Rule(**cast("Any", {"action": "deny"})), "Rule: .*'action'.*verdict"),
+        (lambda: Rule(**cast("Any", {})), "Rule: Missing required argument 'verdict'"),
+        (lambda: Options(**cast("Any", {"stict": True})), r"Options: .*mean strict\?"),
+        (lambda: Policy(**cast("Any", {"rule": []})), r"Policy: .*mean rules\?"),
+        (lambda: Budget(*cast("Any", [3])), r"Budget: .*Budget\(model_calls=\.\.\.\)"),
+        (lambda: Session(*cast("Any", ["local:", []])), r"such as plugins=\[\.\.\.\]"),
+    ],
+)
+def test_a_name_that_is_none_is_told_with_the_nearest(
+    make: Callable[[], Any], told: str
+) -> None:
+    """Whose it is, and which there are."""
+    with pytest.raises(TypeError, match=told):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"budget": Budget(seconds=-3)}, r"budget\.seconds: .*0 or above, got -3"),
+        ({"prompt_tokens": "4k"}, r"prompt_tokens: .*whole number above 0, or None"),
+        ({"prompt_tokens": 0}, "prompt_tokens: expected a whole number above 0"),
+        ({"approval_seconds": "a week"}, r"approval_seconds: expected a number"),
+        ({"strict": "no"}, r"options\.strict: expected True or False, got 'no'"),
+    ],
+)
+def test_a_value_out_of_range_is_told(given: dict[str, Any], told: str) -> None:
+    """With the range, and before the first run."""
+    if "budget" not in given:
+        given = {"options": Options(**given)}
+    with pytest.raises(ConfigError, match=told):
+        Session(ScriptedModel([]), **given)
+
+
+def test_an_async_watch_is_refused() -> None:
+    """Nobody would await what it returns."""
+
+    async def watch(event: object) -> None:
+        pass
+
+    class Watcher:
+        async def __call__(self, event: object) -> None: ...
+
+    for given in (watch, Watcher()):
+        with (
+            Session(ScriptedModel(["x"]), plugins=[one]) as session,
+            pytest.raises(ConfigError, match="watch: expected a plain `def`"),
+        ):
+            session.run_sync("q", watch=cast("Any", given))
+
+
+def test_a_yes_or_no_that_is_none_is_refused() -> None:
+    """Any text counts as True."""
+    with Session(ScriptedModel([]), plugins=[one]) as session:
+        with pytest.raises(ConfigError, match="happened: expected True or False"):
+            session.settle("a1", cast("Any", "no"))
+        with pytest.raises(ConfigError, match="changed_since: expected True or False"):
+            session.undo(changed_since=cast("Any", "no"))
+
+
+def test_a_workspace_that_cannot_be_made_names_the_argument(tmp_path: Path) -> None:
+    """The program's, and the command line's."""
+    (tmp_path / "file").touch()
+    session = Session(ScriptedModel(["Hi."]), workspace=tmp_path / "file" / "w")
+    with session, pytest.raises(ConfigError, match=r"workspace= \(--workspace\)"):
+        session.run_sync("Hello")

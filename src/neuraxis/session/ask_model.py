@@ -25,7 +25,7 @@ from neuraxis.messages import (
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.typed.output import reported
+from neuraxis.session.typed.output import cut_words, reported
 from neuraxis.specs import Json
 
 BROKEN_OFF = 2
@@ -95,9 +95,11 @@ async def ask_model(
     )
     if completion.finish_reason == "declined":
         raise Stop("declined", "", completion.text)
-    if completion.finish_reason == "content_filter" and not completion.text:
-        said = f": {'; '.join(notes)}" if notes else ""
-        raise Stop("failed", f"the model's server held back the reply{said}")
+    if completion.finish_reason == "content_filter":
+        because = f": {'; '.join(notes)}" if notes else ""
+        what = "cut off the reply" if completion.text else "held back the reply"
+        said = "\n\n".join(cut_words(parts.dialect, completion))
+        raise Stop("failed", f"the content filter of the server {what}{because}", said)
     return completion
 
 

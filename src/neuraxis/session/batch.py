@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sized
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError
 from neuraxis.events import Event
+from neuraxis.formatting import refuse
 from neuraxis.models import Model
 from neuraxis.session.answer import Answer
 from neuraxis.session.past.resume import finished, read_events
@@ -64,8 +64,8 @@ async def run_many(
         ConfigError: a session cannot be created with these arguments.
         StorageError: a journal cannot be written.
     """
-    if at_once < 1:
-        raise ConfigError(f"at_once: expected 1 or more, got {at_once}")
+    if not isinstance(cast("Any", at_once), int) or at_once < 1:
+        refuse("at_once", "a whole number, 1 or above", at_once)
     total = len(rows) if isinstance(rows, Sized) else None
     left, models, count = iter(rows), Counter[Model](), 0
     running: set[asyncio.Task[Done[T]]] = set()
@@ -73,6 +73,11 @@ async def run_many(
         while True:
             while len(running) < at_once and (row := next(left, _NO_MORE)) != _NO_MORE:
                 text: Any = row if request is None else request(row)
+                if not isinstance(text, str):
+                    expected = "a text, which `request=` returns for each row"
+                    refuse(
+                        f"run_many: the request of the row {row!r:.60}", expected, text
+                    )
                 given = None if deps is None else deps(row)
                 work = _one(make, row, text, given, models)
                 running.add(asyncio.create_task(work))
@@ -96,7 +101,10 @@ _NO_MORE: Any = object()
 async def _one(
     make: Callable[[T], Session], row: T, text: str, deps: Any, models: Counter[Model]
 ) -> Done[T]:
-    with make(row) as session:
+    session = make(row)
+    if not isinstance(cast("Any", session), Session):
+        refuse("run_many: make", "a function that returns a Session", session)
+    with session:
         models[session.model] += 1
         try:
             answer, earlier = await _answer(session, text, deps)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.errors import ConfigError
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
+from neuraxis.formatting import file_name
 from neuraxis.journal import Journal
 from neuraxis.messages import CallError
 from neuraxis.models import Model, find_model, find_models
@@ -97,10 +99,28 @@ def shown_beside_search(
 
 
 def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
-    """Return the questions that may wait, if any may."""
-    if approve == "later" and sink.is_durable and not sink.is_nested:
-        return Later(seconds=options.approval_seconds)
-    return None
+    """Return the questions that may wait, if any may.
+
+    Raises:
+        ConfigError: there is no journal that keeps them.
+    """
+    if approve != "later" or sink.is_nested:
+        return None
+    if not sink.is_durable:
+        raise ConfigError(
+            'approve="later": a question waits in the journal, and there is none on '
+            "disk; write journal=PATH"
+        )
+    return Later(seconds=options.approval_seconds)
+
+
+def build_assets(options: Options, session: str) -> AssetStore:
+    """Return the session's objects, saved where the options name a folder."""
+    folder = options.asset_folder
+    return AssetStore(
+        folder=None if folder is None else Path(folder) / file_name(session),
+        inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
+    )
 
 
 def build_files(

@@ -34,6 +34,8 @@ from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.past import resume
+from neuraxis.session.past.call_ids import CallIds
+from neuraxis.session.past.recorded import last_results
 from neuraxis.session.past.shortened import SummedUp
 from neuraxis.session.past.waiting import GoingOn, waited_of
 from neuraxis.session.typed.output import Output
@@ -53,7 +55,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     budget: Budget
     settings: Settings
     workspace: Path
-    next_id: Callable[[], str]
+    ids: CallIds
     prompt: Callable[[Sequence[Message]], Prompt]
     approve: Approve | None = None
     origins: Origins = field(default_factory=Origins)
@@ -68,6 +70,8 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     depth: int = 0
     session: str = ""
     """Its id."""
+    key: str = ""
+    """Random part of its calls' idempotency keys."""
     deps: object = None
     output: Output | None = None
     """The form of its answers; None: they are texts."""
@@ -110,7 +114,10 @@ async def take_up(
         if text is None:
             waited = waited_of(events, parts.assets)
         if is_open and waited is None:
-            history += resume.history_of(events, parts.dialect).untold
+            past = resume.history_of(events, parts.dialect)
+            history += past.untold
+            for loop in past.loops:
+                parts.assets.keep(*loop)
     if text is None and pending >= 0:
         del history[len(history) - pending :]
     elif waited is None and (is_open or pending >= 0):
@@ -132,6 +139,15 @@ def _going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
         answered=waited.standing.answered,
     )
     return replace(parts, later=later, waited=waited)
+
+
+def carried_over(
+    text: str | None, parts: RunConfig, history: Sequence[Message]
+) -> list[Result]:
+    """Return the results of the cut-off plan, for a resumed run."""
+    if text is not None or parts.waited is not None:
+        return []
+    return last_results(history, parts.assets)
 
 
 class RunState(Struct):
@@ -180,6 +196,7 @@ def runtime_of(
         emit=emit,
         workspace=parts.workspace,
         session=parts.session,
+        key=parts.key,
         deps=parts.deps,
         settings=parts.settings,
         budget=parts.budget,

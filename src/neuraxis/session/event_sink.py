@@ -27,6 +27,7 @@ from neuraxis.events import (
     innermost,
 )
 from neuraxis.execution.nested import ParentRun
+from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
 from neuraxis.journal.memory import MemoryJournal
 from neuraxis.policy.unknown_calls import UnknownCalls, settlement
@@ -130,6 +131,7 @@ class EventSink:
         Raises:
             ConfigError: there is no such call.
         """
+        check_flag("happened", happened)
         call = self._unknown.get(call_id)
         if call is None:
             listed = ", ".join(item.id for item in self._unknown.all) or "none"

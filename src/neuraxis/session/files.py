@@ -10,6 +10,7 @@ from typing import Any
 
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
+from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
 from neuraxis.policy.gate import Approve
 from neuraxis.sandbox.files.history import FileHistory, Undone
@@ -32,14 +33,14 @@ def make_workspace(workspace: Path) -> None:
         raise ConfigError(
             f"the workspace {workspace} is a link to {workspace.resolve()}: whoever "
             "made the link would choose the folder commands write to. "
-            "Delete it or name the folder itself with --workspace"
+            "Delete it or name the folder itself with workspace= (--workspace)"
         )
     try:
         workspace.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"the workspace {workspace} cannot be made: {error.strerror or error}. "
-            "Name another folder with --workspace"
+            "Name another folder with workspace= (--workspace)"
         ) from error
 
 
@@ -97,6 +98,7 @@ def undo_last(
     files: FileHistory, approve: Approve | None, loop: SyncLoop, changed_since: bool
 ) -> Undone:
     """Undo the last run; ask about each file that somebody changed since."""
+    check_flag("changed_since", changed_since)
 
     def agree(path: str) -> bool:
         person = approve

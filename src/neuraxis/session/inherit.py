@@ -167,6 +167,7 @@ def started(
     """Return the event with which a session begins."""
     return SessionStarted(
         session=parts.session,
+        key=parts.key,
         model=parts.model.name,
         dialect=parts.dialect.name,
         plugins=tuple(spec.name for spec in parts.registry.specs),

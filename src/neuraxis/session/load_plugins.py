@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry
-from neuraxis.plugins.source import PluginSource, find_source
+from neuraxis.plugins.source import find_source
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
 
@@ -42,12 +42,12 @@ def registry_of(
             f"workspace: {workspace}: expected a folder, or a path where there is "
             "nothing yet, got a file"
         )
-    opened: list[PluginSource] = []
+    closing: list[Callable[[], Any]] = []
     try:
         named = [
             each
             for source in plugins
-            for each in _loaded(outside(source, workspace), workspace, opened, strict)
+            for each in _loaded(outside(source, workspace), workspace, closing, strict)
         ]
         file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
         check(
@@ -68,21 +68,24 @@ def registry_of(
             for _, plugin in named
         )
     except BaseException:
-        for source in opened:
-            source.close_plugins()
+        for close in closing:
+            close()
         raise
-    registry.sources = tuple(opened)
+    registry.closing = tuple(closing)
     return registry
 
 
 def _loaded(
-    source: Any, workspace: Path, opened: list[PluginSource], strict: bool
+    source: Any, workspace: Path, closing: list[Callable[[], Any]], strict: bool
 ) -> list[tuple[bool, Plugin]]:
     """Return a source's plugins, and whether the lock applies."""
     outer = find_source(source)
     if outer is None:
-        return [(isinstance(source, str | Path), load_plugin(source, strict=strict))]
-    opened.append(outer)
+        plugin = load_plugin(source, strict=strict)
+        if plugin.close is not None and plugin is not source:
+            closing.append(plugin.close)
+        return [(isinstance(source, str | Path), plugin)]
+    closing.append(outer.close_plugins)
     # a server that cannot be reached says nothing that could have changed
     return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
 

@@ -24,7 +24,9 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
 )
+from neuraxis.execution.budget import Usage
 from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.limits import within_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import (
@@ -43,7 +45,7 @@ from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of
 from neuraxis.session.ask_model import Stop, ask_model
-from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
 from neuraxis.session.past.resume import completion_of
 from neuraxis.session.past.waiting import GoingOn
 from neuraxis.session.prompt import remaining_budget
@@ -54,6 +56,10 @@ from neuraxis.specs import Json
 
 MISREAD = 3
 """Consecutive unreadable replies that end a run."""
+_CUT = (
+    "the reply was cut off: it reached the limit of its tokens (max_tokens, or what "
+    "the model can hold); the text is what it wrote until then"
+)
 
 
 async def converse(
@@ -80,7 +86,7 @@ async def converse(
     """
     started = time.perf_counter()
     error: str | ModelError = ""
-    state = RunState()
+    state = RunState(results=carried_over(text, parts, history))
     cancelled = threading.Event()
     outcome: Outcome = "answered"
     if text is not None:
@@ -145,7 +151,7 @@ def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
         dialect=parts.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, parts),
-        next_id=parts.next_id,
+        next_id=parts.ids.next,
     )
 
 
@@ -162,10 +168,13 @@ async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
 
 
 def plan_of(
-    calls: Sequence[Call], parts: RunConfig, params: Mapping[str, Json] | None = None
+    calls: Sequence[Call],
+    parts: RunConfig,
+    params: Mapping[str, Json] | None = None,
+    usage: Usage | None = None,
 ) -> Plan:
     """Return the checked plan of these calls, or all their mistakes."""
-    return build(
+    plan = build(
         calls,
         parts.registry.find,
         known_assets=parts.assets.known,
@@ -173,6 +182,7 @@ def plan_of(
         lenient=not parts.strict,
         params=params,
     )
+    return within_limits(plan, usage or Usage(), parts.budget)
 
 
 async def run_calls(
@@ -184,8 +194,13 @@ async def run_calls(
     """Run calls that no model wrote: checked, authorised and stored as ever.
 
     Where the plan has problems nothing runs, and each call's result is the first.
+
+    Raises:
+        ConfigError: the id of a call is that of one of the model's.
     """
     plan = plan_of(calls, parts, params)
+    if not plan.problems:
+        parts.ids.take([call.id for call in calls], parts.session)
     emit(replace(_checked(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
@@ -250,14 +265,14 @@ async def _turns(
         for said in texts:
             emit(MessageSent(sender="model", receiver="user", content=said))
         if not reply.calls and not reply.errors:
-            if _is_answered(parts, history, state, texts, emit):
+            if _is_answered(parts, history, state, texts, completion, emit):
                 return
             continue
         if reply.errors:
             emit(_unread(reply))
             _report_errors(parts, history, state, reply.errors, emit)
             continue
-        plan = early.handed(plan_of(reply.calls, parts))
+        plan = early.handed(plan_of(reply.calls, parts, usage=runtime.usage))
         emit(_checked(plan, reply))
         if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:
@@ -276,12 +291,19 @@ def _is_answered(
     history: list[Message],
     state: RunState,
     texts: list[str],
+    completion: Completion,
     emit: Callable[[Event], None],
 ) -> bool:
     """Check the last word; the model is told what is wrong."""
     state.texts = texts
     if parts.output is None:
-        return True
+        if texts and completion.finish_reason == "length":
+            raise Stop("budget", _CUT)
+        if not texts:
+            empty = call_errors.empty_reply()
+            emit(_unread(Reply(errors=(empty,))))
+            _report_errors(parts, history, state, (empty,), emit)
+        return bool(texts)
     read = parts.output.read("\n\n".join(texts))
     if not isinstance(read, CallError):
         state.output, text = read
@@ -304,7 +326,8 @@ async def _go_on(
     emit: Callable[[Event], None],
 ) -> None:
     """Run the rest of the plan that waited."""
-    reply = parts.dialect.decode(completion_of(history[-1]), next_id=waited.ids())
+    ids = waited.ids(parts.ids)
+    reply = parts.dialect.decode(completion_of(history[-1]), next_id=ids)
     plan = plan_of(waited.edited(reply).calls, parts)
     if plan.problems:
         _report_errors(parts, history, state, plan.problems, emit)
@@ -338,6 +361,7 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
         calls=reply.calls,
         tool_calls=completion.tool_calls,
         carried=completion.carried,
+        finish_reason=completion.finish_reason,
     )
 
 
@@ -424,7 +448,9 @@ def _report_results(
     """Add the results to the history, in one message (rule C25)."""
     state.results += results
     if parts.raise_failures:
-        _raise_first(results)
+        for result in results:
+            if result.exception is not None:
+                raise result.exception
     parts.origins.told([result.call.id for result in results])
     visible = visible_results(plan, results, parts.show_results)
     for message in showing(parts.dialect.answer(visible), results):
@@ -452,7 +478,7 @@ def _report_errors(
         raise Stop(
             "failed",
             f"the model wrote {state.misread} replies in a row that could not be "
-            f"run; the last one: {last}",
+            f"used; the last one: {last}",
         )
 
 
@@ -467,9 +493,3 @@ def _tell_errors(
     for part in parts.dialect.correction(errors, history[-1]):
         history.append(part)
         emit(MessageSent(sender="system", receiver="model", content=part.content))
-
-
-def _raise_first(results: Sequence[Result]) -> None:
-    for result in results:
-        if result.exception is not None:
-            raise result.exception

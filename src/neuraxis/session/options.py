@@ -14,6 +14,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.engines.threads import THREADS
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
+from neuraxis.formatting import Named
 from neuraxis.journal import Journal
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
@@ -28,7 +29,7 @@ Approver = Approve | Callable[[ApprovalAsked], bool] | Literal["later"] | None
 """Who is asked for approval: a function, now; a person, later; nobody."""
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class Options(Struct, frozen=True, kw_only=True, metaclass=Named):
     """Less common options: `Session(options=Options(strict=True))`."""
 
     template: str | Path | None = None

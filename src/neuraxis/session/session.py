@@ -10,14 +10,12 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, Generic, Literal, Self, Unpack
 
 from msgspec.structs import replace
 
 from neuraxis.assets.pictures import media_type
-from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.in_process import InProcess
 from neuraxis.engines.threads import limit_threads
@@ -46,6 +44,7 @@ from neuraxis.session.load_plugins import registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import needed, resume, waiting
+from neuraxis.session.past.call_ids import CallIds, key_of
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Drive, Run, RunLock
@@ -123,7 +122,8 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        check_targets(policy or Policy(), self.registry.targets)
+        if policy is not None and policy.rules:
+            check_targets(policy.rules, self.registry.targets)
         self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
@@ -160,20 +160,16 @@ class Session(Generic[Out]):
         self.history: list[Message] = []
         self._pending = -1
         """Messages behind a reply that was not yet acted upon; -1: there is none."""
-        folder = options.asset_folder
-        self.assets = AssetStore(
-            folder=None if folder is None else Path(folder) / self.id,
-            inline_bytes=None if options.strict else INLINE_BYTES,  # rule B59
-        )
+        self.assets = build.build_assets(options, self.id)
         self.origins = over.origins(self.workspace, self.settings)
-        root = versions_root(journal, folder, options.versions_folder)
+        folders = (options.asset_folder, options.versions_folder)
+        root = versions_root(journal, *folders)
         given = (self.workspace, root, self.id, self.settings, journal)
         self.files = over.files(self.workspace) or build.build_files(
             *given, self._sink.emit, self.origins.words
         )
-        # the id of the next call, and of the asset that its result may become
-        self._numbers = count(1)
-        self._next_id = map("a{}".format, self._numbers).__next__
+        self.ids = CallIds()
+        """Ids of calls, and of the assets that their results may become."""
         self._announced = False
         self._shows: list[str] = []
         """Attached pictures and files that the next request shows."""
@@ -207,7 +203,8 @@ class Session(Generic[Out]):
             show_results=options.show_results,
             settings=self.settings,
             workspace=self.workspace,
-            next_id=self._next_id,
+            ids=self.ids,
+            key=os.urandom(16).hex(),
             prompt=self._prompts.make,
             output=self._prompts.output,
             origins=self.origins,
@@ -244,17 +241,17 @@ class Session(Generic[Out]):
             self._claim()
             raise resume.wrong_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
+        key = key_of(events, self._parts.key)
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
         waiting.restore_yeses(self.approvals, events)
         self._unknown.replay(events)
         self.files.replay(events)
-        self._is_cut_off, self.history = past.cut_off, list(past.messages)
-        self._parts = replace(self._parts, summed=past.summed)
+        self._is_cut_off = past.cut_off
+        self._parts = replace(self._parts, summed=past.summed, key=key)
         self._pending = len(past.untold) if past.pending else -1
-        for _ in range(past.calls):
-            next(self._numbers)
-        resume.restore_values(past, self.assets, self.origins)
+        self.ids.replay(events)
+        self.history = resume.restore(past, self.assets, self.origins)
 
     def pending(self) -> tuple[Question, ...]:
         """Return the calls that wait for an approval (`approve="later"`)."""
@@ -273,8 +270,8 @@ class Session(Generic[Out]):
         Raises:
             ConfigError: there is no such open question, or an argument is invalid.
         """
-        always, given = how == "always", (self.journal, self.id, question)
-        said = waiting.answer(*given, True, arguments=changed, always=always)
+        given = self.journal, self.id, question
+        said = waiting.answer(*given, True, arguments=changed, how=how)
         waiting.restore_yeses(self.approvals, [said])
 
     def deny(self, question: str, reason: str = "") -> None:
@@ -403,7 +400,7 @@ class Session(Generic[Out]):
         value, description = read_given(value, description)
         if not self._announced:
             self._announce()
-        asset_id = self._next_id()
+        asset_id = self.ids.next()
         if media_type(value):
             self._shows.append(asset_id)
         kept = self.assets.attach(asset_id, value, description)
@@ -439,8 +436,9 @@ class Session(Generic[Out]):
         The values are as the journal stores them: as JSON where that is possible.
 
         Args:
-            calls: the steps; a result has the id of its call. If one is wrong, none
-                runs; each result's error is the first problem (`check` returns all).
+            calls: the steps; a result has the id of its call, which none of the model's
+                has. If one is wrong, none runs; each result's error is the first
+                problem (`check` returns all).
             watch: sees every event as it happens.
             params: values for `{{ params['x'] }}`; None: that is plain text.
             on_error: for this plan; None: the session's.
@@ -488,8 +486,10 @@ class Session(Generic[Out]):
             return
         self._loop.close()
         self._engine.close()
-        self.registry.close()
-        self._claim()
+        try:
+            self.registry.close()  # also what plugins' classes hold
+        finally:
+            self._claim()
 
     def __enter__(self) -> Self:
         return self

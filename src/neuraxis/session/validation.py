@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import wraps
+from inspect import iscoroutinefunction
 from os import PathLike
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NoReturn, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget
-from neuraxis.formatting import describe_given, did_you_mean, nearest
+from neuraxis.formatting import (
+    check_flag,
+    check_word,
+    describe_given,
+    no_argument,
+    refuse,
+)
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
@@ -115,23 +122,24 @@ def named_arguments(init: Init) -> Init:
     def checked(*args: Any, **given: Any) -> None:
         for name in given:
             if name not in known:
-                raise TypeError(f"Session: {no_argument(name, known)}")
+                raise TypeError(f"Session: {_no_argument(name, known)}")
+        if len(args) > code.co_argcount:
+            raise TypeError(
+                "Session: only the model goes without a name; write the others' names, "
+                "such as plugins=[...]"
+            )
         init(*args, **given)
 
     return cast("Init", checked)
 
 
-def no_argument(name: str, known: Iterable[str]) -> str:
-    """Return the error of an argument that does not exist."""
-    known, close = sorted(known), nearest(name, known)[:1]
+def _no_argument(name: str, known: Iterable[str]) -> str:
+    close: tuple[str, ...] = ()
     if name in _ELSEWHERE:
         close = (_ELSEWHERE[name],)
     elif name in Options.__struct_fields__:
         close = (f"options=Options({name}=...)",)
-    return (
-        f"there is no argument {name!r}.{did_you_mean(close)} Arguments are: "
-        f"{', '.join(known)}"
-    )
+    return no_argument(name, known, close)
 
 
 def _check_options(options: Options | None) -> None:
@@ -141,10 +149,16 @@ def _check_options(options: Options | None) -> None:
         _check_path(f"options.{name}", getattr(options, name))
     _check_texts("options.always_shown", options.always_shown)
     for name, words in _WORDS.items():
-        if (value := getattr(options, name)) not in words:
-            refuse(f"options.{name}", f"one of {', '.join(words)}", value)
+        check_word(f"options.{name}", getattr(options, name), words)
+    for name in ("strict", "early_start", "reopen", "raise_errors"):
+        check_flag(f"options.{name}", getattr(options, name))
     if options.embed is not None and not callable(options.embed):
         refuse("options.embed", "a function from texts to vectors", options.embed)
+    seconds, tokens = options.approval_seconds, options.prompt_tokens
+    if not _is_number(seconds):
+        refuse("options.approval_seconds", "a number, 0 or above", seconds)
+    if tokens is not None and (not isinstance(cast("Any", tokens), int) or tokens < 1):
+        refuse("options.prompt_tokens", "a whole number above 0, or None", tokens)
     limit: Any = options.catalog_limit
     if limit not in (None, "provider") and (not isinstance(limit, int) or limit < 1):
         said = "a number of characters, 'provider', or None"
@@ -217,16 +231,15 @@ def _check_budget(budget: Budget | None) -> None:
         value: Any = getattr(budget, name)
         if name == "usd" and value is None:
             continue
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-            refuse(f"budget.{name}", "a number", value)
+        if not _is_number(value):
+            refuse(f"budget.{name}", "a number, 0 or above", value)
 
 
-def refuse(name: str, expected: str, value: Any) -> NoReturn:
-    """Raise the `ConfigError` of an argument of a wrong type."""
-    raise ConfigError(f"{name}: expected {expected}, got {describe_given(value)}")
+def _is_number(value: Any) -> bool:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_one and value >= 0
 
 
-_ON_ERROR = get_args(OnError)
 _FIELDS = (
     ("id", str, "a text"),
     ("command", str, "a text"),
@@ -292,8 +305,8 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
             if watch is None and on_error is None:
                 return
     _check_watch(watch)
-    if on_error is not None and on_error not in _ON_ERROR:
-        refuse("on_error", f"one of {', '.join(_ON_ERROR)}", on_error)
+    if on_error is not None:
+        check_word("on_error", on_error, get_args(OnError))
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         hint = "; write call_all([...]) for several, call(...) for one"
         raise ConfigError(
@@ -330,8 +343,15 @@ def check_description(text: Any) -> None:
 
 
 def _check_watch(watch: Any) -> None:
-    if watch is not None and not callable(watch):
+    if watch is None:
+        return
+    if not callable(watch):
         refuse("watch", "a function that takes an event, or None", watch)
+    if iscoroutinefunction(watch) or iscoroutinefunction(type(watch).__call__):
+        raise ConfigError(
+            "watch: expected a plain `def`, got an `async def`, which nobody awaits; "
+            "in async code write `async for event in session.run(...)`"
+        )
 
 
 def _call(given: Any) -> str:

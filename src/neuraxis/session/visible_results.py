@@ -10,7 +10,7 @@ the stored objects, once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -62,11 +62,22 @@ def showing(messages: Sequence[Message], results: Sequence[Result]) -> list[Mess
 
 
 async def fill_in(history: list[Message], assets: AssetStore) -> None:
-    """Make the parts of the messages that have none yet, in place."""
-    for here, message in enumerate(history):
+    """Make the parts of the messages behind the last reply, in place."""
+    for here in range(len(history) - 1, -1, -1):
+        message = history[here]
+        if message.role == "assistant":
+            return  # what stands before it was filled in for that reply
         if message.assets and not message.parts:
             made = partial(_parts, message.assets, assets)
             history[here] = replace(message, parts=await aside(True, made))
+
+
+def with_parts(messages: Iterable[Message], assets: AssetStore) -> list[Message]:
+    """Return the messages of an earlier session, with their parts."""
+    return [
+        replace(item, parts=_parts(item.assets, assets)) if item.assets else item
+        for item in messages
+    ]
 
 
 def _parts(asset_ids: Sequence[str], assets: AssetStore) -> tuple[Part, ...]:

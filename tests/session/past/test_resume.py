@@ -21,6 +21,7 @@ from neuraxis.events import (
     SessionFinished,
     SessionStarted,
 )
+from neuraxis.journal.memory import MemoryJournal
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.session.past.resume import history_of
@@ -229,3 +230,29 @@ def test_the_repeated_answer_is_an_asset_again(tmp_path: Path) -> None:
     with session(tmp_path, earlier=first.id, **options) as later:
         assert ("a1", "a2", "a3") == tuple(later.assets.ids)
         assert [1] * 20_000 == later.assets.root("a3")["content"]["response"]
+
+
+def test_D10_a_cut_reply_stays_cut_when_its_run_goes_on() -> None:
+    """Killed between the reply and its check: its calls may not be whole."""
+    paid: list[int] = []
+
+    @command(effects="once")
+    def pay(n: int) -> int:
+        """Pay."""
+        paid.append(n)
+        return n
+
+    cut = ScriptedReply(text='[{"tool": "pay", "n": 1}]', finish_reason="length")
+    first, second = MemoryJournal(), MemoryJournal()
+    with Session(
+        ScriptedModel([cut, "ok"]), plugins=[pay], journal=first, id="s"
+    ) as one:
+        one.run_sync("go")
+    for entry in first.read("s"):
+        second.append("s", entry.event)
+        if isinstance(entry.event, ModelFinished):
+            break
+    given: dict[str, Any] = {"plugins": [pay], "journal": second}
+    with Session.open("s", model=ScriptedModel(["not done"]), **given) as other:
+        assert other.resume_sync().text == "not done"
+    assert paid == []

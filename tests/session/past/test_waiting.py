@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -137,6 +137,8 @@ def test_edited_arguments_are_checked_again(tmp_path: Path) -> None:
             clerk.approve("a1", amount="much")
         with pytest.raises(ConfigError, match="too"):
             clerk.approve("a1", too="bob")
+        with pytest.raises(ConfigError, match="how: expected one of once, always"):
+            clerk.approve("a1", cast("Any", "never"))
         clerk.approve("a1", to="eve")
         with pytest.raises(ConfigError, match="a1 of session s was approved already"):
             clerk.approve("a1")
@@ -184,10 +186,8 @@ def test_the_yes_covers_a_call_whose_other_was_refused(tmp_path: Path) -> None:
 
 def test_without_a_journal_on_disk_it_is_refused(tmp_path: Path) -> None:
     """The answer would find nothing."""
-    with session(tmp_path, plan(a_pay()), "no", journal=None) as one:
-        answer = one.run_sync("pay")
-    assert answer.outcome == "answered"
-    assert "nobody can be asked" in str(answer.calls[0].error)
+    with pytest.raises(ConfigError, match="there is none on disk; write journal=PATH"):
+        session(tmp_path, plan(a_pay()), journal=None)
 
 
 def test_without_an_answer_it_waits_on(tmp_path: Path) -> None:

@@ -82,7 +82,12 @@ async def read_back(session: Session, pattern: str) -> str:
     asset = session.assets.ids[-1]
     arguments: Any = {"asset": {"asset_id": asset}, "pattern": pattern}
     found = await session.call(
-        Call(id="own", plugin=None, command="asset_grep", arguments=arguments)
+        Call(
+            id=session.ids.new(),
+            plugin=None,
+            command="asset_grep",
+            arguments=arguments,
+        )
     )
     assert found.status == "done", found.error
     return json.dumps(found.value)

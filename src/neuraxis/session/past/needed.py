@@ -16,8 +16,10 @@ from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
 from neuraxis.plugins.registry import Command, Registry
+from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
-from neuraxis.session.past.waiting import Standing, code_of, last_plan
+from neuraxis.session.past.waiting import Standing, last_plan
+from neuraxis.session.typed.output import decoded
 
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
@@ -103,7 +105,7 @@ def _unread(
     _check_dialect(session, begun, dialect)
     reply = past.messages[-1 - len(past.untold)]
     ids = map("a{}".format, count(1)).__next__
-    return dialect.decode(completion_of(reply), next_id=ids).calls
+    return decoded(None, dialect, completion_of(reply), ids).calls
 
 
 def _check_dialect(session: str, begun: SessionStarted, dialect: Dialect) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from neuraxis import call_errors
+from neuraxis.assets.describe import said_size
+from neuraxis.assets.store import INLINE_BYTES, AssetStore, ReferenceLost
 from neuraxis.events import CallFinished, CallStarted
-from neuraxis.messages import Call, CallError, Result
+from neuraxis.execution.loop_items import cut_off_loop
+from neuraxis.messages import Call, CallError, Message, Result
 from neuraxis.specs import Json
 
 
@@ -42,6 +50,78 @@ def result_of(
         )
     error = call_errors.not_begun(call.target)
     return Result(call=call, status="skipped", error=error)
+
+
+_CUT_OFF = ("cancelled", "outcome_unknown", "skipped")
+"""Errors of a loop that was stopped by the end of its run, or at a question."""
+
+
+class LoopItems(Struct, kw_only=True):
+    """Events of a step with `for_each`, and of its items."""
+
+    begun: CallStarted | None = None
+    """None: an earlier version stored it without the number of items."""
+    started: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+
+    def hear(self, event: CallStarted | CallFinished) -> None:
+        """Take up an event of the step or of an item."""
+        if isinstance(event, CallFinished):
+            self.ended[event.id] = event
+        elif event.part_of:
+            self.started[event.id] = event
+        else:
+            self.begun = event
+
+    def cut_off(self, call: Call) -> Result:
+        """Return the result of a step without an end of its own."""
+        items: dict[int, Result] = {}
+        for own in self.started | self.ended:
+            index = own.rpartition(".")[2]
+            if index.isdecimal():
+                of_item = replace(call, id=own)
+                known = (self.started.get(own), self.ended.get(own))
+                items[int(index)] = result_of(of_item, *known)
+        told = self.begun or next(iter(self.started.values()), None)
+        again = told is not None and told.effects != "once"
+        total = None if self.begun is None else self.begun.items
+        result = cut_off_loop(call, items, total, again=again)
+        return replace(
+            result,
+            plugin=None if told is None else told.plugin,
+            command=None if told is None else told.command,
+            stored=said_size(result.value) > INLINE_BYTES,
+        )
+
+
+def is_cut_off(end: CallFinished | None) -> bool:
+    """Return whether a loop stopped before its last item."""
+    return end is None or (end.status == "failed" and code_of(end) in _CUT_OFF)
+
+
+def code_of(end: CallFinished) -> str:
+    """Return the code of a call's error; empty: it has none."""
+    told: Json = end.error
+    return str(cast("dict[str, Json]", told).get("code")) if told else ""
+
+
+def last_results(history: Sequence[Message], assets: AssetStore) -> list[Result]:
+    """Return the results that the messages behind the last reply tell."""
+    results: list[Result] = []
+    for message in reversed(history):
+        if message.role == "assistant":
+            break
+        results = [*message.results, *results]
+    return [with_value(result, assets) for result in results]
+
+
+def with_value(result: Result, assets: AssetStore) -> Result:
+    """Return the result with its stored object, unless that is lost."""
+    if result.stored:
+        with suppress(ReferenceLost):  # a reference to it says so
+            value = assets.root(result.call.id)["content"]["response"]
+            return replace(result, value=value)
+    return result
 
 
 def _error(told: Json) -> CallError | None:

@@ -34,11 +34,19 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.journal import Journal
-from neuraxis.messages import Call, Completion, Message, NativeCall, Result
+from neuraxis.messages import (
+    Call,
+    Completion,
+    FinishReason,
+    Message,
+    NativeCall,
+    Result,
+)
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.recorded import LoopItems, is_cut_off, result_of
 from neuraxis.session.past.shortened import SUMMED_UP, SummedUp, shorten
 from neuraxis.session.past.waiting import standing_of
+from neuraxis.session.visible_results import with_parts
 from neuraxis.specs import Json
 
 
@@ -48,10 +56,10 @@ class Past(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     untold: tuple[Message, ...] = ()
     """Last messages: results that the model had not seen before the cut-off."""
-    calls: int = 0
-    """Number of calls that the session has numbered."""
     values: tuple[tuple[str, str, Json], ...] = ()
     """Call id, command and value of inline answers, for references."""
+    loops: tuple[tuple[str, str, Json], ...] = ()
+    """As `values`, of loops that were cut off: what became of their items."""
     assets: tuple[AssetStored, ...] = ()
     summed: SummedUp = field(default_factory=SummedUp)
     cut_off: bool = False
@@ -67,14 +75,11 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     said = _Said(dialect=dialect)
     values: dict[str, tuple[str, str, Json]] = {}
     assets: list[AssetStored] = []
-    highest, earlier = 0, ""
+    earlier = ""
     for event in events:
         said.hear(event)
         match event:
-            case CallStarted() if not event.part_of:
-                highest = max(highest, _number(event.id))
             case CallFinished():
-                highest = max(highest, _number(event.id))
                 values.pop(event.id, None)  # a loop that waited ends again
                 if event.status == "skipped":
                     assets = [asset for asset in assets if asset.id != event.id]
@@ -84,8 +89,6 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                     values[event.id] = (event.id, event.command, event.value)
             case AssetStored(meta=dict(), bytes=int()):
                 assets.append(event)
-                # the user's attachments are numbered, too
-                highest = max(highest, _number(event.id))
             case HistoryShortened(asset=str(made)) if made:
                 # the conversation's text is made of the messages again
                 assets = [asset for asset in assets if asset.id not in (made, earlier)]
@@ -98,19 +101,14 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     return Past(
         messages=tuple(said.messages),
         untold=tuple(said.messages[before:]),
-        calls=highest,
         values=tuple(values.values()),
+        loops=tuple(said.loops),
         assets=tuple(assets),
         summed=said.summed,
         cut_off=said.cut_off,
         waits=() if standing is None else tuple(standing.steps),
         pending=said.cut_off and (said.is_reply_open or standing is not None),
     )
-
-
-def _number(call_id: str) -> int:
-    digits = call_id[1:]
-    return int(digits) if digits.isdecimal() else 0
 
 
 class _Said(Struct, kw_only=True):
@@ -127,6 +125,12 @@ class _Said(Struct, kw_only=True):
     """Tools of the model's plan without a reported result, by call id."""
     _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
     _ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+    _items: dict[str, LoopItems] = field(default_factory=dict[str, LoopItems])
+    """Loops of the plan, by call id."""
+    loops: list[tuple[str, str, Json]] = field(
+        default_factory=list[tuple[str, str, Json]]
+    )
+    """Call id, command and items of the loops that were told as cut off."""
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
     """Unanswered native tool calls; a server requires an answer for each."""
 
@@ -148,12 +152,14 @@ class _Said(Struct, kw_only=True):
                 else:
                     self._steps.clear()
                     self._ended.clear()
+                    self._items.clear()
                 self._answer(event.content, tuple(results), event.assets)
             case HistoryShortened():
                 dropped = shorten(self.messages, event)
                 if event.asset:
                     self.summed.add(dropped, event.asset)
             case ModelFinished():
+                self.tell_the_rest()  # it was asked again, with what was cut off
                 self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
@@ -163,15 +169,20 @@ class _Said(Struct, kw_only=True):
                         content=event.text,
                         tool_calls=calls,
                         carried=event.carried,
+                        finish_reason=cast("FinishReason", event.finish_reason),
                     )
                 )
             case PlanChecked(by_program=False) if self.is_reply_open:
                 self.is_reply_open = False
                 steps = () if event.problems else event.steps
                 self._steps = dict(_tool(step) for step in steps)
-            case CallStarted() if not event.part_of:
+            case CallStarted() | CallFinished() if event.part_of:
+                self._items.setdefault(event.part_of, LoopItems()).hear(event)
+            case CallStarted():
                 self._running[event.id] = event
-            case CallFinished() if not event.part_of:
+                if event.items is not None:
+                    self._items.setdefault(event.id, LoopItems()).hear(event)
+            case CallFinished():
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
@@ -204,18 +215,24 @@ class _Said(Struct, kw_only=True):
         self._steps.clear()
         self._running.clear()
         self._ended.clear()
+        self._items.clear()
         while self._native:
             native = self._native[0].name
             result = results.pop(0) if results else self._result("", native)
             for message in self.dialect.answer([result]):
-                self._answer(message.content)
+                self._answer(message.content, (result,))
         if results:
             for message in self.dialect.answer(results):
-                self._answer(message.content)
+                self._answer(message.content, tuple(results))
 
     def _result(self, call_id: str, tool: str) -> Result:
         call = Call(id=call_id, plugin=None, command=tool)
-        return result_of(call, self._running.get(call_id), self._ended.get(call_id))
+        end, loop = self._ended.get(call_id), self._items.get(call_id)
+        if loop is None or not is_cut_off(end):
+            return result_of(call, self._running.get(call_id), end)
+        result = loop.cut_off(call)
+        self.loops.append((call_id, result.command or tool, result.value))
+        return result
 
 
 def _tool(step: Json) -> tuple[str, str]:
@@ -239,7 +256,7 @@ def completion_of(reply: Message) -> Completion:
     """Return a reply of the history as the model gave it."""
     return Completion(
         text=reply.content,
-        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        finish_reason=reply.finish_reason,
         tool_calls=reply.tool_calls,
         carried=reply.carried,
     )
@@ -256,15 +273,18 @@ def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     return end
 
 
-def restore_values(past: Past, assets: AssetStore, origins: Origins) -> None:
-    """Put the values that references may lead to back into the store."""
+def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
+    """Put the values back; return the messages with their pictures."""
     for call_id, command, value in past.values:
         assets.keep(call_id, command, value)
     for asset in past.assets:
         assets.restore(asset.id, cast("dict[str, Json]", asset.meta), asset.bytes)
+    for loop in past.loops:
+        assets.keep(*loop)
     if past.summed.asset:
         assets.attach(past.summed.asset, past.summed.text, SUMMED_UP)
         origins.sums_up(past.summed.asset)
+    return with_parts(past.messages, assets)
 
 
 async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:

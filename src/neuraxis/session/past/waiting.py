@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.assets.store import AssetStore
 from neuraxis.errors import ConfigError
 from neuraxis.events import (
     ApprovalAnswered,
@@ -33,7 +33,7 @@ from neuraxis.events import (
     SessionFinished,
     Unknown,
 )
-from neuraxis.formatting import quote
+from neuraxis.formatting import check_word, refuse
 from neuraxis.journal import Journal, open_journal
 from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
@@ -41,7 +41,13 @@ from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
 from neuraxis.schema import Schema
-from neuraxis.session.past.recorded import result_of
+from neuraxis.session.past.call_ids import CallIds
+from neuraxis.session.past.recorded import (
+    code_of,
+    is_cut_off,
+    result_of,
+    with_value,
+)
 from neuraxis.specs import Json
 
 
@@ -66,12 +72,7 @@ class Question(Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         """Return what would run, in one line."""
-        given = self.call.arguments
-        named = (
-            cast("dict[str, Json]", given) if isinstance(given, dict) else {"": given}
-        )
-        told = (f"{name}={quote(value)}".lstrip("=") for name, value in named.items())
-        return f"{self.call.target}({', '.join(told)})"
+        return call_errors.summary(self.call.target, self.call.arguments)
 
     def to_json(self) -> dict[str, Json]:
         """Return the question as JSON, for a form or a web page."""
@@ -134,8 +135,9 @@ class Standing(Struct, kw_only=True):
             reads = begun is not None and begun.effects in ("none", "read")
             is_loop = self.steps.get(call_id, {}).get("for_each") is not None
             if end is not None:
-                code = code_of(end)
-                cut = (reads and code == "cancelled") or (is_loop and code == "skipped")
+                cut = (reads and code_of(end) == "cancelled") or (
+                    is_loop and is_cut_off(end)
+                )
             else:
                 cut = reads or is_loop
             if not cut:
@@ -247,7 +249,7 @@ def answer(
     allowed: bool,
     *,
     arguments: Mapping[str, Any] | None = None,
-    always: bool = False,
+    how: str = "once",
     reason: str = "",
 ) -> ApprovalAnswered:
     """Record a person's answer; it is on disk on return.
@@ -256,6 +258,9 @@ def answer(
         ConfigError: there is no such open question, or the arguments do not fit.
         StorageError: the journal cannot be written.
     """
+    check_word("how", how, ("once", "always"))
+    if not isinstance(cast("Any", reason), str):
+        refuse("reason", "a text", reason)
     standing = standing_of(entry.event for entry in journal.read(session))
     asked = None if standing is None else standing.asked.get(question)
     if standing is None or asked is None:
@@ -284,7 +289,7 @@ def answer(
         digest=asked.digest,
         reason=reason,
         arguments=_checked(asked, arguments, session) if arguments else None,
-        always=glob.escape(target) if always else "",
+        always=glob.escape(target) if how == "always" else "",
     )
     journal.append(session, answered, durable=True)
     return answered
@@ -325,9 +330,10 @@ class GoingOn(Struct, frozen=True, kw_only=True):
     standing: Standing
     known: Mapping[str, Result]
 
-    def ids(self) -> Callable[[], str]:
+    def ids(self, unused: CallIds) -> Callable[[], str]:
         """Return the ids of the plan's calls, in their order."""
-        return iter(self.standing.steps).__next__
+        # a later version may read more calls in the reply
+        return chain(self.standing.steps, iter(unused.next, None)).__next__
 
     def edited(self, reply: Reply) -> Reply:
         """Return the reply with the arguments that the person changed."""
@@ -362,15 +368,5 @@ def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn 
     if standing is None:
         return None
     known = standing.known()
-    for call_id, result in known.items():
-        if result.stored:
-            with suppress(ReferenceLost):  # a reference to it says so
-                value = assets.root(call_id)["content"]["response"]
-                known[call_id] = replace(result, value=value)
+    known = {own: with_value(result, assets) for own, result in known.items()}
     return GoingOn(standing=standing, known=known)
-
-
-def code_of(end: CallFinished) -> str:
-    """Return the code of a call's error; empty: it has none."""
-    told: Json = end.error
-    return str(cast("dict[str, Json]", told).get("code")) if told else ""

@@ -171,7 +171,7 @@ async def _sum_up(
         state.usage += reply.usage
         runtime.usage.usd += await reply_cost(reply, parts) or 0.0
     summed = parts.summed
-    previous, asset = summed.asset, parts.next_id()
+    previous, asset = summed.asset, parts.ids.next()
     summed.add(dropped, asset)
     kept = parts.assets.attach(asset, summed.text, SUMMED_UP)
     report_stored(asset, kept, emit)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.dialects import Dialect
 from neuraxis.errors import CommandError, ConfigError
@@ -122,10 +124,25 @@ def decoded(
     next_id: Callable[[], str],
 ) -> Reply:
     """Decode a reply; what has exactly the answer's form is no call."""
+    if completion.finish_reason in ("answer", "declined"):
+        return Reply(texts=(completion.text,))
+    if output is None and completion.finish_reason == "length":
+        words = cut_words(dialect, completion)
+        if words:
+            return Reply(texts=words)
     reply = dialect.decode(completion, next_id=next_id)
     if output is None or completion.tool_calls or not output.fits(completion.text):
         return reply
     return Reply(texts=(completion.text,), thoughts=reply.thoughts)
+
+
+def cut_words(dialect: Dialect, completion: Completion) -> tuple[str, ...]:
+    """Return the words of a cut reply that holds no call."""
+    if completion.tool_calls:
+        return ()
+    whole = replace(completion, finish_reason="stop")
+    read = dialect.decode(whole, next_id=str)
+    return () if read.calls or read.errors else read.texts
 
 
 class PartialOutput:
