@@ -75,3 +75,19 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     done = neuraxis("sessions", "resume", own, *model("All is paid."))
     assert "All is paid." in done.stdout, (done.output, done.exception)
     assert Path("paid").read_text(encoding="utf-8") == "eve 4.5\n"
+
+
+def test_report_a14_steps_keep_their_numbers_when_a_plan_goes_on() -> None:
+    """The second call of the plan is the second again."""
+    session = json.loads(
+        neuraxis("sessions", "pending", "--json", "--journal", "j.db").stdout.split(
+            "\n"
+        )[0]
+    )["session"]
+    for own in ("a1", "a2"):
+        neuraxis("sessions", "approve", session, own, "--journal", "j.db")
+    done = neuraxis("sessions", "resume", session, *model("All is paid."))
+    numbers = [
+        line.split()[1] for line in done.stderr.splitlines() if line[:4] == "  ✓ "
+    ]
+    assert numbers == ["1.", "2."], done.stderr

@@ -16,8 +16,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
 
-import click
-
+from neuraxis.cli.display.text import echo
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -73,19 +72,19 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             what = "Keep what it did"
         try:
             for page in first:
-                click.echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
+                echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
                 if await _line(source) != "\n":
                     return False
-            click.echo(last, err=True)
+            echo(last, err=True)
             for number, offer in enumerate(asked.offers, 1):
-                click.echo(f"  {number}: yes to {_one(offer)}", err=True)
-            click.echo(f"{what}? [y/N] ", err=True, nl=False)
+                echo(f"  {number}: yes to {_one(offer)}", err=True)
+            echo(f"{what}? [y/N] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
-            click.echo(err=True)  # Ctrl-C was pressed on the line of the question
+            echo(err=True)  # Ctrl-C was pressed on the line of the question
             raise
     if not answer.endswith("\n"):
-        click.echo(err=True)  # After Ctrl-D the next output must begin on a new line.
+        echo(err=True)  # After Ctrl-D the next output must begin on a new line.
     said = answer.strip().lower()
     if said.isdecimal() and 0 < int(said) <= len(asked.offers):
         return asked.offers[int(said) - 1]

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuraxis.cli.display.text import echo, echo_json, one_line, why
 from neuraxis.cli.options import CALLS, Choices, session_options
+from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     help="Show this message, or the parameters of TARGET, and exit.",
 )
 @click.pass_context
+@answers_alone
 def call(
     context: click.Context,
     target: str | None,
@@ -56,7 +59,7 @@ def call(
     no value. `call TARGET --help` shows the parameters.
     """
     if target is None and wants_help:
-        click.echo(context.get_help())
+        echo(context.get_help())
         return 0
     if target is None:
         raise click.UsageError("expected PLUGIN.COMMAND or a tool name", context)
@@ -97,26 +100,18 @@ def _print(result: Result, as_json: bool) -> None:
     if as_json:
         from neuraxis.session.answer import result_json
 
-        click.echo(json.dumps(result_json(result), ensure_ascii=False, default=str))
+        echo_json(result_json(result))
     elif result.error is not None:
-        _say(f"neuraxis: {result.error.message}{_place(result.exception)}")
+        echo(f"neuraxis: {result.error.message}{_place(result.exception)}", err=True)
     else:
-        from neuraxis.cli.display.text import inert
-
         text = (
             result.value
             if isinstance(result.value, str)
             else json.dumps(result.value, ensure_ascii=False, indent=2, default=repr)
         )
-        click.echo(inert(text))
+        echo(text)
         for warning in result.warnings:
-            _say(f"warning: {warning}")
-
-
-def _say(text: str) -> None:
-    from neuraxis.cli.display.text import inert
-
-    click.echo(inert(text), err=True)
+            echo(f"warning: {warning}", err=True)
 
 
 def _place(raised: BaseException | None) -> str:
@@ -155,12 +150,10 @@ def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
-    from neuraxis.cli.display.text import inert
-
     rows: list[tuple[str, str]] = []
     for name in spec.parameter_names:
         node = spec.parameters["properties"][name]
-        told = [inert(" ".join(str(node.get("description", "")).split())).rstrip(".")]
+        told = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
         if "enum" in node:
             told.append(f"one of {', '.join(map(_json, node['enum']))}")
         if name in spec.required:
@@ -168,12 +161,12 @@ def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
         elif node.get("default") is not None:
             told.append(f"default {_json(node['default'])}")
         kinds = ", ".join(_kinds(node)) or "any value"
-        rows.append((f"--{inert(name)} ({kinds})", "; ".join(filter(None, told))))
+        rows.append((f"--{one_line(name)} ({kinds})", "; ".join(filter(None, told))))
     formatter = context.make_formatter()
-    formatter.write_text(inert(" ".join(spec.description.split())))
+    formatter.write_text(" ".join(spec.description.split()))
     with formatter.section("Parameters"):
         formatter.write_dl(rows or [("none", "")])
-    click.echo(formatter.getvalue(), nl=False)
+    echo(formatter.getvalue(), nl=False)
 
 
 def _kinds(node: Mapping[str, Any]) -> list[str]:
@@ -262,8 +255,6 @@ def _read(name: str, value: str) -> str:
     try:
         return Path(value[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        from neuraxis.cli.display.text import why
-
         raise ConfigError(
             f"--{name} {value}: the file cannot be read: {why(error)}. A text that "
             f"begins with @ is written @{value}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from neuraxis.cli.display.text import echo, short, why
 from neuraxis.cli.options import (
     Choices,
     resume_options,
@@ -60,12 +61,12 @@ class Conversation:
             self.last = line
             self.code = ask(self.session, line)[1]
         elif (do := _COMMANDS.get(word)) is None:
-            click.echo(f"there is no command {word}; /help lists them", err=True)
+            echo(f"there is no command {word}; /help lists them", err=True)
         else:
             try:
                 do(self, rest.strip())
             except NeuraxisError as error:
-                click.echo(f"neuraxis: {error}", err=True)
+                echo(f"neuraxis: {error}", err=True)
 
     def reopen(self, choices: Choices, session_id: str | None) -> None:
         """Go on in another session: with another model, or from the beginning."""
@@ -106,7 +107,7 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
 
 def _talk(talk: Conversation) -> None:
     read = _reader()
-    click.echo(f"{talk.session.model.name}, /help for help", err=True)
+    echo(f"{talk.session.model.name}, /help for help", err=True)
     interrupted = False
     while True:
         try:
@@ -119,7 +120,7 @@ def _talk(talk: Conversation) -> None:
             if interrupted:
                 raise
             # as in a shell: what was typed is dropped, the conversation stays
-            click.echo("\nto end, type /quit or press Ctrl-C again", err=True)
+            echo("\nto end, type /quit or press Ctrl-C again", err=True)
             interrupted = True
             continue
         interrupted = False
@@ -128,7 +129,7 @@ def _talk(talk: Conversation) -> None:
         try:
             talk.take(line)
         except KeyboardInterrupt:
-            click.echo("stopped", err=True)
+            echo("stopped", err=True)
 
 
 def _reader() -> Callable[[], str]:
@@ -153,29 +154,27 @@ def _reader() -> Callable[[], str]:
 
 
 def _help(talk: Conversation, rest: str) -> None:
-    click.echo(HELP)
+    echo(HELP)
 
 
 def _attach(talk: Conversation, rest: str) -> None:
-    click.echo(f"attached as {talk.session.attach(Path(rest).expanduser())}", err=True)
+    echo(f"attached as {talk.session.attach(Path(rest).expanduser())}", err=True)
 
 
 def _model(talk: Conversation, rest: str) -> None:
     if rest:
         talk.reopen(replace(talk.choices, model=rest), talk.session.id)
-    click.echo(talk.session.model.name)
+    echo(talk.session.model.name)
 
 
 def _plugins(talk: Conversation, rest: str) -> None:
     for name in talk.session.registry.tool_names:
-        click.echo(name)
+        echo(name)
 
 
 def _assets(talk: Conversation, rest: str) -> None:
-    from neuraxis.cli.display.text import short
-
     for meta in talk.session.assets.listing():
-        click.echo(short(meta, 200))
+        echo(short(meta, 200))
 
 
 def _object(talk: Conversation, name: str) -> Any:
@@ -187,16 +186,14 @@ def _object(talk: Conversation, name: str) -> Any:
 
 def _open(talk: Conversation, rest: str) -> None:
     from neuraxis.cli.display.objects import print_object
-    from neuraxis.cli.display.text import inert
 
     value = _object(talk, rest)
     if not print_object(value):
-        click.echo(inert(str(value)))
+        echo(str(value))
 
 
 def _save(talk: Conversation, rest: str) -> None:
     from neuraxis.builtin.files.plugin import as_file
-    from neuraxis.cli.display.text import why
 
     name, _, path = rest.partition(" ")
     place = Path(path.strip()).expanduser()
@@ -206,7 +203,7 @@ def _save(talk: Conversation, rest: str) -> None:
             file.write(data)
     except OSError as error:
         raise ConfigError(f"{place}: {why(error)}") from None
-    click.echo(f"written: {place}", err=True)
+    echo(f"written: {place}", err=True)
 
 
 def _undo(talk: Conversation, rest: str) -> None:
@@ -222,16 +219,16 @@ def _retry(talk: Conversation, rest: str) -> None:
 
 def _pending(talk: Conversation, rest: str) -> None:
     for line in question_lines(talk.session.pending()):
-        click.echo(line)
+        echo(line)
 
 
 def _new(talk: Conversation, rest: str) -> None:
     talk.reopen(talk.choices, None)
-    click.echo(talk.session.id, err=True)
+    echo(talk.session.id, err=True)
 
 
 def _session(talk: Conversation, rest: str) -> None:
-    click.echo(talk.session.id)
+    echo(talk.session.id)
 
 
 _COMMANDS: dict[str, Callable[[Conversation, str], None]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 from msgspec import Struct
 
 from neuraxis import __version__
+from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import Choices, journal_path, plugin_sources
 from neuraxis.errors import NeuraxisError
 from neuraxis.settings import FILE_NAME, Settings, load
@@ -29,8 +29,6 @@ class Finding(Struct, frozen=True, kw_only=True):
 @click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def doctor(as_json: bool) -> int:
     """Show what works on this machine and where each setting comes from."""
-    from neuraxis.cli.display.text import inert
-
     settings, refused = _settings()
     findings = [
         _python(),
@@ -55,13 +53,13 @@ def doctor(as_json: bool) -> int:
             key: {"value": setting.value, "source": setting.source}
             for key, setting in settings.values.items()
         }
-        click.echo(json.dumps({"findings": rows, "settings": sources}, default=str))
+        echo_json({"findings": rows, "settings": sources})
     else:
         for item in findings:
             mark = {"ok": "✓", "missing": "–", "broken": "✗"}[item.state]
-            click.echo(inert(f"{mark} {item.what:<22} {item.detail}"))
+            echo(f"{mark} {item.what:<22} {item.detail}")
         for key, setting in sorted(settings.values.items()):
-            click.echo(inert(f"  {key} = {setting.value!r}  (from {setting.source})"))
+            echo(f"  {key} = {setting.value!r}  (from {setting.source})")
     return 1 if any(item.state == "broken" for item in findings) else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from neuraxis import __version__
 from neuraxis.cli import signals
 from neuraxis.cli.calls import call
 from neuraxis.cli.chat import chat
+from neuraxis.cli.display.text import echo, inert
 from neuraxis.cli.doctor import doctor
 from neuraxis.cli.many.batch import batch
 from neuraxis.cli.mcp import mcp
@@ -44,7 +46,7 @@ def completion(shell: str) -> int:
     if found is None:  # click supports only these three shells.
         raise click.UsageError(f"{shell}: no completion for this shell")
     root = click.get_current_context().find_root().command
-    click.echo(found(root, {}, "neuraxis", "_NEURAXIS_COMPLETE").source())
+    echo(found(root, {}, "neuraxis", "_NEURAXIS_COMPLETE").source())
     return 0
 
 
@@ -81,6 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
     whole, for a bug report.
     """
     _take_all_characters()
+    _take_logs()
     signals.install()
     try:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
@@ -119,7 +122,7 @@ def _say_group(error: click.ClickException) -> None:
     name = re.search(r"No such command '([\w-]+)'", error.message)
     for group in cli.commands.values():
         if name and isinstance(group, click.Group) and name[1] in group.commands:
-            click.echo(f"Did you mean: neuraxis {group.name} {name[1]}", err=True)
+            echo(f"Did you mean: neuraxis {group.name} {name[1]}", err=True)
 
 
 def _take_all_characters() -> None:
@@ -131,6 +134,17 @@ def _take_all_characters() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _take_logs() -> None:
+    """Show what libraries log, which may quote a server, as inert text."""
+
+    def shown(record: logging.LogRecord) -> bool:
+        record.msg, record.args = inert(record.getMessage()), ()
+        return True
+
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(shown)
 
 
 def exit_code(error: NeuraxisError) -> int:
@@ -147,10 +161,8 @@ def exit_code(error: NeuraxisError) -> int:
 
 
 def _say(text: str) -> None:
-    from neuraxis.cli.display.text import inert
-
-    click.echo(f"neuraxis: {inert(text)}", err=True)
+    echo(f"neuraxis: {text}", err=True)
     if os.environ.get("NEURAXIS_TRACEBACK") == "1":
         import traceback
 
-        traceback.print_exc()
+        echo(traceback.format_exc(), err=True)

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from neuraxis.cli.display.text import echo
 from neuraxis.cli.options import CALLS, Choices, make_session, session_options
+from neuraxis.cli.standard_output import answers_alone, stdout
 from neuraxis.errors import ConfigError, MissingExtra
 
 
@@ -39,6 +41,7 @@ def mcp() -> None:
     metavar="NAME",
     help="The secret NAME that HTTP clients send as `Authorization: Bearer`.",
 )
+@answers_alone
 def serve(
     http: bool,
     host: str,
@@ -85,7 +88,7 @@ def serve(
                     )
                 )
             else:
-                asyncio.run(transports.serve_stdio(service))
+                asyncio.run(transports.serve_stdio(service, stdout()))
         except KeyboardInterrupt:
             return 0
     return 0
@@ -99,4 +102,4 @@ def _resource(text: str) -> tuple[str, str]:
 
 
 def _started(url: str) -> None:
-    click.echo(f"serving MCP at {url}", err=True)
+    echo(f"serving MCP at {url}", err=True)

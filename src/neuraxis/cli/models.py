@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import click
 
+from neuraxis.cli.display.text import console, echo, echo_json
 from neuraxis.cli.options import Choices, settings_of
 from neuraxis.errors import ModelError
 
@@ -37,11 +37,11 @@ def ls(as_json: bool) -> int:
 
     names = model_names()
     if as_json:
-        click.echo(json.dumps(list(names)))
+        echo_json(list(names))
     else:
         for name in names:
             what = _KINDS.get(name, "from an installed package")
-            click.echo(f"{name + ':':<17} {what}")
+            echo(f"{name + ':':<17} {what}")
     return 0
 
 
@@ -55,7 +55,6 @@ def test(name: str | None, base_url: str | None) -> int:
     """
     import asyncio  # Imported on first use: slow.
 
-    from neuraxis.cli.display.text import inert
     from neuraxis.messages import Message, Prompt
     from neuraxis.models import complete, find_model
 
@@ -74,11 +73,11 @@ def test(name: str | None, base_url: str | None) -> int:
     try:
         answer = asyncio.run(go())
     except ModelError as error:  # A run treats the error the same way.
-        click.echo(f"neuraxis: {inert(str(error))}", err=True)
+        echo(f"neuraxis: {error}", err=True)
         return 1
     took = time.perf_counter() - started
-    text = " ".join(inert(answer.text).split())[:80]
-    click.echo(f"{model.name}: {text!r} in {took:.1f} s")
+    text = " ".join(answer.text.split())[:80]
+    echo(f"{model.name}: {text!r} in {took:.1f} s")
     return 0
 
 
@@ -93,14 +92,14 @@ def fetch(name: str | None) -> int:
     from neuraxis.models.gguf import files, weights
 
     if name is None:
-        click.echo(files.listed())
+        echo(files.listed())
         return 0
     if name == files.SMOLLM2:
         found = weights.find()
         path = found or fetch_shown()
-        click.echo(f"{'already downloaded: ' if found else ''}{path}")
+        echo(f"{'already downloaded: ' if found else ''}{path}")
     else:
-        click.echo(str(files.file_of(name, shown=True)()))
+        echo(str(files.file_of(name, shown=True)()))
     return 0
 
 
@@ -108,7 +107,6 @@ def fetch_shown() -> Any:
     """Download with an explanation and, on a terminal, a progress bar."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from neuraxis.cli.display.text import console
     from neuraxis.models.gguf import weights
 
     screen = console()

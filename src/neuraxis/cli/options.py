@@ -13,7 +13,8 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.cli.display.text import why
+from neuraxis.cli.display.text import echo, why
+from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
@@ -313,7 +314,7 @@ def make_session(
             show_results=choices.show_results,
         ),
     )
-    with _warnings_told():
+    with _warnings_told(), kept_for_answers():
         if resume is None:
             return Session(id=reopen, **arguments)
         return Session.open(resume, **arguments)
@@ -326,7 +327,7 @@ def _warnings_told() -> Generator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        click.echo(f"neuraxis: {warning.message}", err=True)
+        echo(f"neuraxis: {warning.message}", err=True)
 
 
 def resume_options(command: F) -> F:

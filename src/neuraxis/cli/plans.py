@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuraxis.cli.display.text import echo, echo_file, echo_json, why
 from neuraxis.cli.options import PLANS, Choices, session_options
+from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def plan() -> None:
 @_file
 @_set
 @session_options(*PLANS)
+@answers_alone
 def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     """Check all of FILE (- is standard input): names, arguments, references.
 
@@ -50,7 +53,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     _, built = _checked(file, given, options)
     if not _report_problems(built):
         return 1
-    click.echo(f"{file}: {len(built.steps)} steps, nothing wrong")
+    echo(f"{file}: {len(built.steps)} steps, nothing wrong")
     return 0
 
 
@@ -59,22 +62,22 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
 @_set
 @_svg
 @session_options(*PLANS)
+@answers_alone
 def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -> int:
     """Draw FILE: what runs in parallel, and what waits."""
-    from neuraxis.cli.display.text import inert
     from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
     if not _report_problems(built):
         return 1
     if saved.description:
-        click.echo(inert(saved.description))
+        echo(saved.description)
     for parameter in saved.parameters:
         default = parameter.schema.get("default")
         told = f"  {parameter.name}: {parameter.schema['type']}"
         told += "" if default is None else f", default {json.dumps(default)}"
-        click.echo(inert(f"{told}  {parameter.description}").rstrip())
-    click.echo(as_text(drawn(built)))
+        echo(f"{told}  {parameter.description}".rstrip())
+    echo(as_text(drawn(built)))
     if svg is not None:
         _draw(built, {}, svg)
     return 0
@@ -87,6 +90,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
 @click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last result.")
 @session_options(*PLANS)
+@answers_alone
 def run(
     file: Path,
     given: tuple[str, ...],
@@ -121,7 +125,7 @@ def run(
         try:
             asyncio.run(_within(asked, seconds, results))
         except TimeoutError:
-            click.echo(f"neuraxis: not finished within {seconds:g} seconds", err=True)
+            echo(f"neuraxis: not finished within {seconds:g} seconds", err=True)
             return 3
         finally:
             if live is not None:
@@ -140,23 +144,22 @@ async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
-    from neuraxis.cli.display.text import inert
     from neuraxis.session.answer import result_json
 
     if as_json:
         told = [result_json(item) for item in results]
-        click.echo(json.dumps(told, ensure_ascii=False, default=str))
+        echo_json(told)
         return
     for item in results:
         if item.error is not None:
-            click.echo(f"neuraxis: {inert(item.error.message)}", err=True)
+            echo(f"neuraxis: {item.error.message}", err=True)
     last = results[-1] if results else None
     if last is None or last.status != "done":
         return
     value: Json = last.value
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, indent=2, default=repr)
-    click.echo(inert(value))
+    echo(value)
 
 
 def _read(file: Path) -> SavedPlan:
@@ -167,8 +170,6 @@ def _read(file: Path) -> SavedPlan:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        from neuraxis.cli.display.text import why
-
         raise ConfigError(f"{file}: the plan cannot be read: {why(error)}") from error
     return read_plan(text, str(file))
 
@@ -192,12 +193,10 @@ def _session(options: Mapping[str, Any]) -> Session:
 
 def _report_problems(built: Plan) -> bool:
     """Return whether the plan may run; otherwise print all its errors."""
-    from neuraxis.cli.display.text import inert
-
     for problem in built.problems:
-        click.echo(f"neuraxis: {inert(problem.message)}", err=True)
+        echo(f"neuraxis: {problem.message}", err=True)
     for note in built.notes:
-        click.echo(f"note: {inert(note)}", err=True)
+        echo(f"note: {note}", err=True)
     return not built.problems
 
 
@@ -238,11 +237,9 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        from neuraxis.cli.display.text import why
-
         raise StorageError(f"{path} cannot be written: {why(error)}") from error
     if sys.stderr.isatty():
-        click.echo(f"file: {path}", err=True)
+        echo_file(path)
 
 
 def keep_plan(
@@ -277,7 +274,7 @@ def keep_plan(
     calls = joined(replies)
     lost = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
     if lost:
-        click.echo(
+        echo(
             f"neuraxis: the plan uses {', '.join(lost)}, which none of its steps makes "
             "(an attached file, or a step of an earlier request), so it cannot run as "
             "it is",
@@ -286,4 +283,4 @@ def keep_plan(
     if calls:
         write_file(path, plan_text(calls, description=request, on_error=on_error))
     else:
-        click.echo("neuraxis: no call succeeded, so no plan was saved", err=True)
+        echo("neuraxis: no call succeeded, so no plan was saved", err=True)

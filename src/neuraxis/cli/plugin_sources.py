@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuraxis.cli.display.text import echo
+from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ _LIST = re.compile(r"^plugins[ \t]*=[ \t]*\[", re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
+@answers_alone
 def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
     """Return the plugins of all sources, and the errors of others.
 
@@ -130,13 +133,13 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
         raise errors[0]
     for plugin in loaded:
         for problem in plugin.problems:
-            _say(str(problem), err=True)
-        _say(_summary(plugin))
+            echo(str(problem), err=True)
+        echo(_summary(plugin))
     if not any(plugin.commands for plugin in loaded):
         raise ConfigError(f"{text}: it offers no command, so it was not added")
     _refuse_taken(text, loaded, plugin_sources(Choices(), load(Path.cwd())))
     users = user_dir("config") if options.get("auth") is not None else None
-    _say(f"added to {add_to_settings(text, users)}")
+    echo(f"added to {add_to_settings(text, users)}")
     _lock(text, [plugin.spec for plugin in loaded])
     return 0
 
@@ -182,8 +185,8 @@ def new_skill(folder: str) -> int:
     (target / "scripts").mkdir(parents=True)
     (target / "SKILL.md").write_text(text, encoding="utf-8")
     (target / "scripts" / "hello.py").write_text(_SCRIPT, encoding="utf-8")
-    _say(f"created {target}/SKILL.md and {target}/scripts/hello.py; try:")
-    _say(f"  neuraxis plugins check skill:{target}")
+    echo(f"created {target}/SKILL.md and {target}/scripts/hello.py; try:")
+    echo(f"  neuraxis plugins check skill:{target}")
     return 0
 
 
@@ -218,15 +221,9 @@ def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
         return
     entries, refused = accept(locked, specs, ())
     for name in refused:
-        _say(
+        echo(
             f"{file} has another version of it; to accept this one: neuraxis plugins "
             f"lock {shlex.quote(source)} --accept {name}",
             err=True,
         )
     write_lock(file, entries)
-
-
-def _say(text: str, *, err: bool = False) -> None:
-    from neuraxis.cli.display.text import inert
-
-    click.echo(inert(text), err=err)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
 from neuraxis.cli.plugin_sources import add, new_skill
 from neuraxis.errors import ConfigError
@@ -32,12 +32,6 @@ def _load(sources: tuple[str, ...]) -> Any:
     return load_all(named)
 
 
-def _say(text: str, *, err: bool = False) -> None:
-    from neuraxis.cli.display.text import inert
-
-    click.echo(inert(text), err=err)
-
-
 @plugins.command("list", short_help="List what can be called.")
 @click.argument("source", nargs=-1, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
@@ -60,15 +54,15 @@ def list_(source: tuple[str, ...], as_json: bool) -> int:
         for command in plugin.commands.values()
     ]
     if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        echo_json(rows)
     else:
         for row in rows:
-            _say(f"{row['tool']:<24} {row['plugin']}.{row['command']}")
+            echo(f"{row['tool']:<24} {row['plugin']}.{row['command']}")
             first = " ".join(str(row["description"]).split())
             first = first if len(first) <= 100 else first[:99].rstrip() + "…"
-            _say(f"{'':<24} {first} ({row['effects']})")
+            echo(f"{'':<24} {first} ({row['effects']})")
     for error in errors:
-        _say(str(error), err=True)
+        echo(str(error), err=True)
     return 1 if errors else 0
 
 
@@ -95,7 +89,7 @@ def show(name: str, source: tuple[str, ...]) -> int:
     loaded, errors = _load(tuple(sources))
     for plugin in loaded:
         if len(sources) == 1 or plugin.spec.name == name:
-            _say(to_yaml(plugin.spec))
+            echo(to_yaml(plugin.spec))
             return 0
     if errors:
         raise errors[0]
@@ -116,15 +110,15 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
             failed += 1
             problems += error.problems
             if not as_json:
-                _say(str(error), err=True)
+                echo(str(error), err=True)
         for plugin in loaded:
             found = [*plugin.problems, *_doubts(given, plugin)]
             problems += found
             if not as_json:
                 for problem in found:
-                    _say(str(problem), err=True)
+                    echo(str(problem), err=True)
                 commands = ", ".join(plugin.commands) or "no command"
-                _say(f"{given}: {plugin.spec.name} is valid ({commands})")
+                echo(f"{given}: {plugin.spec.name} is valid ({commands})")
     if as_json:
         rows = [
             {
@@ -135,7 +129,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
             }
             for problem in problems
         ]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        echo_json(rows)
     return 1 if failed else 0
 
 
@@ -169,9 +163,9 @@ def convert(source: str, notation: str) -> int:
         spec = loaded[0].spec
     if notation == "json-schema":
         schemas = to_json_schema(spec)
-        _say(json.dumps(schemas, ensure_ascii=False, indent=2))
+        echo_json(schemas, indent=2)
     else:
-        _say(to_v2(spec) if notation == "v2" else to_yaml(spec))
+        echo(to_v2(spec) if notation == "v2" else to_yaml(spec))
     return 0
 
 
@@ -208,14 +202,14 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     kept, refused = accepted(before, specs, accept)
     for name, lines in refused.items():
         again = " ".join(("neuraxis plugins lock", *source, "--accept", name))
-        _say(f"{name} has changed; to accept it: {again}", err=True)
+        echo(f"{name} has changed; to accept it: {again}", err=True)
         for line in lines:
-            _say(f"    {line}", err=True)
+            echo(f"    {line}", err=True)
     write_lock(file, kept)
     added = [name for name in kept if before is None or name not in before]
-    _say(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
+    echo(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
     if source and not any(name in kept for name in BUILTIN):
-        _say(
+        echo(
             "the built-in plugins are not in it, so they will be refused: add them "
             "with `neuraxis plugins lock`, or run with --no-builtin",
             err=True,
@@ -308,6 +302,6 @@ def new(folder: str, skill: bool) -> int:
         _MANIFEST.format(name=name, folder=folder), encoding="utf-8"
     )
     (target / "plugin.py").write_text(_CODE.format(name=name), encoding="utf-8")
-    click.echo(f"created {target}/config.yaml and {target}/plugin.py; try:")
-    click.echo(f"  neuraxis call -p {folder} greet --person Ada")
+    echo(f"created {target}/config.yaml and {target}/plugin.py; try:")
+    echo(f"  neuraxis call -p {folder} greet --person Ada")
     return 0

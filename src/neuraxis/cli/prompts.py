@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 from msgspec.structs import replace
 
+from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import Choices, make_session, session_options
+from neuraxis.cli.standard_output import answers_alone
 
 
 @click.command(short_help="Print exactly what would be sent to a model.")
 @click.argument("request", required=False, default="")
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="The messages as JSON.")
+@answers_alone
 def prompt(request: str, as_json: bool, **options: Any) -> int:
-    """Print the prompt, with REQUEST in its place; no model is asked."""
+    """Print the prompt, with REQUEST in its place; no model is asked.
+
+    Escape codes are left out of the text; with --json they are there, as escapes.
+    """
     from neuraxis.messages import Message
     from neuraxis.models.scripted import ScriptedModel
 
@@ -38,10 +43,10 @@ def prompt(request: str, as_json: bool, **options: Any) -> int:
             }
             if sent.native_tools:
                 written["tools"] = list(sent.native_tools)
-            click.echo(json.dumps(written, ensure_ascii=False, indent=2))
+            echo_json(written, indent=2)
         else:
             for item in sent.messages:
-                click.echo(item.content)
+                echo(item.content)
             if sent.native_tools:
-                click.echo(json.dumps(list(sent.native_tools), indent=2))
+                echo_json(list(sent.native_tools), indent=2)
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from neuraxis.cli import signals
+from neuraxis.cli.display.text import echo, echo_file, echo_json, inert, one_line
 from neuraxis.cli.options import (
     Choices,
     make_session,
@@ -20,6 +20,7 @@ from neuraxis.cli.options import (
 )
 from neuraxis.cli.plans import check_folder, keep_plan
 from neuraxis.cli.standard_input import attach_piped
+from neuraxis.cli.standard_output import answers_alone, kept_for_answers, stdout
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ _UNREAD = {
     type=click.Path(path_type=Path),
     help="Save the calls that succeeded as a plan, to run without a model.",
 )
+@answers_alone
 def run(
     request: str | None,
     as_json: bool,
@@ -149,7 +151,7 @@ def open_session(
     if session.model.name == "local:" and not quiet:
         from neuraxis.models.offline.say import WHO
 
-        click.echo(WHO, err=True)
+        echo(WHO, err=True)
     return session
 
 
@@ -176,7 +178,7 @@ def ask(
         answer, code = _drive(session, request, _json_line)
         from neuraxis.session.answer import as_json as answer_json
 
-        click.echo(json.dumps({"type": "answer", **answer_json(answer)}, default=str))
+        echo_json({"type": "answer", **answer_json(answer)})
         return answer, code
     if quiet:
         answer, code = _drive(session, request, None)
@@ -184,13 +186,24 @@ def ask(
         return answer, code
     from neuraxis.cli.display.progress import Live
 
-    live = Live(aloud=sys.stdout.isatty(), results=verbose)
+    live = Live(aloud=stdout().isatty(), results=verbose)
+    if request is None:
+        live.number(_planned(session))
     try:
         answer, code = _drive(session, request, live)
     finally:
         live.close()
     show_answer(session, answer, quiet=False, said=live.said)
     return answer, code
+
+
+def _planned(session: Session) -> list[str]:
+    """Return the ids of the calls of the plan that goes on."""
+    from neuraxis.session.past.waiting import last_plan
+
+    entries = session.journal.read(session.id)
+    plan = last_plan(entry.event for entry in entries)
+    return [] if plan is None else list(plan.steps)
 
 
 def _drive(
@@ -222,7 +235,7 @@ def _drive(
 
     loop = SyncLoop()  # `asyncio.run` waits for threads that hang
     try:
-        with signals.children_ended():
+        with signals.children_ended(), kept_for_answers():
             try:
                 loop.run(go())
             except asyncio.CancelledError:
@@ -237,20 +250,19 @@ def _drive(
 def _json_line(event: Event) -> None:
     from neuraxis.events import to_json
 
-    click.echo(json.dumps(to_json(event), ensure_ascii=False, default=str))
+    echo_json(to_json(event))
 
 
 def question_lines(questions: Iterable[Question]) -> Iterable[str]:
     """Return the open questions as lines of inert text."""
     from neuraxis.cli.approve import arguments_shown
-    from neuraxis.cli.display.text import inert
 
     for question in questions:
-        yield f"? {question.session}  {question.id}  {inert(question.call.target)}"
+        yield f"? {question.session}  {question.id}  {one_line(question.call.target)}"
         yield from arguments_shown(question.call.arguments, question.origins)
         if question.call.for_each is not None:
-            yield f"    once for each item of {inert(str(question.call.for_each))}"
-        yield f"  reason: {inert(question.reason)}"
+            yield f"    once for each item of {one_line(str(question.call.for_each))}"
+        yield f"  reason: {one_line(question.reason)}"
 
 
 def show_answer(
@@ -263,21 +275,19 @@ def show_answer(
     """
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
-    from neuraxis.cli.display.text import inert, link
 
     text = inert(answer.text)
     rest = text[len(said) :] if text.startswith(said) else text
     if rest.strip():
         print_markdown(rest, after=bool(said.strip()))
     if answer.error:
-        click.echo(f"neuraxis: {inert(answer.error)}", err=True)
+        echo(f"neuraxis: {answer.error}", err=True)
     if answer.outcome == "waiting":
-        click.echo("\n".join(question_lines(session.pending())), err=True)
+        echo("\n".join(question_lines(session.pending())), err=True)
     if quiet:
         return
-    if sys.stdout.isatty():
+    if stdout().isatty():
         for asset in answer.assets:
             print_object(asset.value)
     for path in answer.files:
-        place = session.workspace / path
-        click.echo(f"file: {link(str(place), place.as_uri())}", err=True)
+        echo_file(session.workspace / path)

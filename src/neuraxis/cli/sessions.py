@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
 
+from neuraxis.cli.display.text import echo, echo_json, one_line, short
 from neuraxis.cli.options import (
     Choices,
     existing_journal,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class _Said(TypedDict, total=False):
     allowed: Required[bool]
     arguments: dict[str, Json]
-    always: bool
+    how: str
     reason: str
 
 
@@ -42,7 +43,7 @@ def _journal(path: str | None) -> Journal:
         return found
     from neuraxis.journal import open_journal
 
-    click.echo(f"there are no sessions yet: {own} does not exist", err=True)
+    echo(f"there are no sessions yet: {own} does not exist", err=True)
     return open_journal("memory")
 
 
@@ -57,8 +58,6 @@ def _when(seconds: float) -> str:
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def ls(journal: str | None, as_json: bool) -> int:
     """List the sessions, the last used first."""
-    from neuraxis.cli.display.text import inert
-
     opened = _journal(journal)
     try:
         known = opened.sessions()
@@ -75,12 +74,12 @@ def ls(journal: str | None, as_json: bool) -> int:
             }
             for info in known
         ]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        echo_json(rows)
     else:
         for info in known:
-            click.echo(
+            echo(
                 f"{info.session}  {_when(info.ended)}  {info.events:>4} events  "
-                f"{inert(info.title)}"
+                f"{one_line(info.title)}"
             )
     return 0
 
@@ -91,7 +90,6 @@ def ls(journal: str | None, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
     """Show all events of SESSION (its id, or the beginning of it)."""
-    from neuraxis.cli.display.text import inert, short
     from neuraxis.events import Unknown, to_json
 
     opened = _journal(journal)
@@ -108,16 +106,16 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
         )
         if as_json:
             row = {"seq": entry.seq, "at": entry.at, **written}
-            click.echo(json.dumps(row, ensure_ascii=False))
+            echo_json(row)
             continue
         kind = written.pop("type")
         written.pop("v", None)
         told = "  ".join(
-            f"{key}={short(value, 100)}"
+            f"{one_line(key)}={short(value, 100)}"
             for key, value in written.items()
             if value not in (None, "", [], {})
         )
-        click.echo(inert(f"{entry.seq:>4}  {kind:<16} {told}"))
+        echo(f"{entry.seq:>4}  {one_line(kind):<16} {told}")
     return 0
 
 
@@ -141,9 +139,9 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
         opened.close()
     for question in found:
         if as_json:
-            click.echo(json.dumps(question.to_json(), ensure_ascii=False))
+            echo_json(question.to_json())
     if not as_json:
-        click.echo("\n".join(question_lines(found)) or "nothing waits for approval")
+        echo("\n".join(question_lines(found)) or "nothing waits for approval")
     return 0
 
 
@@ -173,9 +171,8 @@ def approve(
             arguments[name] = json.loads(value)
         except ValueError:
             arguments[name] = value
-    _answer(
-        journal, session, question, allowed=True, arguments=arguments, always=always
-    )
+    how = "always" if always else "once"
+    _answer(journal, session, question, allowed=True, arguments=arguments, how=how)
     return 0
 
 

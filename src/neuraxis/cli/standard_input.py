@@ -8,8 +8,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
+from neuraxis.cli.display.text import echo
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def _read(*, is_asked_for: bool) -> bytes:
     if not (is_pipe or stat.S_ISREG(kind)):
         return b""  # a terminal, or /dev/null
     if is_pipe and not is_asked_for and not _has_begun(descriptor):
-        click.echo(
+        echo(
             f"neuraxis: nothing came on standard input for {FIRST_BYTE_SECONDS:g} s, "
             "so it is ignored; --attach - waits for it",
             err=True,

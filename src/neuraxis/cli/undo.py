@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neuraxis.cli.display.text import echo, one_line
 from neuraxis.cli.options import (
     Choices,
     existing_journal,
@@ -73,18 +74,15 @@ def _workspace(events: Sequence[Event | Unknown]) -> Path:
 
 def _agrees(name: str) -> bool:
     from neuraxis.cli.approve import is_somebody_there
-    from neuraxis.cli.display.text import inert
 
     if not is_somebody_there():
         return False
-    text = f"{inert(name)} was changed after the run. Overwrite it?"
+    text = f"{one_line(name)} was changed after the run. Overwrite it?"
     return click.confirm(text, default=False, err=True)
 
 
 def show_undone(undone: Undone) -> int:
     """Print what was restored and what was not; return the exit code."""
-    from neuraxis.cli.display.text import inert
-
     for what, names in (
         ("restored", undone.restored),
         ("removed", undone.removed),
@@ -93,8 +91,8 @@ def show_undone(undone: Undone) -> int:
         ("kept, the system refuses", undone.refused),
     ):
         for name in names:
-            click.echo(f"{what}: {inert(name)}")
+            echo(f"{what}: {one_line(name)}")
     if not any((undone.restored, undone.removed, undone.changed_since, undone.lost,
                 undone.refused)):  # fmt: skip
-        click.echo("no run of this session changed a file", err=True)
+        echo("no run of this session changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

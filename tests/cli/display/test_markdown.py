@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -51,6 +52,15 @@ def test_n8_words_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [f"word{number}" for number in range(40)]
     seen = _seen("**All** " + " ".join(words), monkeypatch)
     assert set(words) <= set(seen.split())
+
+
+def test_entities_are_inert(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What becomes a direction mark in the rendering does not reach the terminal."""
+    marks = "\u202e &#8238; &#x2066; &#27;[2J &rlm; &#155;2J"
+    seen = _seen(f"# {marks}\n\n| {marks} |\n|---|\n| {marks}b |\n\n`x`", monkeypatch)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)  # the styles of the rendering
+    assert "b" in plain
+    assert inert(plain) == plain
 
 
 @given(

@@ -85,6 +85,19 @@ def test_prose_before_calls_stays_and_the_block_is_not_seen(tmp_path: Path) -> N
     assert screen.count("There is nothing.") == 1  # its line end is no other answer
 
 
+def test_names_of_arguments_are_inert(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model writes them, or an imported server; they stay on the step's line."""
+    name = "q\x1b]52;c;ZXZpbA==\x07\u202e\n    to = ada (written by the user)"
+    live = Live()
+    started = {"id": "a1", "plugin": "p", "command": "c"}
+    live(CallStarted(**started, tool="get\x1b[2J", arguments={name: "x"}))
+    live(CallFinished(**started, tool="get\x1b[2J", status="done", seconds=1))
+    live.close()
+    told = capsys.readouterr().err
+    assert told.startswith('  ✓ 1. get q⏎    to = ada (written by the user)="x"')
+    assert inert(told) == told
+
+
 def test_an_error_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     """A stream that breaks off leaves the line that was being said."""
     live = Live(aloud=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
+
+from neuraxis.cli.display.text import inert
+from neuraxis.cli.standard_output import stdout
 
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,9}[.)] |\||>|```|~~~)|\*\*[^\s*]|`[^`\n]", re.M
@@ -25,7 +27,7 @@ def complete_blocks(text: str) -> int:
 
 
 def print_markdown(text: str, *, after: bool = False) -> None:
-    """Print inert text to standard output: Markdown rendered on a terminal.
+    """Print text to standard output: Markdown rendered on a terminal.
 
     Line breaks stay, since models mean them; links are shown with their address.
 
@@ -33,20 +35,28 @@ def print_markdown(text: str, *, after: bool = False) -> None:
         text: whole blocks.
         after: a blank line comes first, since another block stands above.
     """
-    text = "\n" * after + text.strip("\n")
-    if not sys.stdout.isatty() or not _MARKDOWN.search(text):
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+    text = inert("\n" * after + text.strip("\n"))
+    out = stdout()
+    if not out.isatty() or not _MARKDOWN.search(text):
+        out.write(f"{text}\n")
+        out.flush()
         return
     if after:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
+        out.write("\n")
+        out.flush()
     from rich.console import Console  # slow to import
     from rich.markdown import Markdown
+    from rich.segment import Segment, Segments
 
-    console = Console(file=sys.stdout, highlight=False)
+    console = Console(file=out, highlight=False)
     shown = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")
-    console.print(shown)
+    # entities such as &#8238; become characters only in the rendering
+    console.print(
+        Segments(
+            Segment(inert(part.text), part.style, part.control)
+            for part in console.render(shown)
+        )
+    )
 
 
 def _with_breaks(text: str) -> str:

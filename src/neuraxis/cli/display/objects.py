@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.assets.frames import as_library, library_of
-from neuraxis.cli.display.text import inert, short
+from neuraxis.cli.display.text import one_line, short
+from neuraxis.cli.standard_output import stdout
 from neuraxis.formatting import digits as digits_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def print_object(value: Any) -> bool:
         return False
     from rich.console import Console  # slow to import
 
-    Console(file=sys.stdout, highlight=False).print(found)
+    Console(file=stdout(), highlight=False).print(found)
     return True
 
 
@@ -50,7 +50,7 @@ def digits(value: Any) -> str:
     if isinstance(value, float):
         return digits_of(value)
     text = value if isinstance(value, str) else short(value, 40)
-    return inert(text if len(text) <= 40 else text[:39] + "…").replace("\n", "⏎")
+    return one_line(text if len(text) <= 40 else text[:39] + "…")
 
 
 def _table(frame: Any) -> RenderableType:
@@ -60,7 +60,7 @@ def _table(frame: Any) -> RenderableType:
     table = Table(caption=f"{frame.height:,} rows, {frame.width} columns")
     for name in frame.columns[:COLUMNS]:
         justify = "right" if frame[name].dtype.is_numeric() else "left"
-        table.add_column(escape(inert(name)), justify=justify)
+        table.add_column(escape(one_line(name)), justify=justify)
     for row in frame.head(ROWS).rows():
         table.add_row(*[escape(digits(cell)) for cell in row[:COLUMNS]])
     return table

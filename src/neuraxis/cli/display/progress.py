@@ -8,11 +8,11 @@ finished step is one plain line.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from neuraxis.cli.display.markdown import complete_blocks, print_markdown
-from neuraxis.cli.display.text import console, inert, seconds, short
+from neuraxis.cli.display.text import console, inert, one_line, seconds, short
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -84,14 +84,14 @@ class Live:
                 self._chunk(event)
             case ModelFinished():
                 for note in event.notes:
-                    self._print(f"  {inert(note)}", "dim")
+                    self._print(f"  {note}", "dim")
             case PlanChecked():
                 self._plan(event)
             case CallStarted():
                 self._running[event.id] = (self._line(event), time.perf_counter())
                 self._spin(self._running_text())
             case CallProgress():
-                self._spin(f"{self._running_text()}  {inert(event.message)}")
+                self._spin(f"{self._running_text()}  {event.message}")
             case CallFinished():
                 self._finished(event)
             case AssetStored():
@@ -132,37 +132,41 @@ class Live:
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            self._print(f"  ✗ {inert(str(problem.get('message', '')))}", "red")
+            self._print(f"  ✗ {problem.get('message', '')}", "red")
         if event.problems:
             return
         many = len(event.steps)
-        self._number = {
-            str(step["id"]): place for place, step in enumerate(event.steps, 1)
-        }
+        self.number(str(step["id"]) for step in event.steps)
         if many > 1:
             self._print(f"a plan of {many} steps, checked", "bold")
+
+    def number(self, calls: Iterable[str]) -> None:
+        """Number the steps of a plan by their ids."""
+        self._number = {own: place for place, own in enumerate(calls, 1)}
 
     def _line(self, event: CallStarted) -> str:
         given: Json = event.arguments if event.shown is None else event.shown
         if isinstance(given, dict):
             arguments = cast("dict[str, Json]", given)
-            told = " ".join(f"{key}={short(arguments[key])}" for key in arguments)
+            told = " ".join(
+                f"{one_line(key)}={short(arguments[key])}" for key in arguments
+            )
         else:
             told = short(given)
-        return f"{self._place(event)} {inert(event.tool)} {told}".rstrip()
+        return f"{self._place(event)} {one_line(event.tool)} {told}".rstrip()
 
     def _place(self, event: CallStarted | CallFinished) -> str:
         """Return `2.`, or `2.14` for an item of the second step."""
         if not event.part_of:
             return f"{self._number.get(event.id, 1)}."
         item = event.id.removeprefix(event.part_of)
-        return f"{self._number.get(event.part_of, 1)}{inert(item)}"
+        return f"{self._number.get(event.part_of, 1)}{one_line(item)}"
 
     def _running_text(self) -> str:
         return "  ".join(text for text, _ in self._running.values()) or "working"
 
     def _finished(self, event: CallFinished) -> None:
-        default = (f"{self._place(event)} {inert(event.tool)}", 0.0)
+        default = (f"{self._place(event)} {one_line(event.tool)}", 0.0)
         ran_early = event.status == "skipped" and event.id in self._running
         text, _ = self._running.pop(event.id, default)
         mark, style = _MARKS[event.status]
@@ -195,7 +199,7 @@ class Live:
 
     def _inside(self, session: str, event: Mapping[str, Json]) -> None:
         """Show a nested agent's question or step; `session` is its own."""
-        tool, call = inert(str(event.get("tool"))), str(event.get("id"))
+        tool, call = one_line(str(event.get("tool"))), str(event.get("id"))
         match event.get("type"):
             case "approval_asked":
                 self._asks(session, call)
@@ -233,13 +237,14 @@ class Live:
         self._stop()
         # words stay whole on a terminal; in a file a line stays a line
         is_wide = not self._console.is_terminal
-        self._console.print(Text(text, style=style), soft_wrap=is_wide)
+        self._console.print(Text(inert(text), style=style), soft_wrap=is_wide)
 
     def _spin(self, text: str) -> None:
         if self._questions or not self._console.is_terminal:
             return
         from rich.text import Text
 
+        text = one_line(text)
         width = max(20, self._console.width - 6)
         shown = Text(text if len(text) <= width else text[: width - 1] + "…")
         if self._status is None:

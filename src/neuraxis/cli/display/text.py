@@ -2,7 +2,7 @@
 
 A page, a model or a script may contain escape codes that move the cursor, set the
 title or copy to the clipboard, and marks that reverse the direction of text. None of
-them reaches the terminal.
+them reaches the terminal: all that the command line prints passes through here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from neuraxis.cli.standard_output import stdout
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 _ESCAPES = re.compile(
@@ -34,6 +39,31 @@ def inert(text: str) -> str:
     return _ESCAPES.sub("", text.replace("\r\n", "\n"))
 
 
+def one_line(text: str) -> str:
+    """Return inert text without line breaks that could imitate ours."""
+    return inert(text).replace("\n", "⏎")
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print inert text."""
+    click.echo(inert(text), sys.stderr if err else stdout(), nl=nl)
+
+
+def echo_json(value: Any, *, indent: int | None = None) -> None:
+    """Print JSON, in which escapes stand for what is not inert."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    inert_json = _ESCAPES.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    click.echo(inert_json, stdout())
+
+
+def echo_file(path: Path) -> None:
+    """Print where a file lies; a terminal opens it at a click."""
+    shown = inert(str(path))
+    if sys.stderr.isatty():
+        shown = f"\x1b]8;;{inert(path.as_uri())}\x1b\\{shown}\x1b]8;;\x1b\\"
+    click.echo(f"file: {shown}", err=True)
+
+
 def short(value: Json, most: int = 60) -> str:
     """Return a value as one short line, for a list of arguments."""
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -48,13 +78,6 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value // 60)} min {int(value % 60)} s"
-
-
-def link(text: str, address: str) -> str:
-    """Return a text that a terminal opens at a click."""
-    if not sys.stderr.isatty():
-        return text
-    return f"\x1b]8;;{inert(address)}\x1b\\{inert(text)}\x1b]8;;\x1b\\"
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:

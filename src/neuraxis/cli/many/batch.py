@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli import signals
-from neuraxis.cli.display.text import why
+from neuraxis.cli.display.text import echo, echo_json, why
 from neuraxis.cli.options import (
     Choices,
     journal_path,
@@ -21,6 +21,7 @@ from neuraxis.cli.options import (
     session_options,
     settings_of,
 )
+from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class _Row(Struct, frozen=True, kw_only=True):
 @session_options()
 @click.option("--at-once", type=click.IntRange(1), default=20, help="Default: 20.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+@answers_alone
 def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     """Answer each line of FILE, several at a time.
 
@@ -130,10 +132,10 @@ def _run(
                     "files": list(answer.files),
                     "earlier": item.earlier,
                 }
-                click.echo(json.dumps(told, ensure_ascii=False))
+                echo_json(told)
                 if not quiet:
                     listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
-                    click.echo(f"{item.count} of {item.total}: {listed}", err=True)
+                    echo(f"{item.count} of {item.total}: {listed}", err=True)
 
     loop = SyncLoop()
     try:

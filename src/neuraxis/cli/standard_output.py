@@ -1,0 +1,73 @@
+"""Standard output is for answers: what plugins print goes to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import ParamSpec, TextIO, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_kept: list[TextIO] = []
+"""The stream of answers while plugins may print."""
+
+
+def stdout() -> TextIO:
+    """Return the stream of answers."""
+    return _kept[-1] if _kept else sys.stdout
+
+
+@contextlib.contextmanager
+def kept_for_answers() -> Generator[None]:
+    """Send what plugins and their processes print to standard error."""
+    if _kept:
+        yield
+        return
+    own = sys.stdout
+    own.flush()
+    with contextlib.ExitStack() as after:
+        _kept.append(after.enter_context(_beside(own)))
+        sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            sys.stdout = own
+            _kept.pop().flush()
+
+
+@contextlib.contextmanager
+def _beside(own: TextIO) -> Generator[TextIO]:
+    """Return a stream beside standard output, which leads to standard error.
+
+    A process that a plugin starts has its descriptor. On a terminal both are one.
+    """
+    try:
+        descriptor = own.fileno()
+    except (AttributeError, OSError, ValueError):
+        descriptor = -1  # as in a test
+    if descriptor != 1 or own.isatty():
+        yield own
+        return
+    way = os.dup(1)
+    with open(way, "w", encoding=own.encoding, errors=own.errors) as stream:
+        os.dup2(2, 1)
+        try:
+            yield stream
+        finally:
+            own.flush()  # what a plugin wrote to a stream that it had kept
+            os.dup2(way, 1)
+
+
+def answers_alone(command: Callable[P, R]) -> Callable[P, R]:
+    """Run a command of the command line within `kept_for_answers`."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with kept_for_answers():
+            return command(*args, **kwargs)
+
+    return run

@@ -1,0 +1,48 @@
+"""What the command line prints is inert, whoever wrote it."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+import neuraxis.cli
+from neuraxis.cli.display.text import echo, echo_json, inert, one_line
+
+EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
+
+
+def test_all_is_printed_by_one_function() -> None:
+    """No other module of the command line writes to the terminal by itself."""
+    root = Path(neuraxis.cli.__file__).parent
+    found: set[str] = set()
+    for file in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func)
+                if name in {
+                    "click.echo",
+                    "click.secho",
+                    "print",
+                    "traceback.print_exc",
+                }:
+                    found.add(file.relative_to(root).as_posix())
+    assert found == {"display/text.py"}
+
+
+def test_a_printed_text_is_inert(capsys: pytest.CaptureFixture[str]) -> None:
+    """Escape codes are left out; line breaks stay, unless it is one line."""
+    echo(f"{EVIL}\nc", err=True)
+    assert capsys.readouterr().err == "ab\nc\n"
+    assert one_line(f"{EVIL}\r\nc") == "ab⏎c"
+
+
+def test_printed_json_is_inert_and_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Names too: an escape stands for each such character."""
+    echo_json({EVIL: [EVIL, "é\x7f"]})
+    told = capsys.readouterr().out
+    assert inert(told) == told
+    assert "é" in told
+    assert json.loads(told) == {EVIL: [EVIL, "é\x7f"]}
