@@ -470,8 +470,13 @@ def _unlike(expected: Said, answer: Answer) -> Iterator[str]:
         if answer.outcome != "failed" or "held back" not in answer.error:
             yield f"{answer.outcome} {answer.error!r}"
         return
+    if not (expected.text.strip() or expected.calls or expected.finish == "length"):
+        # A reply without a word, such as a picture, is asked for again.
+        if not any("was empty" in item.message for item in answer.problems):
+            yield f"{answer.outcome} {answer.text[:200]!r}"
+        return
     if expected.finish == "length":
-        # A reply that was cut off is asked for again, then the run ends.
+        # Words that were cut off are told as such; a cut call is asked for again.
         if answer.outcome != "failed" and answer.text.strip() != expected.text.strip():
             yield f"{answer.outcome} {answer.text[:200]!r}"
         return

@@ -24,5 +24,8 @@ answer = session.run_sync(
     "Monthly revenue as bars in revenue.png; the three best?",
     attach=[Path(__file__).with_name("orders.csv")],
 )
+for result in answer.calls:
+    if result.error:
+        sys.exit(result.error.message)
 print([row["revenue"] for row in answer.calls[-1].value["rows"]])
 print(answer.text, *answer.files)

@@ -41,6 +41,50 @@ def test_the_examples_run(
         exec(compile(block, str(page), "exec"), namespace)
 
 
+def test_the_spans_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each reply and each call, below that of the run, and all have an end."""
+    trace: Any = pytest.importorskip("opentelemetry.trace")
+    begun: list[tuple[str, Any]] = []
+    ended: list[str] = []
+    given: dict[str, Any] = {}
+
+    class Span(trace.NonRecordingSpan):  # type: ignore[misc]
+        name = ""
+
+        def set_attributes(self, attributes: Any) -> None:
+            given.update(attributes)
+
+        def end(self, end_time: int | None = None) -> None:
+            ended.append(self.name)
+
+    class Tracer:
+        def start_span(self, name: str) -> Span:
+            begun.append((name, getattr(trace.get_current_span(), "name", None)))
+            span = Span(trace.INVALID_SPAN_CONTEXT)
+            span.name = name
+            return span
+
+        def start_as_current_span(self, name: str) -> Any:
+            return trace.use_span(self.start_span(name), end_on_exit=True)
+
+    monkeypatch.setattr(trace, "get_tracer", lambda name: Tracer())
+    replies = ['[{"tool": "population", "city": "Turin"}]', "Many."]
+    monkeypatch.setattr(
+        build_module, "find_model", lambda *_: ScriptedModel(list(replies))
+    )
+    page = (_ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    section = page.partition("\n### Logs and traces\n")[2].partition("\n## ")[0]
+    blocks = [_BLOCK.findall(page)[0], *_BLOCK.findall(section)]
+    namespace: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "sessions.md", "exec"), namespace)
+    chat, call = "chat scripted:", "execute_tool population"
+    below = [(name, "run") for name in (chat, call, chat)]
+    assert begun == [("run", None), *below]
+    assert ended == [chat, call, chat, "run"]
+    assert given["neuraxis.status"] == "done"
+
+
 def test_the_plan_of_the_page_runs() -> None:
     """The file that plans.md shows: checked, and run with a parameter of its own."""
     page = (_ROOT / "docs" / "plans.md").read_text(encoding="utf-8")

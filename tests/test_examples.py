@@ -1,6 +1,7 @@
 """The example programs run, say what their twins say, and are no longer."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,16 +15,17 @@ EXAMPLES = sorted((_ROOT / "examples").glob("*.py"))
 NEEDS = {"data_analysis": ("polars", "matplotlib", "PIL")}
 
 
-def _run(program: Path, folder: Path) -> str:
-    """Run a program as a person does; return what it prints."""
-    folder.mkdir()
+def _done(
+    program: Path, folder: Path, *before: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program as a person does."""
     source = str(Path(neuraxis.__file__).resolve().parents[1])
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, str(program)],
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": source,
+            "PYTHONPATH": os.pathsep.join([*before, source]),
             "PYTHONWARNINGS": "",
             "MPLCONFIGDIR": str(folder),
         },
@@ -33,6 +35,12 @@ def _run(program: Path, folder: Path) -> str:
         timeout=55,
         check=False,
     )
+
+
+def _run(program: Path, folder: Path) -> str:
+    """Return what a program prints."""
+    folder.mkdir()
+    done = _done(program, folder)
     assert done.returncode == 0, done.stderr[-2_000:]
     return done.stdout
 
@@ -61,3 +69,31 @@ def test_an_example_says_what_its_twin_says(program: Path, tmp_path: Path) -> No
     for line in theirs.splitlines():
         if not line.startswith("waiting"):  # each shows a question in its own way
             assert line in ours.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lacking", "extra"), [("polars", "tables"), ("matplotlib", "plots")]
+)
+def test_a_package_that_lacks_is_told(lacking: str, extra: str, tmp_path: Path) -> None:
+    """With the line that installs it, and without a traceback."""
+    for package in NEEDS["data_analysis"]:
+        pytest.importorskip(package)
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys; sys.modules[{lacking!r}] = None", encoding="utf-8"
+    )
+    program = _ROOT / "examples" / "data_analysis.py"
+    done = _done(program, tmp_path, str(tmp_path))
+    assert done.returncode == 1
+    assert f"pip install 'neuraxis[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_index_names_what_each_needs() -> None:
+    """The extras, in one line that can be copied."""
+    index = (_ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    for program in EXAMPLES:
+        (row,) = [line for line in index.splitlines() if f"({program.name})" in line]
+        source = program.read_text(encoding="utf-8")
+        extras = re.findall(r"neuraxis:(tables|plots|images)", source)
+        assert all(extra in row for extra in extras)
+        assert ("pydantic" in source) == ("pip install pydantic" in row)

@@ -14,6 +14,7 @@ from neuraxis.formatting import (
     MOST_NAME,
     QUOTED,
     did_you_mean,
+    file_name,
     listed,
     named,
     nearest,
@@ -150,3 +151,16 @@ def test_a_question_is_asked_where_there_is_one() -> None:
     assert did_you_mean(()) == ""
     assert did_you_mean(("a",)) == " Did you mean a?"
     assert did_you_mean(("a", "b")) == " Did you mean a or b?"
+
+
+def test_a_name_of_a_file_leads_nowhere_else() -> None:
+    """An ordinary id stays; any other becomes one name, different for each."""
+    for same in ("a1", "a2.5", "user-7", "max@example.com", "chat: 4", "Zoë", "0" * 32):
+        assert file_name(same) == same
+    odd = [
+        "", ".", "..", "../up", "/etc", "a/b", "a\\b", "a\0b", "a\n", "~x", "@x",
+        ".hidden", "x" * 300, "x" * 301, "é" * 100, "\ud800", " a",
+    ]  # fmt: skip
+    names = {file_name(given) for given in odd}
+    assert len(names) == len(odd)
+    assert all(name[0] == "@" and name[1:].isalnum() for name in names)

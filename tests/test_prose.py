@@ -44,12 +44,52 @@ def test_words_come_in_pieces_in_every_dialect(dialect: str) -> None:
         f"Let me look.\n\n{FRAMED}",
         f"<think>Is it [{{? </think>\na: Let me look.\n{FRAMED}",
         'Let me look.\n```json\n[{"tool": "look", "number": 3}]\n```',
+        'Let me look. [{"tool": "look", "number": 3}]',
+        'Let me look. {"tool": "look", "number": 3}',
+        'Let me look.\n`[{"tool": "look", "number": 3}]`',
+        f"Let me look. ```\n{FRAMED}\n```",
+        'Let me look.\n- [{"tool": "look", "number": 3}]',
+        'Let me look. [{\n  "tool": "look", "number": 3}]',
     ],
 )
 def test_a_call_is_never_among_the_words(calls: str, size: int) -> None:
     """However the pieces cut it; the words of two replies stand apart."""
     heard = "".join(_heard([calls, "It is three."], size))
     assert heard == "Let me look.\n\nIt is three."
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "Let me look.\nlook(number=3)",
+        "Let me look.\n1. `look(number=3)`",
+        "Let me look: [look(number=3)]",
+        "Let me look:\n```python\n[look(number=3)]\n```",
+        'Let me look.\nlook\n{"number": 3}',
+        'Let me look.\n>>>look\n{"number": 3}',
+        'Let me look. [TOOL_CALLS]look{"number": 3}',
+        'Let me look.\n**Action:** look\nAction Input: {"number": 3}',
+        "Let me look. <tool_call><function=look><parameter=number>3</parameter>"
+        "</function></tool_call>",
+        'Let me look. <minimax:tool_call><invoke name="look">'
+        '<parameter name="number">3</parameter></invoke></minimax:tool_call>',
+    ],
+)
+def test_no_form_of_a_call_is_among_the_words(calls: str, size: int) -> None:
+    """Nor those that models write as text where calls have a place of their own."""
+    heard = "".join(_heard([calls, "It is three."], size, "native"))
+    assert heard.replace(":", ".") == "Let me look.\n\nIt is three."
+
+
+def test_code_is_said_while_it_comes() -> None:
+    """A program in its fence goes on where an object stands in it."""
+    said = (
+        "Write:\n\n```python\nx = 1\ny = {'a': [{'b': x}]}\nlook(number=y)\n```\nEnd."
+    )
+    pieces = _heard([said], 4)
+    assert "".join(pieces) == said
+    assert max(map(len, pieces)) < 20
 
 
 def test_what_looks_like_a_call_comes_with_the_end() -> None:

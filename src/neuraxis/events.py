@@ -30,6 +30,8 @@ class SessionStarted(Struct, frozen=True, kw_only=True):
     resumed: bool = False
     origins: tuple[Json, ...] = ()
     """Origins of a nested session's request and memory."""
+    key: str = ""
+    """Random part of the idempotency keys of the session's calls, the same for good."""
 
 
 class MessageSent(Struct, frozen=True, kw_only=True):
@@ -115,6 +117,8 @@ class CallStarted(Struct, frozen=True, kw_only=True):
     """Origins that the result will have: {source, open_world, private}."""
     part_of: str = ""
     """Id of the `for_each` step, for a call of one item."""
+    items: int | None = None
+    """Items of a `for_each` step, each of which is a call of its own; None: a call."""
 
 
 class CallProgress(Struct, frozen=True, kw_only=True):

@@ -1,18 +1,23 @@
 """Format values, types, paths and names for messages: one short line.
 
-`call_errors` builds its messages from them.
+`call_errors` builds its messages from them, and what refuses a program's arguments
+says so with them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from msgspec import StructMeta
+
+from neuraxis.errors import ConfigError
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -43,6 +48,21 @@ def quote(value: Any) -> str:
 def named(name: str) -> str:
     """Return a model's name for something, cut if long."""
     return json.dumps(name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…")
+
+
+_FILE_NAME = re.compile(r"\w[\w .:@+=,-]{0,99}")
+
+
+def file_name(given: str) -> str:
+    """Return a given id as the name of one file or folder.
+
+    An ordinary id stays as it is. Any other, such as one with a slash, becomes a
+    digest behind a sign that no ordinary one begins with.
+    """
+    encoded = given.encode(errors="surrogatepass")
+    if _FILE_NAME.fullmatch(given) and len(encoded) <= MOST_NAME:
+        return given
+    return f"@{hashlib.sha256(encoded).hexdigest()}"
 
 
 def type_name(value: Any) -> str:
@@ -198,3 +218,61 @@ def preview(
         told = [part(item) for item in given[:items]]
         return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
     return show_object(arguments)
+
+
+# --- a program's arguments ------------------------------------------------------
+
+
+def refuse(name: str, expected: str, value: Any) -> NoReturn:
+    """Raise the `ConfigError` of an argument of a wrong type."""
+    raise ConfigError(f"{name}: expected {expected}, got {describe_given(value)}")
+
+
+def check_word(name: str, value: Any, words: Sequence[str]) -> None:
+    """Refuse what is none of an argument's words.
+
+    Raises:
+        ConfigError: the value is another one.
+    """
+    if value not in words:
+        refuse(name, f"one of {', '.join(words)}", value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    Any text would count as True.
+
+    Raises:
+        ConfigError: the value is another one.
+    """
+    if not isinstance(value, bool):
+        refuse(name, "True or False", value)
+
+
+def no_argument(name: str, known: Iterable[str], close: Sequence[str] = ()) -> str:
+    """Return the error of an argument that does not exist."""
+    known = sorted(known)
+    hint = did_you_mean(close or nearest(name, known)[:1])
+    return f"there is no argument {name!r}.{hint} Arguments are: {', '.join(known)}"
+
+
+class Named(StructMeta):
+    """Makes the errors of a Struct's constructor name it and its fields.
+
+    A Struct has no `__init__` that could do so.
+    """
+
+    if not TYPE_CHECKING:  # it takes what the fields say
+
+        def __call__(cls, *args: Any, **given: Any) -> Any:  # noqa: D102
+            try:
+                return super().__call__(*args, **given)
+            except TypeError as error:
+                known = cls.__struct_fields__
+                said = next(
+                    (no_argument(n, known) for n in given if n not in known), ""
+                )
+                if args:
+                    said = f"write the names, such as {cls.__name__}({known[0]}=...)"
+                raise TypeError(f"{cls.__name__}: {said or error}") from None

@@ -10,14 +10,23 @@ import re
 
 from neuraxis.events import Event, ModelChunk, ModelStarted, SessionFinished
 
-# A reference to an object, a marker of calls, a tag of calls or thoughts, a block of
-# JSON, or a prefix of one.
+_NAME = r"[^\W\d][\w.-]{0,80}"
+_BLOCK = rf"\[\s*(?:\{{|[\"'`]?(?:\Z|{_NAME}(?:\(|\Z)))|\{{\s*(?:[\"'“‘]|\Z)"
+_ARGUMENTS = rf"\(\s*(?:\Z|[)*{{]|(?:{_NAME})?\s*(?:\Z|=(?!=)))"
+_FENCE = r"```\w{0,12}\s{0,4}"
 _NOT_PROSE = re.compile(
-    r"<(?:\||!--|/?(?:tool_call|function|think)|[/!]?[a-z_-]{0,9}\Z)"
-    r"|```[a-z_]{0,12}\s{0,4}(?:[\[{]|\Z)|`{1,2}\Z"
-    r"|^[ \t]*(?:\[\s*(?:\{|\Z)|\{\s*(?:\"|\Z))",
+    # a reference to an object, a marker of calls, a tag of calls or thoughts
+    r"<(?:[|｜<]|!--|/?[a-z_:-]{0,20}(?:tool|function|think|invoke)|[/!]?[\w:-]{0,20}\Z)"
+    r"|✿|>>>|>{1,2}\Z|\](?:<\]|<?\Z)|\[TOOL_CALLS|\[THINK\]|```tool_|^\**Action:|`{1,2}\Z"
+    # JSON, or a list of calls as Python writes it
+    rf"|(?P<code>(?:{_FENCE}|[*`]{{0,2}})(?:{_BLOCK})|{_FENCE}(?:<|\Z)"
+    # on its line, item of a list or fenced: that, or a name with its arguments
+    rf"|^[ \t]*(?:(?:[-*•]|\d{{1,2}}[.)]?)(?:[ \t]+|\Z))?(?:{_FENCE}|[*`]{{1,3}})?"
+    rf"(?:\Z|{_BLOCK}|(?:print\(|Call:[ ]?)?{_NAME}[ \t]*(?:{_ARGUMENTS}"
+    rf"|:?[ \t]*\n?\s{{0,4}}(?:\Z|{_BLOCK}))))",
     re.IGNORECASE | re.MULTILINE,
 )
+"""What may begin a call, a thought or a block of JSON, or a prefix of one."""
 _END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _LABEL = re.compile(r"a(?::[ \t]*\n?|\Z)")
 """What the prompt of tool intents ends with, and models repeat."""
@@ -69,8 +78,10 @@ class Prose:
         if not text or text[0] in "<[{`":
             return self.said
         # what was returned is no prefix of a call: look behind it
-        found = _NOT_PROSE.search(text, len(self.said))
-        return text[: found.start() if found else None].rstrip()
+        for found in _NOT_PROSE.finditer(text, len(self.said)):
+            if not found["code"] or not _in_program(text[: found.start()]):
+                return text[: found.start()].rstrip()
+        return text.rstrip()
 
     def _new(self, whole: str) -> str:
         """Return what the reply's words have more than before."""
@@ -79,3 +90,9 @@ class Prose:
         new = whole[len(said) :]
         is_apart = new and not said and (before or self._said_before)
         return f"\n\n{new}" if is_apart else new
+
+
+def _in_program(before: str) -> bool:
+    """Return whether code stands before a place in its fence."""
+    _, fence, code = before.rpartition("```")
+    return bool(before.count("```") % 2 and fence and code.partition("\n")[2].strip())
