@@ -16,13 +16,16 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.errors import CommandError, StorageError
-from neuraxis.events import CallStarted
 from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.failures import crashed
 from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.limits import beyond_limit
 from neuraxis.execution.loop_items import cut_off_loop, entry_of
-from neuraxis.execution.report import report_finished, report_stored
+from neuraxis.execution.report import (
+    report_finished,
+    report_started,
+    report_stored,
+)
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
@@ -59,7 +62,7 @@ async def _known(step: Step, runtime: Runtime) -> Result:
 
 
 async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
-    call, spec = step.call, step.command.spec
+    call = step.call
     started = time.perf_counter()
     steps: Sequence[Step] = ()
     try:
@@ -67,17 +70,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         large = leads_to_object(step, runtime)
         steps = await aside(large, _item_steps, step, loop, runtime)
         _check_limits(step, steps, runtime)
-        runtime.emit(
-            CallStarted(
-                id=call.id,
-                plugin=step.command.plugin.name,
-                command=spec.name,
-                tool=call.target,
-                arguments=call.arguments,
-                effects=spec.effects.kind,
-                items=len(steps),
-            )
-        )
+        report_started(step, runtime, items=len(steps))
         if goes_on(steps, runtime):
             results = await run_in_order(steps, runtime, run_one)
         else:

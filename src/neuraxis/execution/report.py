@@ -16,9 +16,25 @@ from neuraxis.policy.provenance.labels import Label, to_tell
 from neuraxis.specs import Json
 
 
-def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) -> None:
-    """Report that a call is about to run; `arguments` are resolved."""
+def report_started(
+    step: Step,
+    runtime: Runtime,
+    *,
+    arguments: Json | None = None,
+    label: Label = frozenset(),
+    items: int | None = None,
+) -> None:
+    """Report that a call, or a loop of `items` calls, is about to run.
+
+    Args:
+        step: the call.
+        runtime: of the run.
+        arguments: the call's, with their references resolved; None for a loop.
+        label: where they come from.
+        items: how many a loop has.
+    """
     call, spec = step.call, step.command.spec
+    is_as_written = arguments is None or arguments is call.arguments
     runtime.emit(
         CallStarted(
             id=call.id,
@@ -27,9 +43,10 @@ def report_started(step: Step, arguments: Json, label: Label, runtime: Runtime) 
             tool=call.target,
             arguments=call.arguments,
             effects=spec.effects.kind,
-            shown=None if arguments is call.arguments else preview(arguments),
+            shown=None if is_as_written else preview(arguments),
             part_of=step.part_of,
             origins=to_tell(label),
+            items=items,
         )
     )
 

@@ -89,7 +89,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     ):
         return await reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
     label = await authorize(step, arguments, runtime.gate)
-    report_started(step, arguments, label, runtime)
+    report_started(step, runtime, arguments=arguments, label=label)
     if runtime.gate.settled is not None:
         await runtime.gate.settled()  # it is on disk before it runs (decision 5)
     if not step.command.spec.effects.readonly:
