@@ -12,7 +12,7 @@ from fuzzing.checks import must, same
 from fuzzing.inputs import ODD, RAISING, Text, read_tree
 from fuzzing.words import EXPRESSIONS, NODE_WORDS, SCHEMA_WORDS
 from neuraxis.events import NAMES, Unknown, from_json, to_json
-from neuraxis.messages import Path
+from neuraxis.messages import Path, Problem
 from neuraxis.references.asset_ref import (
     AssetRef,
     format_object,
@@ -22,10 +22,10 @@ from neuraxis.references.asset_ref import (
     reference_fault,
 )
 from neuraxis.references.evaluate import evaluate, fill
-from neuraxis.references.find import find_asset_refs
+from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.path import WalkError, walk
 from neuraxis.references.render import ReferenceFailure
-from neuraxis.references.template import Scope, find_templates
+from neuraxis.references.template import Binding, Scope, read_template
 from neuraxis.schema import (
     NotationProblem,
     Schema,
@@ -40,6 +40,18 @@ from neuraxis.schema import (
 
 def _dumps(*trees: Any) -> list[bytes]:
     return [json.dumps(tree).encode() for tree in trees]
+
+
+def _templates(arguments: Any, scope: Scope) -> tuple[list[Binding], list[Problem]]:
+    """All templates in the arguments, and all mistakes in them."""
+    bindings: list[Binding] = []
+    problems: list[Problem] = []
+    for path, value in find_places(arguments):
+        if isinstance(value, str):
+            template = read_template(value, scope, path, problems)
+            if template is not None:
+                bindings.append(Binding(path=path, template=template))
+    return bindings, problems
 
 
 def _containers(value: Any) -> list[tuple[Path, Any]]:
@@ -227,7 +239,7 @@ def read_references(data: bytes) -> None:
     for _, part in _containers(arguments):
         _one_reference(part)
     before = repr(arguments)
-    bindings, problems = checks.timed(size, lambda: find_templates(arguments, scope))
+    bindings, problems = checks.timed(size, lambda: _templates(arguments, scope))
     checks.check_problems(problems)
     root = tree.get("root")
     for value in (root, {"content": {"response": root}}):
@@ -337,7 +349,7 @@ def hostile_lookups(data: bytes) -> None:
     if not checks.can_be_stored(tree["arguments"]):
         return
     scope = Scope(ids=("a", "b"), here=1, names={"first": 0}, extra={"item": "i"})
-    bindings, _ = find_templates(tree["arguments"], scope)
+    bindings, _ = _templates(tree["arguments"], scope)
     for binding in bindings[:10]:
         for root in (RAISING, {"a": RAISING, "b": [RAISING]}, [RAISING]):
             for wants_text in (True, False):

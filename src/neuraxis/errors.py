@@ -3,7 +3,6 @@
 NeuraxisError
   ConfigError        a setting, name or file that a person gave is wrong
     ManifestError    a plugin's description: carries every problem with its line
-    PlanError        a plan file that cannot be read
     TemplateError    a user's own prompt template
   ModelError         the model could not be asked
     ModelUnavailable no server, no weights, no key
@@ -60,10 +59,6 @@ class ManifestError(ConfigError):
     def __init__(self, problems: tuple[ManifestProblem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
-
-
-class PlanError(ConfigError):
-    """Error: a plan file cannot be read."""
 
 
 class TemplateError(ConfigError):

@@ -23,10 +23,10 @@ from neuraxis.references.asset_ref import (
     reference_fault,
 )
 from neuraxis.references.evaluate import evaluate, fill
-from neuraxis.references.find import find_asset_refs
+from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.path import WalkError, walk
 from neuraxis.references.render import ReferenceFailure
-from neuraxis.references.template import Scope, Template, find_templates, read_template
+from neuraxis.references.template import Scope, Template, read_template
 
 ANY_TEXT = st.text(st.characters(), max_size=8)  # surrogates among them
 ODD_TEXT = st.text("/%?#é☃ 0123aA.~\n\x00{}[]'\"&=+", max_size=6)
@@ -396,11 +396,15 @@ def test_C23_what_cannot_be_referred_to() -> None:
         "c": "{{ results[7] }} {{ results[-5] }}",
         "d": "{{ results[2].x }}",
     }
-    _, problems = find_templates(arguments, Scope(ids=ids, here=1, names=names))
+    problems: list[Problem] = []
+    scope = Scope(ids=ids, here=1, names=names)
+    for path, text in find_places(arguments):
+        read_template(text, scope, path, problems)
     assert {("a",), ("b", 0), ("c",), ("d",)} == {p.path for p in problems}
     kinds = sorted(problem.keyword for problem in problems)
     assert kinds == ["cyclic", "dangling", "dangling", "forward", "forward"]
-    _, problems = find_templates({"a": "{{ previous_result }}"}, Scope(ids=ids))
+    problems = []
+    read_template("{{ previous_result }}", Scope(ids=ids), ("a",), problems)
     assert "first step" in problems[0].expected
 
 

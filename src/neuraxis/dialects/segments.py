@@ -50,13 +50,13 @@ _OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
-WHOLE = ("stop", "tool_calls", "answer")
+_WHOLE = ("stop", "tool_calls", "answer")
 """Finish reasons of a complete reply (rule D10)."""
 
 
 def was_cut(completion: Completion) -> bool:
     """Return whether the server cut the reply off (rule D10)."""
-    return completion.finish_reason not in WHOLE
+    return completion.finish_reason not in _WHOLE
 
 
 def cut_reply(text: str) -> Reply:

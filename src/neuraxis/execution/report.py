@@ -24,7 +24,7 @@ def report_started(
     label: Label = frozenset(),
     items: int | None = None,
 ) -> None:
-    """Report that a call, or a loop of `items` calls, is about to run.
+    """Report that a call or a loop is about to run.
 
     Args:
         step: the call.

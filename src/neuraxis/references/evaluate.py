@@ -29,7 +29,7 @@ def evaluate(
     """Return a template's value: native where it is whole, else text (C20).
 
     Args:
-        template: read by `find_templates`.
+        template: read by `read_template`.
         lookup: returns the whole answer of a step; it is called with the reference
             `(step, content/response)` only, and the rest is walked here.
         wants_text: whether the parameter accepts text only.

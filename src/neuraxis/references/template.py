@@ -19,10 +19,8 @@ from neuraxis.references.asset_ref import (
     AssetRef,
 )
 from neuraxis.references.filters import Operation
-from neuraxis.references.find import find_places
 from neuraxis.references.parser import PREVIOUS, Malformed, Parsed, split
 from neuraxis.references.path import RESPONSE
-from neuraxis.specs import Json
 
 # --- templates -----------------------------------------------------------------
 
@@ -93,20 +91,6 @@ class Scope(Struct, frozen=True, kw_only=True):
     names: Mapping[str, int] = field(default_factory=dict[str, int])
     bare: bool = True
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-def find_templates(
-    arguments: Json, scope: Scope
-) -> tuple[tuple[Binding, ...], tuple[Problem, ...]]:
-    """Return all templates in the arguments, and all mistakes in them."""
-    bindings: list[Binding] = []
-    problems: list[Problem] = []
-    for path, value in find_places(arguments):
-        if isinstance(value, str):
-            template = read_template(value, scope, path, problems)
-            if template is not None:
-                bindings.append(Binding(path=path, template=template))
-    return tuple(bindings), tuple(problems)
 
 
 def read_template(

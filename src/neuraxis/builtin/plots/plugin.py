@@ -20,7 +20,6 @@ from neuraxis.plugins.context import Context
 
 MOST_POINTS = 1_000_000
 MOST_BARS = 200
-MOST_BINS = 1000
 FEW = 60
 """Maximum values of a line that also shows its points."""
 MOST_IN_LEGEND = 8

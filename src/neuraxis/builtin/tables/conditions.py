@@ -1,8 +1,8 @@
 """Build a Polars expression from a condition `{column, op, value}`.
 
-There is no expression language: an operation is one word of `OPERATIONS`, a value is
-a value. A value that cannot be compared with its column is refused before Polars sees
-it.
+There is no expression language: an operation is a word that config.yaml lists, a value
+is a value. A value that cannot be compared with its column is refused before Polars
+sees it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,6 @@ from neuraxis.errors import CommandError
 from neuraxis.formatting import quote, type_name
 from neuraxis.specs import Json
 
-OPERATIONS = (
-    *("eq", "ne", "lt", "le", "gt", "ge", "in", "not_in"),
-    *("contains", "starts_with", "ends_with", "is_empty"),
-)
 _TEXTS = ("contains", "starts_with", "ends_with")
 
 

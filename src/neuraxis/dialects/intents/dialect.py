@@ -17,7 +17,7 @@ from neuraxis.dialects.intents.form import call_form
 from neuraxis.dialects.intents.prompt import prompt_text
 from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.results import json_text, outcomes_text
-from neuraxis.dialects.segments import WHOLE, cut_reply
+from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import load_message_template
 from neuraxis.dialects.well_formed import read_answer, read_calls
@@ -121,7 +121,7 @@ class Intents:
     def decode(self, completion: Completion, *, next_id: Callable[[], str]) -> Reply:
         """Decode a completion; if it was cut off, nothing runs (D10)."""
         text = completion.text
-        if completion.finish_reason not in WHOLE:
+        if was_cut(completion):
             return cut_reply(text)
         calls = read_calls(text, START, END, next_id)
         if calls is not None:
