@@ -288,7 +288,7 @@ def _bracket(
 def _next_frame(text: str, position: int, tokens: re.Pattern[str]) -> int:
     """Return the place of the next marker or thought, or the end."""
     while (match := tokens.search(text, position)) is not None:
-        if match[0] not in "{[":
+        if match.lastgroup:  # what may be as empty as the place before a call
             return match.start()
         position = match.end()
     return len(text)

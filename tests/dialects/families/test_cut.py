@@ -156,3 +156,14 @@ def test_tags_that_are_named_as_a_tool_need_their_ends(text: str, meant: bool) -
     found = cut(text, {"look"}.__contains__)
     assert not any(piece.calls for piece in found)
     assert any(piece.meant for piece in found) is meant
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("behind", ['\nadd{"}', "\n<add>\n<a>", "\nprint(add("])
+def test_a_call_behind_much_broken_json_ends_the_reading(behind: str) -> None:
+    """A call's form may begin with an empty match, which the search must leave.
+
+    Fuzzing found a reply of 8 kB that was read for ever, in every dialect.
+    """
+    text = '{"}' * 30 + '{"""}' + '{"}' * 2400 + behind + '{"}' * 50
+    assert any(piece.fault for piece in cut(text, {"add"}.__contains__))
