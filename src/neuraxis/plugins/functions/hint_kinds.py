@@ -65,12 +65,13 @@ UNREADABLE = (
 
 
 class NoType(TypeError):
-    """Error: a hint, or its part at `path`, is no type."""
+    """Error: a hint, or its part at `path`, is no type; `why` if that is not plain."""
 
-    def __init__(self, hint: Hint, path: str = "") -> None:
-        super().__init__(f"{path}{hint!r:.60} is no type")
+    def __init__(self, hint: Hint, path: str = "", why: str = "") -> None:
+        super().__init__(path + (why or f"{hint!r:.60} is no type"))
         self.hint = hint
         self.path = path
+        self.why = why
 
 
 def is_union(hint: Hint) -> bool:
@@ -81,6 +82,21 @@ def is_union(hint: Hint) -> bool:
 def is_struct(hint: Hint) -> bool:
     """Return whether the hint is a msgspec Struct."""
     return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def json_names(hint: type[Any]) -> dict[str, str]:
+    """Return the name in JSON of each field of a Struct; empty for other classes."""
+    if not issubclass(hint, Struct):
+        return {}
+    return dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
+
+
+def tag_of(hint: type[Any]) -> dict[str, Json]:
+    """Return the tag of a Struct, by its field in JSON; empty without one."""
+    if not issubclass(hint, Struct) or hint.__struct_config__.tag is None:
+        return {}
+    config = hint.__struct_config__
+    return {str(config.tag_field): config.tag}
 
 
 def is_named_tuple(hint: Hint) -> bool:
