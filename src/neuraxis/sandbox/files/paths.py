@@ -75,6 +75,9 @@ _SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECA
 class FileRefused(NeuraxisError):
     """Error: a path or file must not be used; says why."""
 
+    near: tuple[str, ...] | None = None
+    """Where there is no such file: paths that are spelled nearly so; else None."""
+
 
 def folded(name: str) -> str:
     """Return the case-folded name, to compare names as case-insensitive systems do."""
