@@ -129,7 +129,7 @@ def _said_mapping(
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return an object's fields by their names in JSON, the tag of a Struct first."""
+    """Return an object's fields by their names in JSON."""
     if not isinstance(value, Struct):
         return {item.name: getattr(value, item.name) for item in fields(value)}
     names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)

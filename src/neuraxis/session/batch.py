@@ -131,6 +131,7 @@ async def _one(
                 models[key] -= 1
                 if not models[key]:  # else another row uses its connections
                     await session.model.close()
+            return Done(row=row, session=own, answer=answer, earlier=earlier)
     except Exception as error:  # noqa: BLE001 - it is told with the row
         told = f"run_many: row {row!r:.60}: {_told(error)}"
         if answer is None:
@@ -139,7 +140,6 @@ async def _one(
         else:  # only closing failed
             answer = replace(answer, error=answer.error or told)
         return Done(row=row, session=own, answer=answer, exception=error)
-    return Done(row=row, session=own, answer=answer, earlier=earlier)
 
 
 def _told(error: Exception) -> str:

@@ -359,14 +359,14 @@ def _fields(
 
 
 def _made_inside(hint: type[Any]) -> frozenset[str]:
-    """Return the keys that are no arguments: of `init=False`, the tag of a Struct."""
+    """Return the keys that are no arguments: `init=False`, a tag."""
     if not dataclasses.is_dataclass(hint):
         return frozenset(tag_of(hint))
     return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
 def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
-    """Return the converters of a class's fields that need one, by key in JSON."""
+    """Return the converters of a class's fields by key in JSON."""
     changes: dict[str, Convert] = {}
     said = json_names(hint)
     for name, field_hint in field_hints(hint).items():

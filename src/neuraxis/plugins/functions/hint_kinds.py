@@ -65,9 +65,10 @@ UNREADABLE = (
 
 
 class NoType(TypeError):
-    """Error: a hint, or its part at `path`, is no type; `why` if that is not plain."""
+    """Error: a hint, or its part at `path`, is no type."""
 
     def __init__(self, hint: Hint, path: str = "", why: str = "") -> None:
+        # `why`: where the hint itself does not show it
         super().__init__(path + (why or f"{hint!r:.60} is no type"))
         self.hint = hint
         self.path = path
@@ -85,14 +86,14 @@ def is_struct(hint: Hint) -> bool:
 
 
 def json_names(hint: type[Any]) -> dict[str, str]:
-    """Return the name in JSON of each field of a Struct; empty for other classes."""
+    """Return the names in JSON of a Struct's fields; empty otherwise."""
     if not issubclass(hint, Struct):
         return {}
     return dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
 
 
 def tag_of(hint: type[Any]) -> dict[str, Json]:
-    """Return the tag of a Struct, by its field in JSON; empty without one."""
+    """Return a Struct's tag by its key in JSON; empty without."""
     if not issubclass(hint, Struct) or hint.__struct_config__.tag is None:
         return {}
     config = hint.__struct_config__
