@@ -78,6 +78,7 @@ from neuraxis.call_errors.running import one_at_a_time as one_at_a_time
 from neuraxis.call_errors.running import outcome_unknown as outcome_unknown
 from neuraxis.call_errors.running import plugin_contract_error as plugin_contract_error
 from neuraxis.call_errors.running import repeated_call as repeated_call
+from neuraxis.call_errors.running import run_too_long as run_too_long
 from neuraxis.call_errors.running import skipped as skipped
 from neuraxis.call_errors.running import still_busy as still_busy
 from neuraxis.call_errors.running import still_running as still_running

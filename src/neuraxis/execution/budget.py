@@ -44,7 +44,7 @@ class Usage(Struct, kw_only=True):
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
-    """Results of the current plan so far, for a cut-off run."""
+    """Results of the current plan so far, stopped calls too, for a cut-off run."""
 
     def take_back(self, gone: set[str]) -> None:
         """Uncount these calls, including those of all items of a `for_each`."""

@@ -180,6 +180,19 @@ def answer_of(
     )
 
 
+def calls_in_doubt(state: RunState, parts: RunConfig) -> list[str]:
+    """Return the calls with an effect whose outcome is not known."""
+    specs = parts.registry.targets
+    return [
+        f"{result.call.target} ({result.call.id})"
+        for result in state.results
+        if result.error is not None
+        and result.error.code in ("cancelled", "outcome_unknown")
+        and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
+        and not spec.effects.readonly
+    ]
+
+
 def _stored(result: Result, assets: AssetStore) -> Any:
     """Return a stored object, which may have left the memory."""
     return assets.native(result.call.id)["content"]["response"]
