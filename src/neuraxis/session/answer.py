@@ -180,10 +180,10 @@ def answer_of(
     )
 
 
-def calls_in_doubt(state: RunState, parts: RunConfig) -> list[str]:
-    """Return the calls with an effect whose outcome is not known."""
+def took_too_long(state: RunState, parts: RunConfig) -> str:
+    """Say that the time was up, and which calls with an effect it cut off."""
     specs = parts.registry.targets
-    return [
+    stopped = [
         f"{result.call.target} ({result.call.id})"
         for result in state.results
         if result.error is not None
@@ -191,6 +191,7 @@ def calls_in_doubt(state: RunState, parts: RunConfig) -> list[str]:
         and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
         and not spec.effects.readonly
     ]
+    return call_errors.run_too_long(parts.budget.seconds, stopped)
 
 
 def _stored(result: Result, assets: AssetStore) -> Any:

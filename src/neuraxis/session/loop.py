@@ -43,7 +43,7 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, answer_of, calls_in_doubt
+from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
 from neuraxis.session.past.resume import completion_of
@@ -112,8 +112,7 @@ async def converse(
         cancelled.set()
         seconds = parts.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
-        error = call_errors.run_too_long(seconds, calls_in_doubt(state, parts))
-        outcome = "budget"
+        outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
