@@ -181,7 +181,7 @@ def answer_of(
 
 
 def took_too_long(state: RunState, parts: RunConfig) -> str:
-    """Say that the time was up, and which calls with an effect it cut off."""
+    """Say that the time was up, and which calls it cut off."""
     specs = parts.registry.targets
     stopped = [
         f"{result.call.target} ({result.call.id})"
