@@ -234,20 +234,20 @@ async def _turns(
     emit: Callable[[Event], None],
     live: bool,
 ) -> None:
-    limit = parts.budget.model_calls
+    limit, turn = parts.budget.model_calls, 0
     pending = None
     if parts.waited is None:
         pending = _pending(history)
     else:
         await _go_on(parts, parts.waited, history, state, runtime, emit)
-    for turn in range(1, limit + 1):
+    for turn in runtime.usage.replies(limit):
         if early.busy:
             await early.throw_away()
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
-        left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
+        left = remaining_budget(parts.budget, runtime.usage, seconds)
         if pending is None:
             if parts.settled is not None:
                 await parts.settled()  # nothing is lost while the model is asked
@@ -283,7 +283,8 @@ async def _turns(
         results = _with_left(await _run_plan(plan, parts, runtime, state), reply)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
-    raise Stop("budget", f"the model was asked {limit} times without an answer")
+    inside = f", and models inside its commands {limit - turn}" if limit > turn else ""
+    raise Stop("budget", f"the model was asked {turn} times without an answer{inside}")
 
 
 def _is_answered(
