@@ -132,7 +132,8 @@ class CallProgress(Struct, frozen=True, kw_only=True):
 class CallFinished(Struct, frozen=True, kw_only=True):
     """A command ended, was skipped, or its outcome is unknown.
 
-    One for each call, also if it was retried. A read-only step that ran early is told
+    One for each call, also if it was retried; another if a person or the plugin
+    answers for an outcome that was unknown. A read-only step that ran early is told
     as done once all steps before it are done, or as skipped if one of them fails.
     """
 

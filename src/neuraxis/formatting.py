@@ -101,16 +101,19 @@ def path_text(path: Path, root: str = "") -> str:
 
 
 def nearest(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return the names closest to `name`, ignoring case and punctuation."""
+    """Return the names closest to `name`, ignoring case and punctuation.
+
+    One that differs in nothing else is the only one.
+    """
     import difflib  # Imported for error messages only.
 
     known = list(dict.fromkeys(names))
     folded: dict[str, list[str]] = {}
     for item in known:
         folded.setdefault(_fold(item), []).append(item)
-    close = difflib.get_close_matches(
-        _fold(name[:MOST_NAME]), folded, n=most, cutoff=0.6
-    )
+    wanted = _fold(name[:MOST_NAME])
+    close = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.6)
+    close = [wanted] if wanted in close else close
     return tuple(item for key in close for item in folded[key])[:most]
 
 
@@ -178,6 +181,11 @@ def digits(value: float) -> str:
     most = max(0, min(12, DIGITS - 1 - math.floor(math.log10(abs(value)))))
     places = len(f"{value:.{most}f}".rstrip("0").partition(".")[2])
     return f"{value:,.{places}f}"
+
+
+def in_seconds(seconds: float) -> str:
+    """Return a time with its unit: `1 second`, `0.5 seconds`."""
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"
 
 
 def preview(

@@ -157,6 +157,41 @@ def test_a_missing_name_has_a_hint(name: str, said: str, tmp_path: Path) -> None
         plugin.read_file(name, _context(tmp_path))
 
 
+def test_a_hint_is_a_path_that_can_be_used(tmp_path: Path) -> None:
+    """Whole, whichever command is given the name, and for a folder on the way."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "garden.md").write_text("", "utf-8")
+    context = _context(tmp_path)
+    wrong = "notes/gardn.md"
+    for call in (
+        lambda: plugin.read_file(wrong, context),
+        lambda: plugin.replace_in_file(wrong, "a", "b", context),
+        lambda: plugin.copy_file(wrong, "x.md", context),
+        lambda: plugin.move_file(wrong, "x.md", context),
+        lambda: plugin.delete_file(wrong, context),
+    ):
+        with pytest.raises(CommandError, match=r"mean 'notes/garden.md'\?"):
+            call()
+    with pytest.raises(CommandError, match=r"mean 'notes'\?"):
+        plugin.read_file("note/garden.md", context)
+
+
+def test_an_appended_file_that_is_new_says_so(tmp_path: Path) -> None:
+    """And which there is, since its name may be a mistake."""
+    (tmp_path / "shopping.txt").write_text("bread\n", "utf-8")
+    told: list[str] = []
+    context = replace(_context(tmp_path), warn=told.append)
+    plugin.append_file("shoping.txt", "milk", context)
+    assert told == [
+        '"shoping.txt" is a new file: there was none of that name. There is '
+        '"shopping.txt": tell the user if that was meant.'
+    ]
+    plugin.append_file("shopping.txt", "milk", context)
+    assert len(told) == 1
+    plugin.append_file("log", "a line", context)
+    assert told[1] == '"log" is a new file: there was none of that name.'
+
+
 def test_list(tmp_path: Path) -> None:
     """Names, and whether there are more."""
     for name in ("b.txt", "a.txt", "c.md"):

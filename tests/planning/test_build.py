@@ -104,7 +104,9 @@ TOOLS = {
 
 
 def find(_: str | None, name: str) -> FakeCommand | CallError:
-    return TOOLS.get(name) or call_errors.unknown_command(name, list(TOOLS))
+    return TOOLS.get(name) or call_errors.unknown_command(
+        name, dict.fromkeys(TOOLS, ())
+    )
 
 
 def calls(*given_calls: Any) -> list[Call]:

@@ -60,6 +60,36 @@ def test_B5_unknown_command() -> None:
     assert "search, fetch" in error.message
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("write_file", ("FILEWRITER",)),
+        ("FileWriter", ("FILEWRITER",)),
+        ("read_file", ("file_reader",)),
+        ("run_python", ("EXECUTE_PYTHON_FILE",)),
+        ("files.writefile", ("FILEWRITER",)),
+        ("paint", ()),
+    ],
+)
+def test_a_tool_is_found_by_all_its_names(given: str, meant: tuple[str, ...]) -> None:
+    """A question names plugin and command, a model calls the tool."""
+    named = {"write_file": "FILEWRITER", "read_file": "file_reader"}
+    plugins = [
+        plugin("files", "write_file", "read_file", "delete_file", **named),
+        plugin("python_file", "run", run="EXECUTE_PYTHON_FILE"),
+        plugin("tables", "read_table", "write_table"),
+    ]
+    error = missed(Registry(plugins).find(None, given))
+    assert error.candidates == meant
+
+
+def test_a_command_is_found_by_its_tools_name() -> None:
+    """Where a call names plugin and command apart."""
+    given = plugin("files", "write_file", write_file="FILEWRITER")
+    error = missed(Registry([given]).find("files", "FILEWRITER"))
+    assert error.candidates == ("write_file",)
+
+
 def test_B4_unlisted_is_unknown() -> None:
     """What is loaded but not listed cannot be told from what is not there."""
     registry = Registry([plugin("a", "x"), plugin("hidden", "y", listed=False)])

@@ -211,3 +211,19 @@ def test_the_time_of_a_call_is_not_that_of_its_question(work: Path) -> None:
     assert len(talk.asked) == 1
     assert answer.calls[-1].seconds < 0.4
     assert talk.asked[0].reason.count("todo.md") == 1
+
+
+def test_a_file_that_the_request_means_by_its_words_is_added_to(work: Path) -> None:
+    """ "My reading list" is the one text called so, also after a look at the folder."""
+    (work / "notes").mkdir()
+    (work / "notes/reading-list.md").write_text("- Emma\n")
+    (work / "notes/books.md").write_text("- Emma\n")
+    talk = Talk(work)
+    append = {"tool": "append_file", "text": "- Dune"}
+    look = [{"tool": "list_files", "folder": "notes"}]
+    add = [append | {"file_path": "notes/reading-list.md"}]
+    talk.ask("Put Dune on my reading list", look, add)
+    assert not talk.asked
+    assert (work / "notes/reading-list.md").read_text() == "- Emma\n- Dune\n"
+    talk.ask("Put Dune on my reading list", [append | {"file_path": "notes/books.md"}])
+    assert len(talk.asked) == 1

@@ -390,6 +390,33 @@ def test_N3_a_person_is_asked_once_about_it(tmp_path: Path) -> None:
         assert last.unknown_calls == ()
 
 
+def test_N3_a_call_that_was_stopped_has_one_end(tmp_path: Path) -> None:
+    """The question about the next one says what it would do, and ends no other."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return True
+
+    @command(name="pay", effects="once", time_limit=0.05)
+    async def pays(amount: int) -> str:
+        """Pays."""
+        PAID.append(amount)
+        await asyncio.sleep(5)
+        return "paid"
+
+    again = [call_of("pay", amount=1), call_of("pay", amount=1), "done"]
+    given = options(tmp_path, *again, id="s", approve=approve) | {"plugins": [pays]}
+    with Session(**given) as session:
+        session.run_sync("pay 1")
+    ends = [
+        event.id for event in events_of(tmp_path) if isinstance(event, CallFinished)
+    ]
+    assert ends == ["a1", "a2"]
+    assert PAID == [1, 1]
+    assert asked[0].summary.startswith("pay.pay(amount=1): it is not known whether")
+
+
 @pytest.mark.parametrize("happened", [True, False])
 def test_N3_a_person_settles_it_beforehand(tmp_path: Path, happened: bool) -> None:
     """Then the command may be called again as ever."""

@@ -41,6 +41,7 @@ from neuraxis.call_errors.checking import too_many_steps as too_many_steps
 from neuraxis.call_errors.checking import unknown_command as unknown_command
 from neuraxis.call_errors.checking import unknown_plugin as unknown_plugin
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
+from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed
@@ -78,6 +79,7 @@ from neuraxis.call_errors.running import one_at_a_time as one_at_a_time
 from neuraxis.call_errors.running import outcome_unknown as outcome_unknown
 from neuraxis.call_errors.running import plugin_contract_error as plugin_contract_error
 from neuraxis.call_errors.running import repeated_call as repeated_call
+from neuraxis.call_errors.running import run_too_long as run_too_long
 from neuraxis.call_errors.running import skipped as skipped
 from neuraxis.call_errors.running import still_busy as still_busy
 from neuraxis.call_errors.running import still_running as still_running

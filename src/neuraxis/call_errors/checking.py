@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from neuraxis.formatting import did_you_mean, listed, named, nearest, path_text
+from neuraxis.formatting import (
+    MOST_NAME,
+    did_you_mean,
+    listed,
+    named,
+    nearest,
+    path_text,
+)
 from neuraxis.messages import CallError, Problem
 
 
@@ -21,9 +28,17 @@ def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
     )
 
 
-def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallError:
-    """Report an unknown command or tool (rules B5, C4)."""
-    close = nearest(name, known)
+def unknown_command(
+    name: str, known: Mapping[str, Sequence[str]], plugin: str = ""
+) -> CallError:
+    """Report an unknown command or tool (rules B5, C4).
+
+    Args:
+        name: as it was called.
+        known: the names that it may be called by, each with other names of the same.
+        plugin: whose command it should be; empty: a tool was named.
+    """
+    close = _closest(name, known)
     what = f"plugin {plugin} has no command" if plugin else "there is no tool"
     kind = "Its commands" if plugin else "The tools"
     return CallError(
@@ -31,8 +46,25 @@ def unknown_command(name: str, known: Sequence[str], plugin: str = "") -> CallEr
         where="content.command" if plugin else "tool",
         candidates=close,
         message=f"{named(name)}: {what} of that name.{did_you_mean(close)} "
-        f"{kind} are: {listed(known)}.",
+        f"{kind} are: {listed(list(known))}.",
     )
+
+
+def _closest(name: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return what has nearly this name, or one with all its words."""
+    every: dict[str, list[str]] = {}
+    for own, others in known.items():
+        for one in (own, *others):
+            every.setdefault(one, []).append(own)
+    near, words = nearest(name, every), _words(name)
+    if len(words) > 1 and (len(near) != 1 or _words(near[0]) != words):
+        near = (*(one for one in every if words <= _words(one)), *near)
+    return tuple(dict.fromkeys(own for one in near for own in every[one]))[:3]
+
+
+def _words(name: str) -> set[str]:
+    plain = "".join(char if char.isalnum() else " " for char in name[:MOST_NAME])
+    return set(plain.casefold().split())
 
 
 def not_shown(tool: str) -> CallError:

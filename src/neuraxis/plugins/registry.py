@@ -231,7 +231,8 @@ class Registry:
                 return found
             if (tool := self._hidden.get((None, command))) is not None:
                 return call_errors.not_shown(tool)
-            return call_errors.unknown_command(command, tuple(self._tools))
+            names = {t: (own[1], ".".join(own)) for t, own in self._tools.items()}
+            return call_errors.unknown_command(command, names)
         plugin = plugin.strip()
         if (tool := self._hidden.get((plugin, command))) is not None:
             return call_errors.not_shown(tool)
@@ -243,7 +244,10 @@ class Registry:
             return call_errors.unknown_plugin(
                 plugin, [spec.name for spec in self.specs]
             )
-        return call_errors.unknown_command(command, tuple(owner.commands), plugin)
+        names = {
+            own: (self._tool_of.get((plugin, own), own),) for own in owner.commands
+        }
+        return call_errors.unknown_command(command, names, plugin)
 
     def _refresh(self) -> None:
         if not self._stale:

@@ -57,6 +57,9 @@ async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
     except TooLong as error:
         return str(error)
     one = told[0] if len(told) == 1 else {}
+    summary = f"{len(told)} calls: {_REASON}"
+    if one:
+        summary = call_errors.summary(steps[0].tool, one["arguments"], _REASON)
     asked = ApprovalAsked(
         id=due[0].call.id,
         call=one,
@@ -64,6 +67,7 @@ async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
         digest=plan_digest(calls),
         origins=one.get("origins", {}),
         plan=() if one else tuple(told),
+        summary=summary,
     )
     return await ask_person(asked, lambda: plan_digest(calls), gate)
 

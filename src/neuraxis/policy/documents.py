@@ -15,6 +15,7 @@ from pathlib import Path as File
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import leaves, place_of, tokens
+from neuraxis.sandbox.files.naming import is_called
 from neuraxis.specs import Json
 
 DOCUMENTS = (
@@ -70,6 +71,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     if use == "folder":
         return _is_free_name(path, said)
     known = name in origins.fresh or is_named(name, said)
+    known = known or (use == "change" and is_called(name, said, facts.workspace))
     if use == "remove":
         return facts.files is not None and facts.files.is_new(name)
     if use in ("change", "move"):  # only what the runtime wrote is moved

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
-from neuraxis.events import ApprovalAsked, CallFinished, CallStarted
+from neuraxis.events import ApprovalAsked, CallStarted
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import ask_person, describe_origins, shown_call
+from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_call
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.unknown_calls import settlement
@@ -49,36 +49,23 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
         return
     reason = call_errors.unknown_before(target, [call.id for call in open_calls])
     digest = call_digest(plugin, spec, arguments)
+    try:
+        shown = shown_call(step, arguments)
+    except TooLong as error:
+        raise Refused(call_errors.denied(target, str(error))) from None
     asked = ApprovalAsked(
         id=step.call.id,
-        call=shown_call(step, arguments),
+        call=shown,
         reason=reason,
         digest=digest,
         origins=describe_origins(arguments, ()),
+        summary=call_errors.summary(step.tool, arguments, reason),
     )
     async with gate.approvals.one_by_one:
         no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
     if no:
         raise Refused(call_errors.denied(target, no))
     gate.approvals.grant(digest)  # the same call is not asked about twice
-    _leave_unknown(open_calls, gate)
-
-
-def _leave_unknown(calls: Sequence[CallStarted], gate: Gate) -> None:
-    """Record that a person knows of these calls."""
-    for call in calls:
-        error = call_errors.outcome_unknown(call.tool)
-        gate.emit(
-            CallFinished(
-                id=call.id,
-                plugin=call.plugin,
-                command=call.command,
-                tool=call.tool,
-                status="failed",
-                error=call_errors.to_json(error),
-                part_of=call.part_of,
-            )
-        )
 
 
 async def _reconciled(

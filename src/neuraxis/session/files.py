@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from neuraxis import call_errors
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
 from neuraxis.formatting import check_flag
@@ -18,6 +19,7 @@ from neuraxis.sandbox.files.versions import BUDGET
 from neuraxis.session.answer import StoredAsset
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.settings import Settings
+from neuraxis.specs import Json
 
 
 def make_workspace(workspace: Path) -> None:
@@ -104,11 +106,16 @@ def undo_last(
         person = approve
         if changed_since or person is None:
             return changed_since
+        arguments: Json = {"file_path": path}
+        reason = (
+            f"{path} was changed after the run; undo replaces what it is now with "
+            "what it was before the run"
+        )
         asked = ApprovalAsked(
             id=f"undo {path}",
-            call={"plugin": "", "command": "undo", "arguments": {"file_path": path}},
-            reason=f"{path} was changed after the run; undo replaces what it is now "
-            "with what it was before the run",
+            call={"plugin": "", "command": "undo", "arguments": arguments},
+            reason=reason,
+            summary=call_errors.summary("undo", arguments, reason),
         )
 
         async def ask() -> bool:

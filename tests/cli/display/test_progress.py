@@ -179,6 +179,19 @@ def test_small_texts() -> None:
     assert said([1, 2]) == "[1, 2]"
 
 
+def test_an_earlier_call_has_no_number_of_this_plan(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What became of it is told when the plugin says so, beside this plan's steps."""
+    live = Live()
+    live.number(["a2"])
+    for own in ("a1", "a2"):
+        live(
+            CallFinished(id=own, plugin="p", command="c", tool="pay", status="skipped")
+        )
+    assert capsys.readouterr().err.split("\n") == ["  – a1: pay", "  – 1. pay", ""]
+
+
 def test_nothing_is_said_while_a_question_stands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from neuraxis.events import Event, FileChanged, from_json, to_json
 from neuraxis.sandbox.files.history import CallFiles, FileHistory
-from neuraxis.sandbox.files.paths import FileRefused, is_named
+from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.sandbox.files.workspace import Quota
 
@@ -182,24 +182,6 @@ def test_an_old_journal_and_a_bare_event_are_read() -> None:
     """Each field that may be missing has a default."""
     bare = from_json({"type": "file_changed", "v": 1, "call": "a1", "path": "n"})
     assert bare == FileChanged(call="a1", path="n")
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("Append 'x' to notes.txt", True),
-        ("append x to ./docs/Notes.TXT.", True),
-        ("append x to docs/notes.txt", True),
-        ("see (notes.txt)", True),
-        ("append x to other/notes.txt", False),
-        ("append x to my-notes.txt", False),
-        ("append x to notes.txt.bak", False),
-        ("append x to my notes", False),
-    ],
-)
-def test_a_request_names_a_file(words: str, named: bool) -> None:
-    """By its name or its path, as a whole."""
-    assert is_named("docs/notes.txt", [words]) is named
 
 
 def test_many_changes_of_one_run_do_not_push_out_the_users_version(

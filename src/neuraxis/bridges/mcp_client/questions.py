@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from neuraxis import call_errors
 from neuraxis.bridges.untrusted_text import visible
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.nested import ParentRun
@@ -84,9 +85,11 @@ async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
     decision = rules.decide(question.server, spec, arguments)
     if decision.verdict == "deny":
         return False
-    if gate.approvals.always(f"{question.server}.{question.kind}"):
+    target = f"{question.server}.{question.kind}"
+    if gate.approvals.always(target):
         return True
     digest = call_digest(question.server, spec, arguments)
+    reason = f"the MCP server {question.server} asks this while its command runs"
     asked = ApprovalAsked(
         id=f"{outer.call_id}.question{number}",
         call={
@@ -94,8 +97,9 @@ async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
             "command": question.kind,
             "arguments": arguments,
         },
-        reason=f"the MCP server {question.server} asks this while its command runs",
+        reason=reason,
         digest=digest,
+        summary=call_errors.summary(target, arguments, reason),
         origins=dict.fromkeys(arguments, f"written by the server {question.server}"),
     )
     work = _put(asked, digest, gate)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin import workspace
 from neuraxis.builtin.files import editing
+from neuraxis.call_errors import file_was_made
 from neuraxis.errors import CommandError
 from neuraxis.formatting import type_name
 from neuraxis.parsing.encodings import text_of
@@ -43,15 +44,19 @@ def write_file(file_path: str, contents: str, context: Context) -> dict[str, Jso
 def append_file(
     file_path: str, text: str, context: Context, own_line: bool = True
 ) -> dict[str, Json]:
-    """Append a text to a file, or make the file."""
+    """Append a text to a file, or make it, with a warning."""
+    near: tuple[str, ...] | None = None
     try:
         old = files.read_bytes(context.workspace, file_path, limit=_limit(context))
     except files.FileRefused as error:
-        if "there is no such file" not in str(error):
+        if error.near is None:
             raise CommandError(str(error)) from None
-        old = b""
+        old, near = b"", error.near
     data = editing.appended(old, text, file_path, own_line=own_line)
-    return _changed(context, file_path, data, "append")
+    made = _changed(context, file_path, data, "append")
+    if near is not None:
+        context.warn(file_was_made(file_path, near))
+    return made
 
 
 def replace_in_file(

@@ -156,9 +156,13 @@ class Live:
         return f"{self._place(event)} {one_line(event.tool)} {told}".rstrip()
 
     def _place(self, event: CallStarted | CallFinished) -> str:
-        """Return `2.`, or `2.14` for an item of the second step."""
+        """Return `2.`, or `2.14` for an item of the second step.
+
+        An earlier call, which somebody answers for now, has its id: `a1:`.
+        """
         if not event.part_of:
-            return f"{self._number.get(event.id, 1)}."
+            place = self._number.get(event.id) if self._number else 1
+            return f"{event.id}:" if place is None else f"{place}."
         item = event.id.removeprefix(event.part_of)
         return f"{self._number.get(event.part_of, 1)}{one_line(item)}"
 

@@ -21,7 +21,8 @@ from msgspec import Struct, field
 from neuraxis import call_errors
 from neuraxis.events import Event, FileChanged, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
-from neuraxis.sandbox.files.paths import FileRefused, is_named, parts_of
+from neuraxis.sandbox.files.naming import is_called, is_named
+from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
 
 Use = Literal["write", "change", "remove"]
@@ -88,7 +89,9 @@ class FileHistory:
         found = operations.look(self.workspace, path)
         if found is None or self._is_all_own(path, found.st_mode):
             return ""
-        if use == "change" and is_named(path, self.words):
+        if use == "change" and (
+            is_named(path, self.words) or is_called(path, self.words, self.workspace)
+        ):
             return ""
         return call_errors.file_of_the_user(path, use)
 

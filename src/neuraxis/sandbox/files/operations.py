@@ -15,7 +15,14 @@ from pathlib import Path
 
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.files.versions import pieces_of
-from neuraxis.sandbox.files.walk import FLAGS, Folder, check_case, lstat, parent_folder
+from neuraxis.sandbox.files.walk import (
+    FLAGS,
+    Folder,
+    check_case,
+    lstat,
+    missing,
+    parent_folder,
+)
 
 
 def spelled(path: str, *, folder: bool = False) -> str:
@@ -30,7 +37,7 @@ def look(workspace: Path, path: str) -> os.stat_result | None:
     """Return what lies at a path; None: nothing of ours."""
     try:
         parts = parts_of(path)
-        with parent_folder(workspace, parts, create=False) as folder:
+        with parent_folder(workspace, parts, create=False, hint=False) as folder:
             return lstat(folder, parts[-1])
     except (FileRefused, OSError):
         return None
@@ -48,6 +55,8 @@ def opened(workspace: Path, path: str) -> Generator[int]:
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS
         try:
             fd = os.open(folder.name(parts[-1]), flags, dir_fd=folder.fd)
+        except FileNotFoundError:
+            raise missing(folder, "/".join(parts)) from None
         except OSError as error:
             raise _failed(path, "opened", error) from None
         try:
@@ -127,7 +136,7 @@ def remove(workspace: Path, path: str) -> None:
     with parent_folder(workspace, parts, create=False) as folder:
         found = lstat(folder, parts[-1])
         if found is None:
-            raise FileRefused(f"{path!r}: there is no such file.")
+            raise missing(folder, "/".join(parts))
         try:
             if stat.S_ISDIR(found.st_mode):
                 os.rmdir(folder.name(parts[-1]), dir_fd=folder.fd)
@@ -150,7 +159,7 @@ def set_mode(workspace: Path, path: str, mode: int) -> None:
 def _regular(folder: Folder, part: str, shown: str) -> None:
     found = lstat(folder, part)
     if found is None:
-        raise FileRefused(f"{shown!r}: there is no such file.")
+        raise missing(folder, shown)
     if stat.S_ISLNK(found.st_mode):
         raise FileRefused(f"{shown!r} is a link; only files themselves are changed.")
     if stat.S_ISDIR(found.st_mode):

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from neuraxis.errors import NeuraxisError
@@ -64,7 +63,6 @@ _JOINERS = "\u200c\u200d"
 _SLASHES = frozenset("⁄∕⧵⧸⧹／＼﹨")
 """Characters that some conversions turn into a path separator."""
 
-_EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
 """Characters that a path in a request stands between."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENCODED = re.compile(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
@@ -74,6 +72,9 @@ _SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECA
 
 class FileRefused(NeuraxisError):
     """Error: a path or file must not be used; says why."""
+
+    near: tuple[str, ...] | None = None
+    """Where there is no such file: paths that are spelled nearly so; else None."""
 
 
 def folded(name: str) -> str:
@@ -222,20 +223,3 @@ def _check_part(part: str, shown: str) -> None:
             f"{shown}: {plain} holds settings of this program; only a person "
             "changes it."
         )
-
-
-def is_named(path: str, words: Iterable[str]) -> bool:
-    """Whether the user's words name this file, as a whole name."""
-    name = path.rpartition("/")[2].casefold()
-    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
-    for said in words:
-        text = said.casefold()
-        for found in whole.finditer(text):
-            start = found.start()
-            while start and not (
-                text[start - 1].isspace() or text[start - 1] in _EDGES
-            ):
-                start -= 1
-            if text[start : found.end()].removeprefix("./") in (name, path.casefold()):
-                return True
-    return False

@@ -11,13 +11,22 @@ import contextlib
 import os
 import stat
 from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 from msgspec import Struct
 
+from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.sandbox.files.paths import MOST_PARTS, FileRefused, folded, is_ordinary
 
 HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_NEAR = 1000
+"""Maximum number of names that are compared for a hint."""
+_LOOKS_THE_SAME = (
+    " There is one whose name looks the same but is made of other letters (Unicode); "
+    "refer to its name in the answer of list_files."
+)
 _REPARSE = 0x400  # FILE_ATTRIBUTE_REPARSE_POINT: links, junctions, cloud stubs
 FLAGS = (
     getattr(os, "O_CLOEXEC", 0)
@@ -40,9 +49,12 @@ class Folder(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def parent_folder(
-    workspace: Path, parts: tuple[str, ...], *, create: bool
+    workspace: Path, parts: tuple[str, ...], *, create: bool, hint: bool = True
 ) -> Generator[Folder]:
-    """Open the parent folder of a path without following symbolic links."""
+    """Open the parent folder of a path without following symbolic links.
+
+    `hint`: an error of a missing folder names similar ones.
+    """
     root = workspace.resolve()
     shown = "/".join(parts).removesuffix("/-")
     with contextlib.ExitStack() as stack:
@@ -51,14 +63,61 @@ def parent_folder(
                 root.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _refused("the workspace", "made", error) from None
-        folder = _open_folder(root, None, str(root), "the workspace")
+        try:
+            folder = _open_folder(root, None, str(root), "the workspace")
+        except FileNotFoundError:
+            raise _not_there("the workspace", "file or folder", ()) from None
         stack.callback(_close, folder)
-        for part in parts[:-1]:
+        for at, part in enumerate(parts[:-1], 1):
             if create:
                 _make_folder(folder, part, shown)
-            folder = _open_folder(folder.path / part, folder, part, shown)
+            try:
+                inner = _open_folder(folder.path / part, folder, part, shown)
+            except FileNotFoundError:
+                raise missing(folder, "/".join(parts[:at]), shown, hint) from None
+            folder = inner
             stack.callback(_close, folder)
         yield folder
+
+
+def missing(
+    folder: Folder, path: str, shown: str = "", hint: bool = True
+) -> FileRefused:
+    """Return the error of a file or folder that is not there.
+
+    Args:
+        folder: the open one that should hold it.
+        path: what is missing, relative to the workspace.
+        shown: the file that was asked for, if a folder on the way to it is missing.
+        hint: look for similar names.
+    """
+    way, _, part = path.rpartition("/")
+    what = "file or folder" if shown else "file"
+    names = _names(folder) if hint else []
+    if any(normalize("NFC", name) == normalize("NFC", part) for name in names):
+        return _not_there(shown or path, what, (), _LOOKS_THE_SAME)
+    close = nearest(part, names) if names else ()
+    near = tuple(f"{way}/{one}".lstrip("/") for one in close)
+    told = did_you_mean([repr(one) for one in near])
+    return _not_there(shown or path, what, near, told)
+
+
+def _not_there(
+    shown: str, what: str, near: tuple[str, ...], told: str = ""
+) -> FileRefused:
+    error = FileRefused(f"{shown!r}: there is no such {what}.{told}")
+    error.near = near
+    return error
+
+
+def _names(folder: Folder) -> list[str]:
+    """Return the first names in a folder that may be shown."""
+    try:
+        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
+            names = [entry.name for entry in islice(entries, _NEAR)]
+    except OSError:
+        return []
+    return sorted(name for name in names if is_ordinary(name))
 
 
 def _close(folder: Folder) -> None:
@@ -67,6 +126,12 @@ def _close(folder: Folder) -> None:
 
 
 def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Folder:
+    """Open a folder in another one.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        FileRefused: it is no folder, or may not be opened.
+    """
     try:
         if not HAS_DIR_FDS:
             check_plain(path, shown)
@@ -77,7 +142,7 @@ def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Fo
         fd = os.open(part, flags, dir_fd=parent.fd if parent else None)
         return Folder(path=path, fd=fd)
     except FileNotFoundError:
-        raise FileRefused(f"{shown!r}: there is no such file or folder.") from None
+        raise
     except OSError as error:
         # A link gives ELOOP on some systems and ENOTDIR on others.
         raise FileRefused(
@@ -142,7 +207,7 @@ def walk(
         elif stat.S_ISDIR(found.st_mode):
             try:
                 inner = _open_folder(folder.path / name, folder, name, name)
-            except FileRefused:
+            except (FileRefused, FileNotFoundError):
                 continue
             try:
                 yield from walk(inner, parts)
@@ -172,7 +237,7 @@ def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
     for name in below if depth else ():
         try:
             inner = _open_folder(folder.path / name, folder, name, name)
-        except FileRefused:
+        except (FileRefused, FileNotFoundError):
             continue
         try:
             yield from usage(inner, depth - 1)

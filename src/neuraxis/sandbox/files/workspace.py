@@ -21,16 +21,12 @@ import os
 import stat
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path
-from unicodedata import normalize
 
 from msgspec import Struct
 
-from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.sandbox.files.paths import (
     FileRefused,
-    is_ordinary,
     parts_of,
     relative_hint,
 )
@@ -40,6 +36,7 @@ from neuraxis.sandbox.files.walk import (
     check_case,
     check_plain,
     lstat,
+    missing,
     parent_folder,
     usage,
     walk,
@@ -60,8 +57,6 @@ __all__ = [
 MIB = 1024 * 1024
 READ_LIMIT = 10 * MIB
 SCRIPT_LIMIT = MIB
-_NEAR = 1000
-"""Maximum number of names that are compared for a hint."""
 
 
 class Quota(Struct, frozen=True, kw_only=True):
@@ -265,31 +260,13 @@ def _open_file(folder: Folder, part: str, shown: str) -> int:
             check_plain(folder.path / part, shown)
         return os.open(folder.name(part), flags, dir_fd=folder.fd)
     except FileNotFoundError:
-        raise FileRefused(
-            f"{shown!r}: there is no such file.{_near(folder, part)}"
-        ) from None
+        raise missing(folder, shown) from None
     except OSError as error:
         found = lstat(folder, part)
         why = error.strerror or "refused"
         if found is not None and stat.S_ISLNK(found.st_mode):
             why = "it is a link, and links are not followed"
         raise FileRefused(f"{shown!r} could not be opened: {why}.") from None
-
-
-def _near(folder: Folder, part: str) -> str:
-    """Return a hint that names similar files of the folder."""
-    try:
-        with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
-            names = [entry.name for entry in islice(entries, _NEAR)]
-    except OSError:
-        return ""
-    names = sorted(name for name in names if is_ordinary(name))
-    if any(normalize("NFC", name) == normalize("NFC", part) for name in names):
-        return (
-            " There is one whose name looks the same but is made of other letters "
-            "(Unicode); refer to its name in the answer of list_files."
-        )
-    return did_you_mean([repr(name) for name in nearest(part, names)])
 
 
 # --- writing -------------------------------------------------------------------

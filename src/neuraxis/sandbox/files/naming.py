@@ -1,0 +1,80 @@
+"""Files that a request names, by path or by words."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+_EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
+_TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
+_BEFORE = ("my", "our", "the")
+_PATH = re.compile(r"[/\\@]|\w\.\w")
+_SHORTEST = 4
+"""Letters of a name that the words of a request can mean."""
+_MOST_FILES = 10_000
+"""Files of a workspace that are looked at for another one called so."""
+
+
+def is_named(path: str, words: Iterable[str]) -> bool:
+    """Whether the user's words name this file, as a whole name."""
+    name = path.rpartition("/")[2].casefold()
+    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
+    for said in words:
+        text = said.casefold()
+        for found in whole.finditer(text):
+            start = found.start()
+            while start and not (
+                text[start - 1].isspace() or text[start - 1] in _EDGES
+            ):
+                start -= 1
+            if text[start : found.end()].removeprefix("./") in (name, path.casefold()):
+                return True
+    return False
+
+
+def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
+    """Whether the words of a text's name mean it.
+
+    "my reading list", "our …" and "the …" mean `notes/reading-list.md`, unless
+    another text of the workspace has the same words.
+    """
+    called = _name_words(path)
+    if len("".join(called)) < _SHORTEST or "".join(called).isdecimal():
+        return False
+    if not any(_stand_in(called, _words(_plain(said))) for said in words):
+        return False
+    found = [*islice(_texts(workspace), _MOST_FILES + 1)]
+    same = [name for name in found if _name_words(name) == called]
+    return len(found) <= _MOST_FILES and len(same) == 1
+
+
+def _texts(workspace: Path) -> Iterator[str]:
+    """Yield the names of the workspace's texts, those of hidden folders aside."""
+    for _, folders, names in os.walk(workspace):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (name for name in names if name.lower().endswith(_TEXTS))
+
+
+def _name_words(path: str) -> list[str]:
+    stem, suffix = os.path.splitext(path.rpartition("/")[2])
+    return _words(stem) if suffix.lower() in _TEXTS else []
+
+
+def _plain(said: str) -> str:
+    """Return a request without its addresses and paths."""
+    return " ".join(part for part in said.split() if not _PATH.search(part))
+
+
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(char if char.isalnum() else " " for char in plain).split()
+
+
+def _stand_in(called: list[str], said: list[str]) -> bool:
+    width = len(called)
+    places = [at + 1 for at, word in enumerate(said) if word in _BEFORE]
+    return any(said[at : at + width] == called for at in places)
