@@ -14,7 +14,7 @@ import asyncio
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -149,7 +149,7 @@ def check_plugin(source: Any) -> list[str]:
 
 
 @contextmanager
-def _plugins_of(source: Any) -> Iterator[Sequence[Plugin]]:
+def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
     """Load what a `Session` would; servers run until the block ends."""
     outer = find_source(source)
     if outer is None:

@@ -126,8 +126,8 @@ def command(
         ConfigError: an option does not exist or has an invalid value.
     """
     check_marking(fn, options, tuple(Options.__struct_fields__))
-    given: Any = effects
-    parsed = parse_effects(dict(given) if isinstance(given, Mapping) else given)
+    is_mapping = isinstance(cast("Any", effects), Mapping)
+    parsed = parse_effects(dict(cast("Any", effects)) if is_mapping else effects)
     if isinstance(parsed, str):
         raise ConfigError(f"@command: {parsed}")
     names = (asset_refs,) if isinstance(asset_refs, str) else tuple(asset_refs)
