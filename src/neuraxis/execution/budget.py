@@ -51,7 +51,7 @@ class Usage(Struct, kw_only=True):
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
-    """Results of the current plan so far, for a cut-off run."""
+    """Results of the current plan so far, stopped calls too, for a cut-off run."""
 
     def replies(self, limit: int) -> Iterator[int]:
         """Count a run's own replies while the limit allows one."""

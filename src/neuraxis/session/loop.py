@@ -43,7 +43,7 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, answer_of
+from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
 from neuraxis.session.past.resume import completion_of
@@ -112,7 +112,7 @@ async def converse(
         cancelled.set()
         seconds = parts.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
-        outcome, error = "budget", f"the run took longer than {seconds:g} seconds"
+        outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
@@ -200,7 +200,7 @@ async def run_calls(
     """
     plan = plan_of(calls, parts, params)
     if not plan.problems:
-        parts.ids.take([call.id for call in calls], parts.session)
+        parts.ids.take(calls, parts.session)
     emit(replace(_checked(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
