@@ -92,7 +92,7 @@ def _replay_undo(
 def _replay_finish(
     origins: Origins, event: CallFinished, started: set[str], label: Label
 ) -> None:
-    """Take up the end of a call; `label`: of earlier calls of the same."""
+    """Take up a call's end; `label`: of earlier calls like it."""
     if event.id not in started:  # answered with what one of them gave (`same`)
         origins.is_made_of(label, event.id)
     for path in event.wrote:

@@ -183,7 +183,7 @@ class Origins(Struct):
         return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
     def copied_into(self, path: str) -> Label:
-        """Return the label of a file with something from outside word for word."""
+        """Return the label of a file into which something was copied."""
         name = normal(path)
         return self.files[name] if name in self.copies else OWN
 
@@ -270,7 +270,7 @@ class Origins(Struct):
             self.copied.add(name)
 
     def restored(self, path: str) -> None:
-        """Record a file that `undo` brought back, as it may have been before."""
+        """Record a file that `undo` brought back, with its old origin."""
         if normal(path) in self.copied:
             self.wrote(path, FILES)
 
