@@ -326,7 +326,7 @@ def options_for(name: str, settings: Settings) -> Options:
             hint = did_you_mean(nearest(key, known, 1))
             raise ConfigError(
                 f"{where}: unknown option.{hint} Options are: "
-                f"{', '.join(_READERS)}, extra.*, output_schema.*, base_url, key_env."
+                f"{', '.join((*_READERS, *_ELSEWHERE))}, extra.*, output_schema.*."
             )
     schema = trees["output_schema"] or None
     return Options(**given, extra=trees["extra"], output_schema=schema)
