@@ -199,6 +199,11 @@ def digits(value: float) -> str:
     return f"{value:,.{places}f}"
 
 
+def in_seconds(seconds: float) -> str:
+    """Return a time with its unit: `1 second`, `0.5 seconds`."""
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"
+
+
 def preview(
     arguments: Json,
     *,

@@ -180,7 +180,7 @@ def test_the_documented_settings_are_known() -> None:
     ]
     assert "search.provider" in keys
     settings = Settings().override(dict.fromkeys(keys, "x"), "neuraxis.toml")
-    assert faults_of(settings) == []
+    assert [told for told in faults_of(settings) if "no such setting" in told] == []
 
 
 @pytest.mark.parametrize(

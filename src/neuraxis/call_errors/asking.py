@@ -24,7 +24,7 @@ def out_way_out(target: str) -> str:
     return (
         "Use an address that stands in the user's request, as it stands there and "
         "once; or tell the user which address you would open, so that they ask for it "
-        f"(on the command line: --yes-to {target})."
+        f"({yes_ahead(target)})."
     )
 
 
@@ -64,7 +64,26 @@ def deed_way_out(target: str, files: bool) -> str:
     named = " and name the file" if files else " by itself"
     return (
         f"{first} the user what you would do, so that they ask for it{named} "
-        f"(on the command line: --yes-to {target})."
+        f"({yes_ahead(target)})."
+    )
+
+
+def undeclared_way_out(target: str, command: str) -> str:
+    """Return what to do where a command declares none of its parameters."""
+    return (
+        f"{command} declares none of its parameters, so nothing that others wrote may "
+        "stand in any of them. Its author can name those that take the user's own "
+        "values only (trusted_only), or declare that it destroys nothing "
+        "(effects: destructive false). Tell the user that it needs their approval "
+        f"({yes_ahead(target)})."
+    )
+
+
+def yes_ahead(target: str) -> str:
+    """Say how a person approves a command before it is called."""
+    return (
+        f'to approve it beforehand: Policy(yes_to=["{target}"]) in a program, '
+        f"--yes-to {target} on the command line"
     )
 
 

@@ -16,6 +16,7 @@ from neuraxis.errors import CommandError, ConfigError
 from neuraxis.execution.budget import Budget
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
+from neuraxis.plugins.functions.validate import is_name
 from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
 from neuraxis.session.typed.output import Output
@@ -98,6 +99,8 @@ def _asking_effects(kind: EffectKind) -> Effects | EffectKind:
 
 
 def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:
+    if not is_name(name):
+        raise ConfigError(f"agent: name: expected a name on one line, got {name!r:.80}")
     kinds = get_args(EffectKind)
     if effects not in kinds:
         raise ConfigError(

@@ -180,6 +180,20 @@ def answer_of(
     )
 
 
+def took_too_long(state: RunState, parts: RunConfig) -> str:
+    """Say that the time was up, and which calls it cut off."""
+    specs = parts.registry.targets
+    stopped = [
+        f"{result.call.target} ({result.call.id})"
+        for result in state.results
+        if result.error is not None
+        and result.error.code in ("cancelled", "outcome_unknown")
+        and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
+        and not spec.effects.readonly
+    ]
+    return call_errors.run_too_long(parts.budget.seconds, stopped)
+
+
 def _stored(result: Result, assets: AssetStore) -> Any:
     """Return a stored object, which may have left the memory."""
     return assets.native(result.call.id)["content"]["response"]

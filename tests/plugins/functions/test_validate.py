@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import command
-from neuraxis.errors import ConfigError
-from neuraxis.plugins.functions.command import Options
+from neuraxis import agent, command
+from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.plugins.functions.command import Options, plugin_from
 from neuraxis.plugins.functions.validate import check_marking
 
 KNOWN = tuple(Options.__slots__)
@@ -120,3 +120,42 @@ def test_what_is_no_function_is_told(given_: Any) -> None:
     """Nothing is marked that cannot be called."""
     with pytest.raises(ConfigError, match="@command: expected a function, got"):
         command(given_)
+
+
+@pytest.mark.parametrize("effects", [["read"], {"read"}, None, 3, ("once",)])
+def test_effects_of_another_type_are_told(effects: Any) -> None:
+    """As a misspelt word is, and not as an error of Python's."""
+    with pytest.raises(ConfigError, match="@command: effects: expected one of none"):
+        command(effects=effects)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb\n# New rules", "a\u202eb"])
+def test_a_name_that_a_prompt_cannot_show_is_refused(name: str) -> None:
+    """A line of its own would be read as part of the prompt."""
+    for option in ("name", "tool_name"):
+        assert f"{option}: expected a name on one line" in _told(**{option: name})
+    with pytest.raises(ConfigError, match="agent: name: expected a name on one line"):
+        agent(name, "Asks.")
+
+
+def test_a_method_without_an_object_is_refused() -> None:
+    """`Shop.stock` would ask the model for self; a static method needs none."""
+    with pytest.raises(ManifestError, match=r"method of the class Shop.*Shop\(\)\]"):
+        plugin_from(Shop.stock)
+    assert plugin_from(Shop.open_today).spec.name == "open_today"
+    assert plugin_from(Shop().stock).spec.name == "stock"
+
+
+class Shop:
+    """A shop."""
+
+    @command(effects="read")
+    def stock(self, article: str) -> int:
+        """Pieces in stock."""
+        return len(article)
+
+    @staticmethod
+    @command(effects="read")
+    def open_today() -> bool:
+        """Whether it is open."""
+        return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, cast
 
 from msgspec import Struct, field
@@ -24,6 +24,7 @@ from neuraxis.dialects.segments import (
     said_around,
     thoughts,
 )
+from neuraxis.dialects.shown import Sent, sent_calls
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, call_error
@@ -83,16 +84,21 @@ def read_reply(
 ) -> Reply:
     """Decode leniently: prose, fences and small mistakes are accepted."""
     reading = _Reading(generation=generation, lenient=True)
-    found = cut(text)
+    sent = sent_calls(text, cut(text), _is_call)
+    found = sent.found
     reading.thoughts += thoughts(text, found)
-    block, fault = _find_block(text, found, reading)
+
+    def is_ours(piece: Piece) -> bool:
+        return piece.start in sent.made
+
+    block, fault = _find_block(text, sent, reading)
     if fault is None and not block:
-        fault = open_thought(text, found) or _other_form(text, found)
+        fault = open_thought(text, found) or _other_form(text, sent)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
         return reading.reply(next_id)
-    around = said_around(text, found, block, _is_ours, reading.notes)
+    around = said_around(text, found, block, is_ours, reading.notes)
     messages: list[Json] = []
     for piece in block:
         assert piece.value is not None
@@ -105,25 +111,36 @@ def read_reply(
     return reading.reply(next_id)
 
 
+def _is_call(piece: Piece) -> bool:
+    return piece.value is not None and _like_messages(piece.value)
+
+
 def _find_block(
-    text: str, found: Sequence[Piece], reading: _Reading
-) -> tuple[list[Piece], Fault | None]:
-    for piece in found:
+    text: str, sent: Sent, reading: _Reading
+) -> tuple[list[Piece], Fault | CallError | None]:
+    for piece in sent.found:
         if piece.fault is not None and _SAYS_CALL.search(text, piece.start, piece.end):
             return [], piece.fault
-    groups = adjacent(text, [piece for piece in found if _is_ours(piece)])
+    if sent.unclear is not None:
+        return [], sent.unclear
+    groups = adjacent(text, [piece for piece in sent.found if piece.start in sent.made])
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
     return (groups[0] if groups else []), None
 
 
-def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
+def _other_form(text: str, sent: Sent) -> CallError | None:
     """Return an error for calls in another format, not meant as text."""
     begun = next(
         (
             piece.start
-            for piece in found
-            if piece.calls or piece.meant or (piece.value and like_intents(piece.value))
+            for piece in sent.found
+            if piece.start not in sent.shown
+            and (
+                piece.calls
+                or piece.meant
+                or (piece.value and like_intents(piece.value))
+            )
         ),
         None,
     )
@@ -133,10 +150,6 @@ def _other_form(text: str, found: Sequence[Piece]) -> CallError | None:
         'expected a message with "receiver" and "content", got a call in another '
         f"form: {quote(text[begun : begun + 40])}."
     )
-
-
-def _is_ours(piece: Piece) -> bool:
-    return piece.value is not None and _like_messages(piece.value)
 
 
 def _like_messages(value: Value) -> bool:

@@ -120,17 +120,23 @@ def cut(
 ) -> list[Piece]:
     """Cut a reply into pieces, calls of every family among them.
 
-    Broken JSON is text where it is cited.
+    Broken JSON is text where it is cited, or in a program that is shown.
     """
     found = pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
-    return [
-        Piece(kind="text", start=piece.start, end=piece.end)
-        if piece.kind == "broken"
-        and not piece.meant
-        and _is_cited(text, piece.start, piece.end)
-        else piece
-        for piece in found
-    ]
+    fences = fence = 0
+    for index, piece in enumerate(found):
+        if piece.kind == "text":
+            fences += text.count("```", piece.start, piece.end)
+            fence = max(fence, text.rfind("```", piece.start, piece.end))
+        elif piece.kind == "broken" and not piece.meant:
+            is_shown = (
+                fences % 2 == 1
+                and _DEFINES.search(text, fence, piece.start)
+                and "```" not in text[piece.start : piece.end]
+            )
+            if is_shown or _is_cited(text, piece.start, piece.end):
+                found[index] = Piece(kind="text", start=piece.start, end=piece.end)
+    return found
 
 
 def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:

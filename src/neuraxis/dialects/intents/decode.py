@@ -29,11 +29,10 @@ from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
     open_thought,
-    own_turn,
     said_around,
-    shown_calls,
     thoughts,
 )
+from neuraxis.dialects.shown import Sent, sent_calls
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
@@ -52,8 +51,8 @@ _SAYS_NAME = re.compile(r"[\"'“‘]?\b(?:tool_|function_)?name[\"'”’]?\s*:
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
 _YAML = re.compile(
-    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?\s*\n"
-    r"\s*(?:arguments|parameters|args|input):",
+    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?"
+    r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
     re.MULTILINE,
 )
 _LISTED = re.compile(
@@ -113,18 +112,18 @@ def _read(
     def known(name: str) -> bool:
         return is_tool(name) or is_tool(bare(name))
 
-    def is_ours(piece: Piece) -> bool:
-        if piece.start in shown:
-            return False
+    def is_call(piece: Piece) -> bool:
         if piece.value is not None:
             return like_intents(piece.value, known, parameter_names or no_parameters)
         return piece.kind == "calls"
 
-    found = cut(text, known, _MARKERS)
-    shown = shown_calls(text, found)
-    found = own_turn(found, is_ours)
+    def is_ours(piece: Piece) -> bool:
+        return piece.start in sent.made
+
+    sent = sent_calls(text, cut(text, known, _MARKERS), is_call)
+    found = sent.found
     thought = thoughts(text, found)
-    blocks, fault = _find_blocks(text, found, is_ours, known, reading)
+    blocks, fault = _find_blocks(text, sent, is_ours, known, reading)
     if fault is None and not blocks:
         fault = _cut_marker(text) or open_thought(text, found)
     if fault is not None:
@@ -199,11 +198,12 @@ def _malformed(detail: str) -> Reply:
 
 def _find_blocks(
     text: str,
-    found: Sequence[Piece],
+    sent: Sent,
     is_ours: Callable[[Piece], bool],
     is_tool: IsTool,
     reading: Reading,
 ) -> tuple[list[list[Piece]], Fault | CallError | None]:
+    found = sent.found
     starts = (at for at, piece in enumerate(found) if piece.marker == "start")
     marked = next(starts, None)
     if marked is not None:
@@ -214,6 +214,8 @@ def _find_blocks(
             meant = piece.meant or is_framed(text, piece.start)
             if meant or _says_call(said) or _says_tool(said, is_tool):
                 return [], piece.fault
+    if sent.unclear is not None:
+        return [], sent.unclear
     groups = adjacent(text, [piece for piece in found if is_ours(piece)])
     if groups and groups[0][0].kind == "value":
         reading.notes["no markers"] = None

@@ -35,6 +35,7 @@ from neuraxis.plugins.functions.validate import (
     no_method,
     none_marked,
     starred,
+    unbound,
     wrongly_documented,
 )
 from neuraxis.plugins.registry import Command, Plugin
@@ -125,9 +126,8 @@ def command(
         ConfigError: an option does not exist or has an invalid value.
     """
     check_marking(fn, options, tuple(Options.__struct_fields__))
-    parsed = parse_effects(
-        effects if isinstance(effects, str | Effects) else dict(effects)
-    )
+    is_mapping = isinstance(cast("Any", effects), Mapping)
+    parsed = parse_effects(dict(cast("Any", effects)) if is_mapping else effects)
     if isinstance(parsed, str):
         raise ConfigError(f"@command: {parsed}")
     names = (asset_refs,) if isinstance(asset_refs, str) else tuple(asset_refs)
@@ -372,6 +372,8 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
             f"*{more}: a call gives each argument by its name; write a list, such as "
             f"{more}: list[str]",
         )
+    if wrong := unbound(function, caller.hints):
+        raise bad_function(where_of(function), wrong)
     for name, hint in caller.hints.items():
         _understand(function, name, hint)
         default = caller.defaults.get(name)

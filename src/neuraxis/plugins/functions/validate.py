@@ -90,6 +90,19 @@ def starred(function: Any) -> str:
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
+def unbound(function: Any, names: Iterable[str]) -> str:
+    """Return advice for a method that has no object; empty for others."""
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    is_method = isinstance(function, FunctionType) and outer[-1:] not in ("", ">")
+    if not is_method or next(iter(names), "") != "self":
+        return ""
+    cls = outer.rpartition(".")[2]
+    return (
+        f"it is a method of the class {cls}, without an object; hand over the class or "
+        f"an object of it: plugins=[{cls}] or plugins=[{cls}()]"
+    )
+
+
 def wrongly_documented(
     function: Any, documented: Iterable[str], names: Collection[str]
 ) -> Iterator[str]:
@@ -214,6 +227,11 @@ def of_class(cls: type[Any]) -> str:
     )
 
 
+def is_name(value: Any) -> bool:
+    """Return whether a prompt can show the value as a command's name."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
 def _wrong(name: str, value: Any) -> str:
     """Return what is expected instead of the value; empty if valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -223,9 +241,9 @@ def _wrong(name: str, value: Any) -> str:
         is_number and isinstance(value, int) and value > 0
     ):
         return "a whole number above 0"
-    if name in ("name", "tool_name", "description", "failure_field") and not (
-        isinstance(value, str)
-    ):
+    if name in ("name", "tool_name") and not is_name(value):
+        return "a name on one line"
+    if name in ("description", "failure_field") and not isinstance(value, str):
         return "a text"
     if name == "names_file" and not isinstance(value, Mapping):
         return f"a mapping of parameters to one of {', '.join(FILE_USES)}"

@@ -39,6 +39,10 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
         ("a number", (int, float)),
     ),
 }
+_BOUNDS = (
+    ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
+)  # fmt: skip
+"""Limits of which the first is at most the second."""
 
 
 def with_enums(
@@ -138,10 +142,20 @@ def with_limits(
         is_right = isinstance(value, classes)
         if isinstance(value, bool) is not (classes == (bool,)):
             is_right = False
-        if is_right and Schema({name: value}).defect is None:
-            limits[name] = value
-        else:
+        if not is_right:
             reading.error((*path, key), f"{key}: expected {wanted}, got {value!r}")
+        elif (defect := Schema({name: value}).defect) is not None:
+            if name == "pattern":
+                wanted, defect = "a regular expression", "it cannot be read as one"
+            message = f"{key}: expected {wanted}, got {value!r}: {defect}"
+            reading.error((*path, key), message)
+        else:
+            limits[name] = value
+    for least, most in _BOUNDS:
+        low, high = limits.get(least), limits.get(most)
+        if low is not None and high is not None and low > high:
+            message = f"{least} {low} is above {most} {high}: no value fits"
+            reading.error(path, message)
     return {**schema, **limits} if limits else schema
 
 
@@ -174,15 +188,20 @@ def json_value(value: Any, path: Path, reading: Reading) -> Json:
 def check_value(
     key: str, value: Json, schema: dict[str, Json], path: Path, reading: Reading
 ) -> None:
-    """Warn if an example or default does not fit its type (A26)."""
+    """Report an example or default that does not fit its type (A26).
+
+    A default that is no value of the type, read leniently either, is an error.
+    """
     body = _bare(schema)
     if not body or "x-type" in str(body):
         return
     checker = Schema(body)
     if checker.defect is not None or checker.valid(value):
         return
-    if key == "example" and checker.valid(checker.coerce(value)[0]):
+    is_near = checker.valid(checker.coerce(value)[0])
+    if key == "example" and is_near:
         return  # the documents write every example as text
     got = checker.problems(value)
     expected = got[0].expected if got else type_text(schema)
-    reading.warn(path, f"{key}: expected {expected}, got {value!r}")
+    report = reading.warn if key == "example" or is_near else reading.error
+    report(path, f"{key}: expected {expected}, got {value!r}")

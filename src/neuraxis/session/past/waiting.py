@@ -8,7 +8,8 @@ the model is told how its plan ended: with the next request of the user's.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -33,7 +34,7 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.formatting import check_word, refuse
-from neuraxis.journal import Journal, open_journal
+from neuraxis.journal import Journal, SessionInfo, open_journal
 from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
 from neuraxis.policy.approvals import Approvals
@@ -210,13 +211,45 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         ConfigError: there is no such file.
         StorageError: the journal cannot be read.
     """
-    is_path = isinstance(journal, str | Path)
-    if is_path and not Path(journal).exists():
-        raise ConfigError(f"open_questions: {journal}: there is no such journal")
-    opened = open_journal(journal)
-    try:
+    with _opened(journal, "open_questions") as opened:
         ids = [info.session for info in opened.sessions()]
         return tuple([item for own in ids for item in pending(opened, own)])
+
+
+def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
+    """Return all sessions in a journal, the last used first.
+
+    Those whose `state` is `ready`, `cancelled` or `unfinished` are continued by
+    `Session.open` and `resume`.
+
+    Args:
+        journal: a SQLite file's path, or a `Journal`.
+
+    Raises:
+        ConfigError: there is no such file.
+        StorageError: the journal cannot be read.
+    """
+    with _opened(journal, "list_sessions") as opened:
+        return tuple([_refined(info, opened) for info in opened.sessions()])
+
+
+def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
+    """Return a session whose state tells whether a question is open."""
+    if info.state not in ("waiting", "unfinished"):
+        return info
+    if pending(journal, info.session):
+        return replace(info, state="waiting")
+    return replace(info, state="ready") if info.state == "waiting" else info
+
+
+@contextmanager
+def _opened(journal: str | Path | Journal, what: str) -> Generator[Journal]:
+    is_path = isinstance(journal, str | Path)
+    if is_path and not Path(journal).exists():
+        raise ConfigError(f"{what}: {journal}: there is no such journal")
+    opened = open_journal(journal)
+    try:
+        yield opened
     finally:
         if is_path:
             opened.close()

@@ -1,0 +1,269 @@
+"""Calls that a reply only shows: examples, quotations, drafts, refusals.
+
+Every dialect asks this before it takes a call (rule 4 of docs/native.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from neuraxis.call_errors import malformed_reply
+from neuraxis.dialects.families.cut import (
+    before_frames,
+    behind_frames,
+    between_calls,
+    without_frames,
+)
+from neuraxis.dialects.segments import adjacent, own_turn
+from neuraxis.formatting import quote
+from neuraxis.messages import CallError
+from neuraxis.parsing.json_scan import Piece, strip_fence_after, strip_fence_before
+
+_ACT = r"(?:call|carr|do|execut|issu|mak|perform|run|send|submit|us|writ)"
+"""Verbs of which a call is the object, without their endings."""
+_SHOWN = re.compile(
+    r"(?i:\b(?:examples?|e\.g|for instance|such as|you (?:c|w|sh)ould|once you)\b"
+    r"(?:[^.]|\.(?=\S)|(?<=e\.g)\.)*+$)"
+    rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{_ACT}\w*\b[^.]*$)"
+    r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
+    r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
+)
+"""What the line before a call says of one that is shown, refused or asked about."""
+_WOULD = re.compile(
+    rf"\b(?:i|we)(?:['’]d| would)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b[^.]*\.?$",
+    re.IGNORECASE,
+)
+"""What leaves open whether the call behind it is one."""
+_MAY_I = re.compile(
+    r"\b(?P<if>(?:if|whether) )?(?:(?:shall|should|may|can|could) (?:i|we)"
+    r"|(?:i|we) (?:shall|should|may|can|could)"
+    r"|(?:you(?:['’]d| would)? )?(?:want|like) (?:(?:me|us) )?to"
+    r"|(?:ok|okay|ready|safe|all right|alright)(?: for me)? to)\b"
+    r"(?P<what>[^.?!\n]*)(?P<end>[.?!]?)",
+    re.IGNORECASE,
+)
+"""Asking for permission, and for what."""
+_AGREE = re.compile(
+    r"\bis (?:that|this|it) (?:ok|okay|right|correct|fine|good|all right|alright)\b"
+    r"[^.?!\n]*\?|\bdo(?:es)? (?:that|this|it|these|they) (?:look|sound|seem|work)\b"
+    r"[^.?!\n]*\?|\bdo you (?:agree|approve|confirm)\b"
+    r"|\bplease (?:confirm|approve)(?=\W*\Z|[.,:;!?\n]"
+    r"| (?:and|before|first|if|it|or|so|that|this|to|whether)\b)"
+    r"|\byour (?:approval|confirmation|consent|go-ahead|permission)\b"
+    r"|(?:\A|[.!:]\s+)(?:ok|okay|agreed|confirm)\?",
+    re.IGNORECASE,
+)
+_IT = (
+    r"(?:it|so|this|that|them|these|those"
+    r"|the (?:action|call|code|command|function|message|operation|request|tool)s?)\b"
+)
+_DO_IT = re.compile(
+    rf"\W*(?:\w+ )?(?:{_ACT}(?:e|te|y)?(?: \w+)? {_IT}|go ahead\b|proceed\b|continue\b)"
+    r"|\W*\Z",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\W*(?:\w+ )?(?P<verb>[^\W\d_]{3,20}) "
+    r"(?:(?:it|this|that|them|these|those)\b|(?:this|that|the) (?P<noun>\w{3,20}))",
+    re.IGNORECASE,
+)
+_MORE = re.compile(
+    r"\b(?:also|else|another|other|different|more|further|additional|any\w*|too"
+    r"|as well|next)\b",
+    re.IGNORECASE,
+)
+_QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
+_COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
+_GOES_ON = re.compile(
+    r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
+)
+_FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
+_OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
+_CODE_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+`(?!`)")
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """Starts of the calls that a reply makes, or only shows."""
+
+    found: list[Piece]
+    """The pieces of the model's own turn."""
+    made: frozenset[int]
+    shown: frozenset[int]
+    unclear: CallError | None = None
+
+
+def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) -> Sent:
+    """Separate the calls that a reply makes from those that it shows."""
+    shown = _shown(text, found)
+    found = own_turn(found, lambda piece: piece.start not in shown and is_call(piece))
+    made = [piece for piece in found if piece.start not in shown and is_call(piece)]
+    if made and _asks(text, made, found[-1].end):
+        shown.update(piece.start for piece in made)
+        made = []
+    unclear: CallError | None = None
+    for group in adjacent(text, made):
+        first, last = group[0], group[-1]
+        words = text[max(0, first.start - 400) : first.start]
+        if _is_code_list(text, group) and _says(text, found, last.end, len(text)):
+            shown.update(piece.start for piece in group)
+            made = [piece for piece in made if piece not in group]
+        elif _WOULD.search(_line(strip_fence_before(before_frames(words)))) or (
+            _is_code_list(text, group) and _says(text, found, 0, first.start)
+        ):
+            unclear = unclear or malformed_reply(
+                "the words around it leave open whether this call is made or only "
+                f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
+                "write it without such words."
+            )
+    return Sent(
+        found=found,
+        made=frozenset(piece.start for piece in made),
+        shown=frozenset(shown),
+        unclear=unclear,
+    )
+
+
+def _shown(text: str, found: Sequence[Piece]) -> set[int]:
+    """Return the starts of the calls and values that are only shown."""
+    shown: set[int] = set()
+    since = last = -1
+    fences = 0
+    for piece in found:
+        if piece.kind in ("value", "calls"):
+            words = text[max(since, piece.start - 400, 0) : piece.start]
+            rest = text[piece.end : piece.end + 300]
+            bare, tokens = _unfenced(words) if fences % 2 == 1 else (words, None)
+            bare = strip_fence_before(bare)
+            if tokens is not None:
+                tokens += text[piece.start : piece.start + 12]
+            # a model does not fence its own tokens
+            fenced = tokens and bare.strip() and _OWN_TOKEN.match(tokens)
+            follows = since >= 0 and since == last and not without_frames(bare)
+            inside = fences % 2 == 1 and _in_program(words)
+            code = _is_code(words + text[piece.start : piece.start + 4], rest)
+            if follows or inside or code or fenced or _is_shown(bare, rest):
+                shown.add(piece.start)
+                last = piece.end
+        if piece.kind == "text":
+            fences += text.count("```", piece.start, piece.end)
+        else:
+            since = piece.end
+    return shown
+
+
+def _unfenced(words: str) -> tuple[str, str | None]:
+    """Return the words before a call's fence, and the tokens in it."""
+    outside, fence, inside = words.rpartition("```")
+    tokens = _FENCE_WORD.sub("", inside)
+    return (outside, tokens) if fence and not without_frames(tokens) else (words, None)
+
+
+def _in_program(words: str) -> bool:
+    """Return whether more than comments stands before a call in its fence."""
+    before = words.rpartition("```")[2]
+    if before.startswith("diff\n"):
+        return True
+    start = before.find("\n") + 1 if "```" in words else 0
+    return _COMMENTS.fullmatch(without_frames(before[start:])) is None
+
+
+def _is_code(words: str, rest: str) -> bool:
+    """Return whether words stand around Markdown's indented code."""
+    before, _, code = words.rpartition("\n\n")
+    line = before.rpartition("\n")[2]
+    indented = code.startswith(("    ", "\t")) and not line.startswith((" ", "\t"))
+    return bool(indented and line and without_frames(rest))
+
+
+def _says(text: str, found: Sequence[Piece], start: int, end: int) -> bool:
+    """Return whether words stand in a part of a reply."""
+    return any(
+        not between_calls(without_frames(text[piece.start : piece.end]))
+        for piece in found
+        if piece.kind == "text" and start <= piece.start and piece.end <= end
+    )
+
+
+def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
+    """Return whether the calls are list items in backticks."""
+    return all(
+        _CODE_ITEM.match(
+            text[max(0, piece.start - 80) : piece.start].rpartition("\n")[2]
+            + text[piece.start : piece.start + 8]
+        )
+        for piece in group
+    )
+
+
+def _line(words: str) -> str:
+    """Return the last line that says something."""
+    return words.rstrip("\n\t `*").rpartition("\n")[2].strip()
+
+
+def _is_shown(words: str, rest: str) -> bool:
+    """Return whether what stands between the two texts is only shown."""
+    words, rest = before_frames(words), behind_frames(rest)
+    line = words.rpartition("\n")[2]
+    mark = _QUOTES.get(line[-1:], "")
+    if mark:  # alone in its marks a call is one, if they are closed
+        _, closed, after = rest.partition("\n")[0].partition(mark)
+        return not closed or bool(line[:-1].strip() or after.strip(" .`"))
+    return (
+        re.match(r"\s*>(?!>)", line) is not None
+        or _SHOWN.search(_line(words)) is not None
+        or _is_quoted(words, rest)
+        or _is_inside(words, rest)
+    )
+
+
+def _is_quoted(words: str, rest: str) -> bool:
+    """Return whether a quotation begins before a call and ends behind it."""
+    before, after = words.rpartition("\n\n")[2], rest.partition("\n\n")[0]
+    before, after = before.replace("```", ""), after.replace("```", "")
+    return any(
+        close in after
+        and (before.count(mark) > before.count(close) or before.count(mark) % 2 == 1)
+        for mark, close in _QUOTES.items()
+        if mark != "'"
+    )
+
+
+def _is_inside(words: str, rest: str) -> bool:
+    """Return whether a sentence goes on behind a call."""
+    if rest[:1] in (" ", "\t") and _GOES_ON.match(rest.partition("\n")[0]):
+        return True  # on its own line, so the call is no block
+    before, after = words.rstrip("\n\t *"), strip_fence_after(rest)
+    if not before or not words[-1].isspace() or _GOES_ON.match(after) is None:
+        return False
+    return before[-1].isalnum() or before[-1] == "," or after.lstrip()[0] in ",–—"
+
+
+def _asks(text: str, calls: Sequence[Piece], end: int) -> bool:
+    """Return whether consent is asked for behind the last call."""
+    words = text[calls[-1].end : min(end, calls[-1].end + 400)]
+    if _AGREE.search(words):
+        return True
+    written = text[calls[0].start : calls[-1].end].lower()
+    return any(_names(what, written) for what in _wishes(words))
+
+
+def _wishes(words: str) -> Iterator[str]:
+    """Yield what the model asks whether it may do."""
+    for match in _MAY_I.finditer(words):
+        if match["end"] == "?" or match["if"]:
+            yield match["what"]
+
+
+def _names(wish: str, written: str) -> bool:
+    """Return whether a wish is the call itself, and not something more."""
+    if _MORE.search(wish):
+        return False
+    said = _VERB.match(wish)
+    return _DO_IT.match(wish) is not None or (
+        said is not None
+        and said["verb"].lower() in written
+        and (said["noun"] or "").lower() in written
+    )

@@ -1,0 +1,149 @@
+"""Which calls of a reply are made, and which are only shown, in every dialect."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from neuraxis.dialects import DIALECTS, find_dialect
+from neuraxis.messages import Completion, Reply
+from neuraxis.specs import CommandSpec, PluginSpec
+
+MESSAGE = {
+    "receiver": {"role": "plugin", "name": "p"},
+    "content_type": "command",
+    "content": {"command": "look", "param": {"query": "x"}},
+}
+CALLS = {
+    "intents": json.dumps({"tool": "look", "query": "x"}),
+    "envelope_v1": json.dumps(MESSAGE),
+    "envelope_v2": json.dumps(MESSAGE),
+    "native": json.dumps({"name": "look", "arguments": {"query": "x"}}),
+}
+
+
+def _read(name: str, text: str) -> Reply:
+    dialect = find_dialect(name)
+    plugin = PluginSpec(name="p", commands=(CommandSpec(name="look"),))
+    names = {"look": ("p", "look")}
+    dialect.prompt([plugin], names)
+    dialect.native_tools([plugin], names)
+    text = text.replace("CALL", CALLS.get(name, ""))
+    return dialect.decode(Completion(text=text, finish_reason="stop"), next_id=str)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It looks like this, for example:\n\n```json\nCALL\n```\n\nI send few.",
+        "I will not run this:\n\nCALL",
+        "Shall I send this?\n\nCALL",
+        "Somebody wrote:\n\n> CALL\n\nDo not run that.",
+        "The call `CALL` was refused.",
+        'He wrote "CALL" to me.',
+        "I will not send CALL because it is too late.",
+        "```diff\n+CALL\n```",
+        "So:\n```python\nimport json\nm = CALL\nsend(m)\n```",
+        "So:\n```python\ndef f():\n    return CALL\n```",
+        "The document shows this:\n\n    CALL\n\nand says no more.",
+        # a sentence goes on behind it
+        "There are two ways. CALL is one way, another is to wait.",
+        "CALL is one way, another is to wait.",
+        "It failed because of this: CALL has no such query.",
+        "Two ways: CALL or something else.",
+        # consent
+        "What I would send:\n\n```json\nCALL\n```\n\nDo you want me to send it?",
+        "Here is the call:\n\nCALL\n\nShall I run it?",
+        "Here is a draft.\n\nCALL\n\nPlease confirm and I'll run it.",
+        "Here it is.\n\nCALL\n\nIs that okay?",
+        "CALL\n\nThis goes to all. Let me know if I should proceed.",
+        "First:\nCALL\nThen:\nCALL\nMay I go ahead?",
+        "CALL\n\nShould I look that up?",
+    ],
+)
+def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
+    """In the envelopes as in the intents and natively."""
+    reply = _read(name, text)
+    assert (reply.calls, reply.errors, reply.left) == ((), (), ())
+    assert reply.texts
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I will look it up.\n\nCALL\n\nOne moment.",
+        "I look:\nCALL",
+        "Let me see. CALL",
+        "I'd like to look first.\n\nCALL",
+        "> Is it there?\n\nI look.\n\nCALL",
+        "CALL\n\nWould you like me to do anything else?",
+        "CALL\n\nCan I help you with another question?",
+        "CALL\n\nWould you like me to send you a summary by mail?",
+        "CALL\n\nPlease confirm the date that you want.",
+        "Should it rain? I look.\n\nCALL\n\nThen we know.",
+    ],
+)
+def test_a_call_amid_words_is_made(name: str, text: str) -> None:
+    """Words that explain it, and offers of something more."""
+    reply = _read(name, text)
+    assert (len(reply.calls), reply.errors) == (1, ())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "text", ["This is what I would send:\n\nCALL", "I'd run this:\n```json\nCALL\n```"]
+)
+def test_what_the_words_leave_open_is_told(name: str, text: str) -> None:
+    """Neither run nor silently shown as the answer."""
+    reply = _read(name, text)
+    assert not reply.calls
+    assert "leave open" in reply.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Two ways:\n\n1. `look(query='x')`\n2. `look()`\n\nBoth work.", "words"),
+        ("* `look(query='x')`\n\nThis one worked.", "words"),
+        ("You can ask for:\n* `look(query='x')`", "told"),
+        ("1. `look(query='x')`\n2. `look(query='y')`", "calls"),
+        ("I look:\n\n1. look(query='x')\n2. look(query='y')\n\nWait.", "calls"),
+    ],
+)
+def test_a_list_of_calls_in_backticks(text: str, verdict: str) -> None:
+    """Alone it is a block of calls; among words it is code in a text."""
+    for name in ("intents", "native"):
+        reply = _read(name, text)
+        said = "calls" if reply.calls else "told" if reply.errors else "words"
+        assert said == verdict
+
+
+def test_between_the_markers_nothing_is_an_example() -> None:
+    """The markers say that it is sent."""
+    block = "<!-- RESPONSE_START -->\n[CALL]\n<!-- RESPONSE_END -->"
+    reply = _read("intents", f"This is what I would send:\n{block}\nShall I run it?")
+    assert len(reply.calls) == 1
+
+
+def test_a_broken_message_in_a_program_is_words() -> None:
+    """A function that builds messages is shown; a broken message alone is told."""
+    broken = '{"receiver": {"role": "plugin", "name": name}}'
+    program = f"```python\ndef f(name):\n    return {broken}\n```\n\nThis builds one."
+    for name in ("envelope_v1", "envelope_v2"):
+        assert not _read(name, program).errors
+        assert _read(name, f"```json\n{broken}\n```").errors
+        lost = program.replace("}}", "")  # it may have swallowed a message
+        assert _read(name, f"{lost}\n```json\nCALL\n```").errors
+
+
+@pytest.mark.parametrize("part", ["shall i ", "is it ok ", "- `look(", "if i should "])
+def test_D6_the_time_grows_with_the_text(part: str) -> None:
+    """Also where the words look like questions."""
+    text = f"{CALLS['native']}\n{part * (1_000_000 // len(part))}"
+    started = time.process_time()
+    _read("native", text)
+    assert time.process_time() - started < 10
