@@ -148,6 +148,8 @@ def question_of(
         call["code"] = shown_whole(code)
     if facts.replaces:
         call["replaces"] = dict(facts.replaces)
+    if facts.reads:
+        call["reads"] = dict(facts.reads)
     return ApprovalAsked(
         id=step.call.id,
         call=call,
@@ -160,8 +162,9 @@ def question_of(
 
 
 def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
-    """Return the digest of a call and the files it changes."""
-    bound: Json = [arguments, dict(facts.replaces)] if facts.replaces else arguments
+    """Return the digest of a call and the files it names."""
+    files = {**facts.reads, **facts.replaces}
+    bound: Json = [arguments, files] if files else arguments
     return call_digest(step.command.plugin.name, step.command.spec, bound)
 
 
@@ -184,6 +187,7 @@ def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
+        or (step.tool in approvals.widened and not decision.own_files)
         or not approvals.offered.isdisjoint(offers)
         or approvals.holds(digest)
     )

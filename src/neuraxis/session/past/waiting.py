@@ -7,7 +7,6 @@ the model is told how its plan ended: with the next request of the user's.
 
 from __future__ import annotations
 
-import glob
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,6 +68,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """JSON Schema of the arguments, for a form to edit them."""
     expires: float
     """Seconds since 1970; afterwards the answer is no."""
+    offers: tuple[str, ...] = ()
+    """Wider approvals, in words; `"always"` covers files of your own if one says so."""
 
     @property
     def summary(self) -> str:
@@ -90,6 +91,7 @@ class Question(Struct, frozen=True, kw_only=True):
             "origins": dict(self.origins),
             "parameters": self.parameters,
             "expires": self.expires,
+            "offers": list(self.offers),
         }
 
 
@@ -269,6 +271,7 @@ def _question(session: str, asked: ApprovalAsked) -> Question:
         origins=asked.origins,
         parameters=asked.parameters,
         expires=asked.expires,
+        offers=asked.offers,
     )
 
 
@@ -316,13 +319,15 @@ def answer(
         )
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
+    wide = call_errors.offer_own_files(target)
     answered = ApprovalAnswered(
         id=question,
         allowed=allowed,
         digest=asked.digest,
         reason=reason,
         arguments=_checked(asked, arguments, session) if arguments else None,
-        always=glob.escape(target) if how == "always" else "",
+        always=target if how == "always" else "",
+        offer=wide if how == "always" and wide in asked.offers else "",
     )
     journal.append(session, answered, durable=True)
     return answered
@@ -350,7 +355,7 @@ def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Js
 def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
     """Restore the yeses that hold for a whole session."""
     said = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
-    approvals.yes_to = (*approvals.yes_to, *(e.always for e in said if e.always))
+    approvals.widened.update(e.always for e in said if e.always)
     approvals.offered.update(e.offer for e in said if e.offer)
 
 
