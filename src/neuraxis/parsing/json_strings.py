@@ -282,7 +282,7 @@ def _refuse_quote(
 
 
 def _refuse_if_ambiguous(text: str, start: int, end: int, inside: list[int]) -> None:
-    """Refuse quotes that are no pairs: `"x" + y + "z"`, `""x"`, `"say "x"`."""
+    """Refuse quotes inside a string that are no pairs."""
     if not inside:
         return
     first, last = inside[0], inside[-1]
