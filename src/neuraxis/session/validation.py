@@ -61,7 +61,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "approve": (
         (type(None),),
         "__call__",
-        "a function that gives True for a yes, or None",
+        "a function that gives True for a yes, 'later', or None",
     ),
 }
 """Accepted types, and the method that any other object must have."""
@@ -329,7 +329,7 @@ def check_deps(given: Any, wanted: type[Any] | None) -> None:
         ConfigError: it is something else, or nothing.
     """
     if wanted is not None and not isinstance(given, wanted):
-        refuse("deps", f"a {wanted.__name__}, as in run(text, deps=...)", given)
+        refuse("deps", f"{wanted.__name__}, as in run(text, deps=...)", given)
 
 
 def check_description(text: Any) -> None:
