@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.formatting import listed, path_text, quote
+from neuraxis.formatting import listed, path_text, quote, visible
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -105,7 +105,7 @@ def offer_host(host: str) -> str:
 def offer_values(target: str, values: Sequence[Json]) -> str:
     """Offer a yes for every call with these guarded values."""
     shown = json.dumps(list(values), ensure_ascii=False, default=str)[1:-1]
-    return f"every call of {target} with {shown} in this session"
+    return f"every call of {target} with {visible(shown)} in this session"
 
 
 def too_long_to_ask(most: int) -> str:
@@ -138,4 +138,4 @@ def summary(target: str, arguments: Json, reason: str = "") -> str:
         given = cast("dict[str, Any]", arguments)
     told = (f"{name}={quote(value)}".lstrip("=") for name, value in given.items())
     why = f": {reason}" if reason else ""
-    return " ".join(f"{target}({', '.join(told)}){why}".split())
+    return visible(" ".join(f"{target}({', '.join(told)}){why}".split()))

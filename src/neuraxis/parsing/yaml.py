@@ -240,7 +240,7 @@ class _Reader(Struct):
         if kind in ("str", "value", "timestamp"):
             return text
         if kind == "null":
-            return None if mode.nullable or not text else text
+            return None if mode.nullable else text
         if mode.text:
             return text
         if kind != "bool" and (
@@ -253,7 +253,9 @@ class _Reader(Struct):
                 case "bool":
                     return constructor.construct_yaml_bool(node)
                 case "int":
-                    return constructor.construct_yaml_int(node)
+                    number = constructor.construct_yaml_int(node)
+                    str(number)  # raises where JSON could not write its digits
+                    return number
                 case _:
                     return constructor.construct_yaml_float(node)
         except (ValueError, KeyError, IndexError):

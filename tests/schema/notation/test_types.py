@@ -134,6 +134,8 @@ def test_D3_generics(text: str, schema: dict[str, Any]) -> None:
         "List[" * 40 + "int" + "]" * 40,
         "intt",
         "Literal",
+        f"Literal[{'9' * 5000}]",
+        f"Literal[{'9' * 400}.5]",
     ],
 )
 def test_bad_type_texts(text: str) -> None:

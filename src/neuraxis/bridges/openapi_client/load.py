@@ -66,6 +66,7 @@ class Document(msgspec.Struct, kw_only=True):
             elif (
                 isinstance(here, list)
                 and key.isdecimal()
+                and len(key) < 10
                 and int(key) < len(cast("list[Json]", here))
             ):
                 here = cast("list[Json]", here)[int(key)]
@@ -209,7 +210,9 @@ def parse(data: bytes, place: str) -> Json:
     """
     text = data.decode("utf-8-sig", errors="replace")
     try:
-        return json.loads(text, strict=False)
+        return json.loads(
+            text, strict=False, parse_float=_number, parse_constant=_number
+        )
     except (ValueError, RecursionError):
         pass
     import yaml  # most documents are JSON
@@ -258,6 +261,11 @@ class _Plain(msgspec.Struct, kw_only=True):
                     made[name] = inner
             return made
         return _scalar(node.value, plain=node.style is None)
+
+
+def _number(text: str) -> Json:
+    """Return the number that JSON writes; one beyond all numbers stays text."""
+    return _scalar(text, plain=True)
 
 
 def _scalar(text: str, *, plain: bool) -> Json:

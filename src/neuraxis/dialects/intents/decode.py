@@ -51,8 +51,8 @@ _SAYS_NAME = re.compile(r"[\"'“‘]?\b(?:tool_|function_)?name[\"'”’]?\s*:
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
 _YAML = re.compile(
-    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?\s*\n"
-    r"\s*(?:arguments|parameters|args|input):",
+    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?"
+    r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
     re.MULTILINE,
 )
 _LISTED = re.compile(

@@ -338,7 +338,7 @@ def _number(value: Json, where: str) -> float:
             number = float(value)
             if math.isfinite(number) and number >= 0:
                 return number
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise ConfigError(f"{where}: expected a number of at least 0, got {quote(value)}")
 
