@@ -168,6 +168,62 @@ def test_D12_calls_inside_count() -> None:
     assert [result.status for result in answer.calls] == ["done", "failed"]
 
 
+def test_calls_of_one_command_inside_count() -> None:
+    """Who calls it makes no difference."""
+    many = [_call("look", what=str(n)) for n in range(5)]
+    _run([_asks([*many, "ok"], [look])], budget=Budget(steps_per_tool=2))
+    assert RAN == ["look"] * 2
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_replies_inside_count(in_thread: bool) -> None:
+    """The last one is kept for the model around, which answers with what there is."""
+
+    def endless(prompt: Any) -> str:
+        RAN.append("reply")
+        return _call("look", what=str(len(RAN)))
+
+    options: dict[str, Any] = {"model": ScriptedModel(endless), "plugins": [look]}
+    if in_thread:
+
+        @command(name="ask", effects="once")
+        def ask(request: str, context: Context) -> str:
+            """Ask the agent."""
+            inside = Session(options=Options(parent=context), **options)
+            return inside.run_sync(request).check().text
+
+    else:
+        ask = agent("ask", "Asks.", **options)
+    answer, _ = _run([ask], budget=Budget(model_calls=5))
+    assert (answer.outcome, answer.text) == ("answered", "ok")
+    assert RAN.count("reply") == 3
+    assert "was asked 3 times" in str(answer.calls[0].error)
+    RAN.clear()
+    answer, _ = _run([ask], _call("ask", request="Again"), budget=Budget(model_calls=3))
+    assert RAN.count("reply") == 1
+    assert "replies of models (at most 3)" in str(answer.calls[1].error)
+
+
+def test_agents_that_run_at_once_share_the_replies_that_are_left() -> None:
+    """Each began while there were some."""
+
+    def endless(prompt: Any) -> str:
+        RAN.append("reply")
+        return _call("look", what=str(len(RAN)))
+
+    parts: dict[str, Any] = {"plugins": [look], "effects": "read"}
+    parts["model"] = ScriptedModel(endless)
+    agents = [agent(name, "Asks.", **parts) for name in ("a", "b", "c")]
+    calls = block(*({"tool": name, "request": "Go"} for name in "abc"))
+    model = ScriptedModel([calls, "ok"])
+    with Session(
+        model, plugins=agents, budget=Budget(model_calls=9), settings=Settings()
+    ) as session:
+        answer = session.run_sync("Go")
+    assert answer.text == "ok"
+    assert RAN.count("reply") == 7
+
+
 def test_D12_tokens_inside_count() -> None:
     """The answer's usage has those of the agent's model."""
     used = {"input_tokens": 7, "output_tokens": 2}

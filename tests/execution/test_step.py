@@ -177,7 +177,7 @@ def test_a_failed_task_group_leaves_no_trace_in_the_run() -> None:
 
 @pytest.mark.parametrize("effects", ["once", "read"])
 def test_what_was_done_before_the_time_was_up_is_in_the_answer(effects: Any) -> None:
-    """Also of the plan in whose middle the run ended."""
+    """Also of the plan in whose middle the run ended, with the call that it cut."""
 
     @command(effects=effects)
     async def gives(n: int) -> int:
@@ -194,7 +194,10 @@ def test_what_was_done_before_the_time_was_up_is_in_the_answer(effects: Any) -> 
     asked = _block(*numbers, {"tool": "waits"})
     answer = _answer([gives, waits], asked, budget=Budget(seconds=0.3))
     assert answer.outcome == "budget"
-    assert [call.value for call in answer.calls] == [1, 2]
+    assert [call.value for call in answer.calls] == [1, 2, None]
+    cut = answer.calls[2].error
+    assert cut is not None
+    assert cut.code == "cancelled"
 
 
 def test_C12_an_answer_too_large_to_be_said_tells_its_failure_too() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from neuraxis import ConfigError, Options, Policy, Rule, Session, command, run_many
+from neuraxis.errors import NoAnswer
 from neuraxis.journal import Journal, open_journal
 from neuraxis.messages import Prompt
 from neuraxis.models.scripted import ScriptedModel
@@ -201,22 +203,113 @@ async def test_what_waits_for_a_yes_goes_on_in_the_next_round(tmp_path: Path) ->
     assert paid == [1, 9]
 
 
-async def test_a_mistake_of_the_program_ends_the_batch() -> None:
-    """It would be the same for each row."""
+async def test_a_wrong_limit_is_refused_at_once() -> None:
+    """Before any row is taken."""
     with pytest.raises(ConfigError, match="at_once"):
         await all_of(lambda row: Session(), ["a"], at_once=0)
-    with pytest.raises(ConfigError, match="dialect"):
-        await all_of(lambda row: Session(dialect="morse"), ["a", "b"])
+
+
+class Broken:
+    """A model whose adapter has a mistake."""
+
+    name = "mine:"
+
+    async def stream(self, prompt: Prompt) -> Any:
+        """Fail."""
+        await asyncio.sleep(0)
+        raise ValueError("bug in the model adapter")
+        yield
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _make(row: Any) -> Any:
+    """Make the session of a row; some rows have a mistake."""
+    if row == "make":
+        raise OSError("cannot open the file of this row")
+    if row == "none":
+        return None
+    model = Broken() if row == "model" else ScriptedModel(["ok"])
+    dialect = "morse" if row == "dialect" else "intents"
+    return Session(model, dialect=dialect, settings=Settings())
+
+
+def _request(row: Any) -> Any:
+    return {"request": 7}[row] if row in ("request", "key") else row
 
 
 @pytest.mark.parametrize(
-    ("make", "rows", "words"),
+    ("row", "words"),
     [
-        (lambda row: None, ["a"], "make: expected a function .* Session, got None"),
-        (lambda row: Session(ScriptedModel([])), [0], "request of the row 0: .* got 0"),
+        ("make", "row 'make': OSError: cannot open the file of this row"),
+        ("none", "row 'none': make: expected a function that returns a Session, got"),
+        ("dialect", "row 'dialect': dialect"),
+        ("model", "row 'model': ValueError: bug in the model adapter"),
+        ("key", "row 'key': KeyError: 'key'"),
+        ("request", "row 'request': request: expected a text, which .* got 7"),
+        (None, "row None: request: expected a text, which .* got None"),
     ],
 )
-async def test_what_a_batch_needs_is_told(make: Any, rows: Any, words: str) -> None:
-    """Which of its arguments, and for which row."""
-    with pytest.raises(ConfigError, match=words):
-        await all_of(make, rows)
+async def test_what_a_row_raises_is_the_failure_of_that_row_alone(
+    row: Any, words: str
+) -> None:
+    """The rows beside it and behind it are answered."""
+    rows = ["a", "b", row, "c", "d"]
+    results = await all_of(_make, rows, request=_request, at_once=3)
+    assert {item.row for item in results} == set(rows)
+    failed = [item for item in results if item.answer.outcome != "answered"]
+    assert [item.row for item in failed] == [row]
+    assert re.search(words, failed[0].answer.error)
+    assert failed[0].exception is not None
+    with pytest.raises(NoAnswer, match=words):
+        failed[0].answer.check()
+
+
+async def test_the_answer_stays_if_only_closing_its_session_fails() -> None:
+    """A plugin that cannot be closed takes no answer away."""
+
+    class Shop:
+        """A shop."""
+
+        @command(effects="read")
+        def stock(self) -> int:
+            """Count."""
+            return 1
+
+        def close(self) -> None:
+            raise OSError("the shop stays open")
+
+    def make(row: str) -> Session:
+        return Session(ScriptedModel(["ok"]), plugins=[Shop], settings=Settings())
+
+    (item,) = await all_of(make, ["a"])
+    assert (item.answer.outcome, item.answer.text) == ("answered", "ok")
+    assert "the shop stays open" in item.answer.error
+
+
+async def test_rows_that_break_off_lose_none_that_runs() -> None:
+    """The error of `rows` itself is raised when those it gave have ended."""
+
+    def rows() -> Any:
+        yield from "ab"
+        raise OSError("the file of the rows is gone")
+
+    work = run_many(_make, rows(), at_once=5)
+    seen = [(await anext(work)).row, (await anext(work)).row]
+    with pytest.raises(OSError, match="is gone"):
+        await anext(work)
+    assert sorted(seen) == ["a", "b"]
+
+
+async def test_rows_may_be_of_a_class_that_compares_in_its_own_way() -> None:
+    """Such as the rows of a table, whose `==` gives no bool."""
+
+    class Row:
+        def __eq__(self, other: object) -> Any:
+            raise ValueError("the truth value is ambiguous")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    (item,) = await all_of(lambda row: _make("a"), [Row()], request=lambda row: "x")
+    assert item.answer.text == "ok"

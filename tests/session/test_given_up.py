@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from neuraxis import Answer, Budget, Session, command, run_many
 from neuraxis.engines import in_process
+from neuraxis.errors import NoAnswer
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 
@@ -123,6 +126,40 @@ def test_R7_the_runs_seconds_end_a_deaf_def_with_an_answer(
     assert answer is not None
     assert answer.outcome == "budget"
     assert "longer than 0.1 seconds" in answer.error
+
+
+@pytest.mark.parametrize(("tool", "said"), [("pay", "what pay (a1) did"), ("look", "")])
+def test_a_call_that_the_runs_seconds_end_is_in_the_answer(
+    tool: str, said: str, tmp_path: Path
+) -> None:
+    """The money may be gone: the program is told, and what it raises says so."""
+
+    @command(effects="read")
+    async def look() -> str:
+        """Looks."""
+        await asyncio.sleep(20)
+        return "seen"
+
+    @command(effects="once")
+    async def pay() -> str:
+        """Pays."""
+        await asyncio.sleep(20)
+        return "paid"
+
+    with Session(
+        ScriptedModel([json.dumps([{"tool": tool}, {"tool": "pay"}]), "never asked"]),
+        plugins=[look, pay],
+        workspace=tmp_path,
+        budget=Budget(seconds=0.1),
+    ) as session:
+        answer = session.run_sync("q")
+    assert [each.error and each.error.code for each in answer.calls] == ["cancelled"]
+    assert answer.calls[0].call.command == tool
+    assert answer.error.startswith("the run took longer than 0.1 seconds")
+    assert ("not known" in answer.error) is bool(said)
+    assert said in answer.error
+    with pytest.raises(NoAnswer, match=re.escape(answer.error)):
+        answer.check()
 
 
 async def test_R7_one_slow_row_ends_no_batch(tmp_path: Path) -> None:

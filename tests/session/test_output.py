@@ -59,6 +59,31 @@ class Receipt(msgspec.Struct, frozen=True):
     amount: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
+class Approve(msgspec.Struct, tag="approve"):
+    order: int
+
+
+class Refuse(msgspec.Struct, tag="refuse"):
+    order: int
+
+
+class Parcel(msgspec.Struct, rename="camel", tag_field="kind", tag=3):
+    """A parcel."""
+
+    order_number: Annotated[float, msgspec.Meta(ge=0)]
+    house: str = msgspec.field(name="where", default="")
+    inner: Parcel | None = None
+
+
+class Row(msgspec.Struct, array_like=True):
+    order: int
+
+
+@dataclasses.dataclass
+class Table:
+    rows: list[Row]
+
+
 GOOD = '{"number": "R7", "total": 12.5, "due": "2026-01-31"}'
 INVOICE = Invoice(number="R7", total=12.5, due=datetime.date(2026, 1, 31))
 
@@ -98,6 +123,14 @@ def test_the_last_word_becomes_the_object(dialect: str, written: str) -> None:
         (Point, '{"x": "1", "y": 2.0}', Point(1, 2)),
         (Person, '{"name": "Ada"}', {"name": "Ada"}),
         (Receipt, '{"shop": "A", "amount": 2}', Receipt("A", 2.0)),
+        (Approve | Refuse, '{"type": "refuse", "order": 7}', Refuse(7)),
+        (Approve, '{"type": "approve", "order": 7}', Approve(7)),
+        (
+            Parcel,
+            '{"kind": 3, "orderNumber": 7, "where": "A", "inner": {"kind": 3, '
+            '"orderNumber": 8}}',
+            Parcel(7.0, "A", Parcel(8.0)),
+        ),
         (list[Point], '{"value": [{"x": 1}]}', [Point(1)]),
         (list[Point], '[{"x": 1}, {"x": 2}]', [Point(1), Point(2)]),
         (Point | Receipt, '{"value": {"shop": "A"}}', Receipt("A")),
@@ -242,3 +275,18 @@ def test_what_is_no_form_is_told(wrong: Any) -> None:
     """When the session is made."""
     with pytest.raises(ConfigError, match="output: "):
         _session(output=wrong)
+
+
+def test_a_tagged_union_without_a_tag_is_no_answer() -> None:
+    """Else the first class would be taken for the other."""
+    with _session(*['{"order": 7}'] * 3, output=Approve | Refuse) as session:
+        assert session.run_sync("refuse order 7").outcome == "failed"
+
+
+def test_a_struct_without_field_names_is_refused_at_once() -> None:
+    """A model writes the fields by their names."""
+
+    with pytest.raises(ConfigError, match=r"output: .*Row has array_like=True"):
+        _session(output=Row)
+    with pytest.raises(ConfigError, match=r"Table.rows: .*Row has array_like=True"):
+        _session(output=Table)

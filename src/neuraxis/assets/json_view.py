@@ -128,10 +128,14 @@ def _said_mapping(
     return written
 
 
-def _field_names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, Struct):
-        return value.__struct_fields__
-    return tuple(item.name for item in fields(value))
+def _fields(value: Any) -> dict[str, Any]:
+    """Return an object's fields by their names in JSON."""
+    if not isinstance(value, Struct):
+        return {item.name: getattr(value, item.name) for item in fields(value)}
+    names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+    config = value.__struct_config__
+    tag = {} if config.tag is None else {str(config.tag_field): config.tag}
+    return {**tag, **{key: getattr(value, name) for key, name in names}}
 
 
 def _said_object(value: Any, depth: int, left: list[int]) -> Json:
@@ -151,11 +155,7 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case tuple() | list():
             return _said_items(cast("Any", value), depth, left)
         case _ if isinstance(value, Struct) or is_dataclass(value):
-            names = _field_names(value)
-            _count(len(names), left)
-            return {
-                name: _said(getattr(value, name), depth + 1, left) for name in names
-            }
+            return _said_mapping(_fields(value), depth, left)
         case _ if hasattr(value, "model_dump"):
             # Uses the aliases that a call uses, not the attribute names.
             return _said(

@@ -24,6 +24,7 @@ from neuraxis.call_errors.asking import offer_values as offer_values
 from neuraxis.call_errors.asking import out_way_out as out_way_out
 from neuraxis.call_errors.asking import summary as summary
 from neuraxis.call_errors.asking import too_long_to_ask as too_long_to_ask
+from neuraxis.call_errors.asking import undeclared_way_out as undeclared_way_out
 from neuraxis.call_errors.checking import asset_lost as asset_lost
 from neuraxis.call_errors.checking import asset_not_found as asset_not_found
 from neuraxis.call_errors.checking import asset_path_not_found as asset_path_not_found
@@ -78,6 +79,7 @@ from neuraxis.call_errors.running import one_at_a_time as one_at_a_time
 from neuraxis.call_errors.running import outcome_unknown as outcome_unknown
 from neuraxis.call_errors.running import plugin_contract_error as plugin_contract_error
 from neuraxis.call_errors.running import repeated_call as repeated_call
+from neuraxis.call_errors.running import run_too_long as run_too_long
 from neuraxis.call_errors.running import skipped as skipped
 from neuraxis.call_errors.running import still_busy as still_busy
 from neuraxis.call_errors.running import still_running as still_running

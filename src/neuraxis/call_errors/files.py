@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuraxis.call_errors.asking import yes_ahead
 from neuraxis.formatting import listed, quote
 
 
@@ -31,7 +32,7 @@ def file_way_out(use: str) -> str:
         first = "Copy it to another name and leave it where it is"
     return (
         f"{first}; or tell the user that it needs their approval "
-        "(on the command line: --yes-to PLUGIN.COMMAND)."
+        f"({yes_ahead('PLUGIN.COMMAND')})."
     )
 
 
@@ -69,6 +70,6 @@ def script_changes_refused(paths: Sequence[str]) -> str:
     return (
         f"The script changed, deleted or made files that need the user's yes: {some}. "
         "They are as they were before, since nobody approved it. Let the script write "
-        "to other names; or tell the user that it needs their approval (on the command "
-        "line: --yes-to PLUGIN.COMMAND)."
+        "to other names; or tell the user that it needs their approval "
+        f"({yes_ahead('PLUGIN.COMMAND')})."
     )

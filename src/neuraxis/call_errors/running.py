@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraxis.call_errors.checking import problem_text
+from neuraxis.formatting import in_seconds, listed
 from neuraxis.messages import CallError, Problem
 
 _SPANS = 10
@@ -72,7 +73,7 @@ def crashed(target: str, kind: str, first_line: str) -> CallError:
 
 def timed_out(target: str, seconds: float, *, changes: bool = False) -> CallError:
     """Report a time limit; `changes`: the command has an effect."""
-    message = f"{target} did not end within {seconds:g} seconds and was stopped."
+    message = f"{target} did not end within {in_seconds(seconds)} and was stopped."
     if changes:
         message += _MAY_BE_DONE
     return CallError(code="timeout", where=target, message=message)
@@ -87,12 +88,10 @@ def still_running(target: str, seconds: float, *, changes: bool = False) -> Call
     """Report a command that is over its time and goes on.
 
     `changes`: it has an effect.
-
-    `changes`: it has an effect.
     """
     message = (
-        f"{target} did not end within {seconds:g} seconds. It was asked to stop and is "
-        "still running; what it returns is thrown away."
+        f"{target} did not end within {in_seconds(seconds)}. It was asked to stop and "
+        "is still running; what it returns is thrown away."
     )
     if changes:
         message += " It may still do its work: check that before you call it again."
@@ -104,7 +103,7 @@ def no_thread_free(target: str, seconds: float) -> CallError:
     return CallError(
         code="timeout",
         where=target,
-        message=f"{target} was not run: for {seconds:g} seconds other calls had all "
+        message=f"{target} was not run: for {in_seconds(seconds)} other calls had all "
         "threads. Go on without it, or try again later.",
     )
 
@@ -135,6 +134,22 @@ def cancelled(
         fixable_by="user",
         message=message + _MAY_BE_DONE if changes else message,
     )
+
+
+def run_too_long(seconds: float, stopped: Sequence[str]) -> str:
+    """Tell the person and the program why a run ended.
+
+    Args:
+        seconds: the run's limit.
+        stopped: calls with an effect that it stopped.
+    """
+    told = f"the run took longer than {in_seconds(seconds)}"
+    if stopped:
+        told += (
+            f". It is not known what {listed(stopped)} did: check that before you ask "
+            "again"
+        )
+    return told
 
 
 def outcome_unknown(target: str, *, changes: bool = True) -> CallError:

@@ -14,6 +14,7 @@ from neuraxis.cli.display.text import echo, echo_file, echo_json, why
 from neuraxis.cli.options import PLANS, Choices, session_options
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError, StorageError
+from neuraxis.formatting import in_seconds
 
 if TYPE_CHECKING:
     from neuraxis.messages import Result
@@ -125,7 +126,7 @@ def run(
         try:
             asyncio.run(_within(asked, seconds, results))
         except TimeoutError:
-            echo(f"neuraxis: not finished within {seconds:g} seconds", err=True)
+            echo(f"neuraxis: not finished within {in_seconds(seconds)}", err=True)
             return 3
         finally:
             if live is not None:

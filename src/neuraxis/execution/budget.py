@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct, field
 
 from neuraxis.formatting import Named
@@ -14,7 +16,10 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     """Limits of one run of a session."""
 
     model_calls: int = 20
-    """Maximum replies of the model; then the run ends with the outcome `budget`."""
+    """Maximum replies of the model; then the run ends with the outcome `budget`.
+
+    Those of sessions inside its commands count, but the last is the session's own.
+    """
     steps: int = 100
     """Maximum calls; further ones are refused, and the model is told why."""
     steps_per_tool: int = 50
@@ -33,6 +38,8 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
 class Usage(Struct, kw_only=True):
     """Budget that a run has used; mutable."""
 
+    model_calls: int = 0
+    """Replies, with those of sessions inside commands."""
     steps: int = 0
     by_tool: dict[str, int] = field(default_factory=dict[str, int])
     seen: dict[str, list[Result]] = field(default_factory=dict[str, list[Result]])
@@ -44,7 +51,15 @@ class Usage(Struct, kw_only=True):
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
-    """Results of the current plan so far, for a cut-off run."""
+    """Results of the current plan so far, stopped calls too, for a cut-off run."""
+
+    def replies(self, limit: int) -> Iterator[int]:
+        """Count a run's own replies while the limit allows one."""
+        own = 0
+        while self.model_calls < limit:
+            self.model_calls += 1
+            own += 1
+            yield own
 
     def take_back(self, gone: set[str]) -> None:
         """Uncount these calls, including those of all items of a `for_each`."""

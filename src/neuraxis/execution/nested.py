@@ -40,6 +40,10 @@ from neuraxis.specs import Json
 T = TypeVar("T")
 _LOOK = 0.1
 """Seconds between two checks whether a command is still wanted."""
+_KEPT = 1
+"""Replies that sessions inside leave to the run, to answer with what there is."""
+_ASKS = frozenset({"session_started", "model_started", "call_started"})
+"""Events of what may begin only if the parent run allows it."""
 _LONGEST = 30.0
 """Maximum seconds that a thread waits for the parent's event loop."""
 _OVER = (
@@ -81,12 +85,20 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             ConfigError: the command has ended.
         """
         self.check()
-        steps = max(self.runtime.budget.steps - self.runtime.usage.steps, 0)
-        usd, around = budget.usd, self.runtime.budget.usd
+        whole, usage = self.runtime.budget, self.runtime.usage
+        steps = max(whole.steps - usage.steps, 0)
+        # without any left the first one is refused, which says why
+        replies = max(whole.model_calls - usage.model_calls - _KEPT, 1)
+        usd, around = budget.usd, whole.usd
         if around is not None:
-            remaining = max(around - self.runtime.usage.usd, 0.0)
+            remaining = max(around - usage.usd, 0.0)
             usd = remaining if usd is None else min(usd, remaining)
-        return replace(budget, steps=min(budget.steps, steps), usd=usd)
+        return replace(
+            budget,
+            steps=min(budget.steps, steps),
+            model_calls=min(budget.model_calls, replies),
+            usd=usd,
+        )
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
         """Await `work` while the command is wanted, also from a thread.
@@ -166,7 +178,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         told = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
             self._report(told)
-        elif innermost(seen)["type"] in ("session_started", "call_started"):
+        elif innermost(seen)["type"] in _ASKS:
             self._report_and_wait(told)
         else:
             with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
@@ -207,6 +219,8 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         match event["type"]:
             case "session_started":
                 self._reads(event)
+            case "model_started":
+                self._counts_reply()
             case "call_started":
                 self._counts(told, event)
                 self._reads(event)
@@ -242,14 +256,25 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         """Count a nested call in the parent's budget, or refuse it."""
         if self.cancelled.over or self.cancelled.is_set():
             raise CommandError(_OVER)
-        usage, most = self.runtime.usage, self.runtime.budget.steps
+        usage, budget = self.runtime.usage, self.runtime.budget
         whole = (_session_of(told), str(event.get("part_of") or ""))
         if whole[1] and whole not in self.loops:
             self.loops.add(whole)  # the first item: its step is counted already
             return
-        if usage.steps >= most:
-            raise CommandError(budget_exhausted("calls in one run", most).message)
-        usage.steps += 1
+        if usage.steps >= budget.steps:
+            raise _spent("calls in one run", budget.steps)
+        tool = f"{event['plugin']}.{event['command']}"
+        times = usage.by_tool.get(tool, 0)
+        if times >= budget.steps_per_tool:
+            raise _spent(f"calls of {tool}", budget.steps_per_tool)
+        usage.steps, usage.by_tool[tool] = usage.steps + 1, times + 1
+
+    def _counts_reply(self) -> None:
+        """Count a nested model's reply in the parent's budget, or refuse it."""
+        usage, most = self.runtime.usage, self.runtime.budget.model_calls
+        if usage.model_calls + _KEPT >= most:
+            raise _spent("replies of models", most)
+        usage.model_calls += 1
 
     def _wrote(self, files: Sequence[str]) -> None:
         origins = self.runtime.gate.origins
@@ -257,6 +282,10 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         for path in files:
             origins.wrote(path, label, self.call_id)
             self.runtime.wrote(path)
+
+
+def _spent(what: str, most: int) -> CommandError:
+    return CommandError(budget_exhausted(what, most).message)
 
 
 def _session_of(told: Inside) -> str:

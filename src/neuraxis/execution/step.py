@@ -61,8 +61,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             )
             result = failed_result(step, error, started, runtime)
             report_finished(result, runtime, step)
-            if step.item is not None:  # its loop tells that it began
-                runtime.usage.ended[call.id] = result
+            runtime.usage.ended[call.id] = result  # the run's answer tells of it
             raise
         # nobody stopped it: the command's own tasks were cancelled
         error = call_errors.crashed(call.target, "CancelledError", "")

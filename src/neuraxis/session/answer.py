@@ -116,7 +116,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
             return self
         if self.failure is not None:
             raise self.failure
-        why = self.error or self.text or _NO_ERROR.get(self.outcome, "")
+        why = why_none(self)
         raise NoAnswer(f"the request was not answered ({self.outcome}): {why}")
 
     @property
@@ -145,6 +145,11 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
                 return one
         known = ", ".join(one.id for one in self.assets) or "none"
         raise NeuraxisError(f"asset {id}: this run did not store it; it stored {known}")
+
+
+def why_none(answer: Answer) -> str:
+    """Return why a request was not answered."""
+    return answer.error or answer.text or _NO_ERROR.get(answer.outcome, answer.outcome)
 
 
 def answer_of(
@@ -178,6 +183,20 @@ def answer_of(
         plans=tuple(state.plans),
         checked=state.output,
     )
+
+
+def took_too_long(state: RunState, parts: RunConfig) -> str:
+    """Say that the time was up, and which calls it cut off."""
+    specs = parts.registry.targets
+    stopped = [
+        f"{result.call.target} ({result.call.id})"
+        for result in state.results
+        if result.error is not None
+        and result.error.code in ("cancelled", "outcome_unknown")
+        and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
+        and not spec.effects.readonly
+    ]
+    return call_errors.run_too_long(parts.budget.seconds, stopped)
 
 
 def _stored(result: Result, assets: AssetStore) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from neuraxis.errors import ModelError
+from neuraxis.errors import CommandError, ModelError
 from neuraxis.events import (
     BudgetReached,
     Event,
@@ -57,9 +57,8 @@ async def ask_model(
         Stop: the budget is spent, or the reply was held back.
         ModelError: the model cannot be asked.
     """
-    model = parts.model
     _check_cost(parts.budget, runtime.usage.usd, emit)
-    emit(ModelStarted(turn=turn, model=model.name))
+    _begin(ModelStarted(turn=turn, model=parts.model.name), emit)
     started = time.perf_counter()
     notes, report = list[str](), reported(parts.output, emit)
 
@@ -101,6 +100,13 @@ async def ask_model(
         said = "\n\n".join(cut_words(parts.dialect, completion))
         raise Stop("failed", f"the content filter of the server {what}{because}", said)
     return completion
+
+
+def _begin(started: ModelStarted, emit: Callable[[Event], None]) -> None:
+    try:
+        emit(started)
+    except CommandError as refused:  # by the run around it (`nested.py`)
+        raise Stop("budget", str(refused)) from None
 
 
 def _check_cost(budget: Budget, spent: float, emit: Callable[[Event], None]) -> None:

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from neuraxis.errors import ModelError, NeuraxisError
 from neuraxis.events import Event
 from neuraxis.formatting import refuse
-from neuraxis.models import Model
 from neuraxis.session.answer import Answer
 from neuraxis.session.past.resume import finished, read_events
 from neuraxis.session.session import Session
@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Done(Struct, Generic[T], frozen=True, kw_only=True):
-    """One answered row of a batch."""
+    """One ended row of a batch."""
 
     row: T
     session: str
-    """Id of its session."""
+    """Id of its session; empty if none could be made."""
     answer: Answer
     earlier: bool = False
     """Whether it was answered before: `answer` has what the journal tells of it."""
@@ -37,6 +37,8 @@ class Done(Struct, Generic[T], frozen=True, kw_only=True):
     """Rows that have ended, with this one."""
     total: int | None = None
     """All rows; None: their number is not known beforehand."""
+    exception: Exception | None = None
+    """What the row raised; `answer.error` tells it in words."""
 
 
 async def run_many(
@@ -48,6 +50,9 @@ async def run_many(
     at_once: int = 20,
 ) -> AsyncIterator[Done[T]]:
     """Answer many requests; yield each row as it ends.
+
+    Whatever a row raises, in `make`, `request`, `deps` or its run, is the failure of
+    that row alone.
 
     You can run a batch again if each row's session has its own id, a journal on disk
     and `Options(reopen=True)`: answered rows are not asked again, interrupted ones
@@ -61,28 +66,28 @@ async def run_many(
         at_once: maximum rows that run at the same time.
 
     Raises:
-        ConfigError: a session cannot be created with these arguments.
-        StorageError: a journal cannot be written.
+        ConfigError: `at_once` is no whole number, 1 or above.
     """
     if not isinstance(cast("Any", at_once), int) or at_once < 1:
         refuse("at_once", "a whole number, 1 or above", at_once)
     total = len(rows) if isinstance(rows, Sized) else None
-    left, models, count = iter(rows), Counter[Model](), 0
+    left, models, count = iter(rows), Counter[int](), 0
     running: set[asyncio.Task[Done[T]]] = set()
+    broken: Exception | None = None
     try:
         while True:
-            while len(running) < at_once and (row := next(left, _NO_MORE)) != _NO_MORE:
-                text: Any = row if request is None else request(row)
-                if not isinstance(text, str):
-                    expected = "a text, which `request=` returns for each row"
-                    refuse(
-                        f"run_many: the request of the row {row!r:.60}", expected, text
-                    )
-                given = None if deps is None else deps(row)
-                work = _one(make, row, text, given, models)
+            while broken is None and len(running) < at_once:
+                try:
+                    row = next(left, _NO_MORE)
+                except Exception as raised:  # noqa: BLE001 - raised below
+                    broken = raised  # once the rows that it gave have ended
+                    break
+                if row is _NO_MORE:
+                    break
+                work = _one(make, row, request, deps, models)
                 running.add(asyncio.create_task(work))
             if not running:
-                return
+                break
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in [task for task in running if task.done()]:
                 count += 1
@@ -93,26 +98,54 @@ async def run_many(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+    if broken is not None:
+        raise broken
 
 
 _NO_MORE: Any = object()
 
 
 async def _one(
-    make: Callable[[T], Session], row: T, text: str, deps: Any, models: Counter[Model]
+    make: Callable[[T], Session],
+    row: T,
+    request: Callable[[T], str] | None,
+    deps: Callable[[T], Any] | None,
+    models: Counter[int],
 ) -> Done[T]:
-    session = make(row)
-    if not isinstance(cast("Any", session), Session):
-        refuse("run_many: make", "a function that returns a Session", session)
-    with session:
-        models[session.model] += 1
-        try:
-            answer, earlier = await _answer(session, text, deps)
-        finally:
-            models[session.model] -= 1
-            if not models[session.model]:  # else another row uses its connections
-                await session.model.close()
-        return Done(row=row, session=session.id, answer=answer, earlier=earlier)
+    own, answer, earlier = "", None, False
+    try:
+        text: Any = row if request is None else request(row)
+        if not isinstance(text, str):
+            refuse("request", "a text, which `request=` returns for each row", text)
+        given = None if deps is None else deps(row)
+        session = make(row)
+        if not isinstance(cast("Any", session), Session):
+            refuse("make", "a function that returns a Session", session)
+        own = session.id
+        with session:
+            key = id(session.model)
+            models[key] += 1
+            try:
+                answer, earlier = await _answer(session, text, given)
+            finally:
+                models[key] -= 1
+                if not models[key]:  # else another row uses its connections
+                    await session.model.close()
+            return Done(row=row, session=own, answer=answer, earlier=earlier)
+    except Exception as error:  # noqa: BLE001 - it is told with the row
+        told = f"run_many: row {row!r:.60}: {_told(error)}"
+        if answer is None:
+            failure = error if isinstance(error, ModelError) else None
+            answer = Answer(text="", outcome="failed", error=told, failure=failure)
+        else:  # only closing failed
+            answer = replace(answer, error=answer.error or told)
+        return Done(row=row, session=own, answer=answer, exception=error)
+
+
+def _told(error: Exception) -> str:
+    """Return an error in words, with its class unless it says enough."""
+    kind = "" if isinstance(error, NeuraxisError) else type(error).__name__
+    return ": ".join(filter(None, (kind, str(error)))) or type(error).__name__
 
 
 async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:

@@ -43,7 +43,7 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm, describe, refused
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, answer_of
+from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
 from neuraxis.session.past.resume import completion_of
@@ -112,7 +112,7 @@ async def converse(
         cancelled.set()
         seconds = parts.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
-        outcome, error = "budget", f"the run took longer than {seconds:g} seconds"
+        outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
         cancelled.set()
         emit(_end("cancelled", state, "", "the run was cancelled", started))
@@ -200,7 +200,7 @@ async def run_calls(
     """
     plan = plan_of(calls, parts, params)
     if not plan.problems:
-        parts.ids.take([call.id for call in calls], parts.session)
+        parts.ids.take(calls, parts.session)
     emit(replace(_checked(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
@@ -234,20 +234,20 @@ async def _turns(
     emit: Callable[[Event], None],
     live: bool,
 ) -> None:
-    limit = parts.budget.model_calls
+    limit, turn = parts.budget.model_calls, 0
     pending = None
     if parts.waited is None:
         pending = _pending(history)
     else:
         await _go_on(parts, parts.waited, history, state, runtime, emit)
-    for turn in range(1, limit + 1):
+    for turn in runtime.usage.replies(limit):
         if early.busy:
             await early.throw_away()
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > parts.budget.seconds:
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
-        left = remaining_budget(parts.budget, runtime.usage.steps, turn, seconds)
+        left = remaining_budget(parts.budget, runtime.usage, seconds)
         if pending is None:
             if parts.settled is not None:
                 await parts.settled()  # nothing is lost while the model is asked
@@ -283,7 +283,8 @@ async def _turns(
         results = _with_left(await _run_plan(plan, parts, runtime, state), reply)
         _report_results(parts, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
-    raise Stop("budget", f"the model was asked {limit} times without an answer")
+    inside = f", and models inside its commands {limit - turn}" if limit > turn else ""
+    raise Stop("budget", f"the model was asked {turn} times without an answer{inside}")
 
 
 def _is_answered(

@@ -24,7 +24,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.dialects.template import own_text
 from neuraxis.errors import ConfigError
-from neuraxis.execution.budget import Budget
+from neuraxis.execution.budget import Budget, Usage
 from neuraxis.formatting import describe_given
 from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
@@ -39,17 +39,16 @@ TIGHT = 0.25
 """Fraction of a limit below which the model sees the remaining budget."""
 
 
-def remaining_budget(budget: Budget, steps: int, turn: int, seconds: float) -> str:
+def remaining_budget(budget: Budget, usage: Usage, seconds: float) -> str:
     """Return a sentence on the remaining budget, or "" if plenty remains.
 
     Args:
         budget: the limits of the run.
-        steps: calls that ran so far.
-        turn: the number of the requested reply, from 1.
+        usage: calls and replies so far, with the requested reply.
         seconds: since the run began.
     """
-    calls = max(budget.steps - steps, 0)
-    replies = budget.model_calls - turn + 1
+    calls = max(budget.steps - usage.steps, 0)
+    replies = budget.model_calls - usage.model_calls + 1
     time = max(budget.seconds - seconds, 0.0)
     tight = (
         calls <= TIGHT * budget.steps

@@ -12,6 +12,7 @@ import pathlib
 import uuid
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -224,3 +225,27 @@ def test_what_is_given_is_not_changed() -> None:
     before = json.dumps(value)
     _made(Tree, value)
     assert json.dumps(value) == before
+
+
+class Circle(msgspec.Struct, tag="circle", rename="camel"):
+    wide_by: float
+
+
+class Box(msgspec.Struct, tag=True, kw_only=True):
+    wide: float = msgspec.field(name="width", default=1.0)
+    inner: list[Box | Circle] = []
+
+
+@pytest.mark.parametrize(
+    "value", [Circle(2.0), Box(), Box(wide=3.0, inner=[Circle(1.0), Box()])]
+)
+def test_a_struct_is_written_and_read_as_msgspec_does(value: Any) -> None:
+    """With its tag, and the names that its fields have in JSON."""
+    written = msgspec.to_builtins(value)
+    assert to_json_value(value) == (True, written)
+    for hint in (type(value), Box | Circle, Circle | Box):
+        defs = Defs()
+        schema = Schema(inlined(schema_of(hint, defs), defs))
+        assert schema.valid(written)
+        assert not schema.valid({**written, "type": "neither"})
+        assert _made(hint, written) == value

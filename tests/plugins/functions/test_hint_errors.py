@@ -7,6 +7,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Optional, TypedDict, Union
 
+import msgspec
 import pytest
 
 from neuraxis import Session
@@ -181,3 +182,18 @@ def test_a_hint_of_many_letters(hint: str) -> None:
     with pytest.raises(ConfigError, match="parameter 'x': ") as caught:
         plugin_from(work)
     assert len(str(caught.value)) < 500
+
+
+class Pair(msgspec.Struct, array_like=True):
+    x: int
+    y: int
+
+
+def test_a_struct_without_field_names_is_refused() -> None:
+    """A model writes the names of the fields."""
+
+    def work(points: list[Pair]) -> None:
+        """Work."""
+
+    with pytest.raises(ConfigError, match="parameter 'points': Pair has array_like"):
+        plugin_from(work)

@@ -91,7 +91,7 @@ def test_the_environment_is_empty(
         (
             "while True: pass",
             Limits(seconds=9, cpu_seconds=1),
-            "more than 1 seconds of processor time",
+            "more than 1 second of processor time",
         ),
         (
             "import sys\nwhile True: sys.stdout.write('x' * 65536)",

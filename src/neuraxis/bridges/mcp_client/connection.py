@@ -28,6 +28,7 @@ from neuraxis.bridges.mcp_client.tools import definition_digest
 from neuraxis.bridges.mcp_client.transport import Inbox, stdio, watched
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, NeuraxisError
+from neuraxis.formatting import in_seconds
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import Model, complete
 from neuraxis.policy.secrets import Secrets
@@ -120,7 +121,7 @@ class Connection:
             except TimeoutError:
                 self._close.set()
                 self._holder.cancel()
-                why = f"no answer within {self._seconds:g} seconds"
+                why = f"no answer within {in_seconds(self._seconds)}"
                 raise self._failed(why) from None
             except Exception as error:  # noqa: BLE001 - a server may cause any
                 raise self._failed(reason_of(error)) from None

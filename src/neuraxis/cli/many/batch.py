@@ -121,6 +121,8 @@ def _run(
                 make, rows, request=lambda row: row.request, at_once=at_once
             )
             async for item in work:
+                if isinstance(item.exception, ConfigError):
+                    raise item.exception  # as it would be for each row
                 answer = item.answer
                 outcomes[answer.outcome] += 1
                 told = {

@@ -76,8 +76,8 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "DeepSeek R1, V3",
         re.compile(
-            rf"<{BAR}tool[▁_]call[▁_]begin{BAR}>(?:function{_SEP})?{NAME}\s*"
-            rf"(?:{_SEP})?\s*(?:```json)?\s*{_OPEN}"
+            rf"<{BAR}tool[▁_]call[▁_]begin{BAR}>(?:function{_SEP})?{NAME}\s*+"
+            rf"(?:{_SEP}\s*+)?(?:```json\s*+)?{_OPEN}"
         ),
         re.compile(rf"\s*+(?:```\s*+)?<{BAR}tool[▁_]call[▁_]end{BAR}>|\s*```\s*\Z"),
     ),

@@ -196,8 +196,9 @@ def _name(call: ast.Call, names: list[str]) -> str:
 
 
 def _own(name: str, names: list[str]) -> str:
-    digits = name.removeprefix("_")
-    is_ours = digits.isdecimal() and int(digits) < len(names)
+    # an index is short: a model's own `_999…` may have more digits than Python reads
+    digits = name.removeprefix("_")[:9]
+    is_ours = name == f"_{digits}" and digits.isdecimal() and int(digits) < len(names)
     return names[int(digits)] if is_ours else ""
 
 

@@ -57,8 +57,8 @@ _YAML_NAME = re.compile(
     re.MULTILINE,
 )
 _YAML = re.compile(
-    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?\s*\n"
-    r"\s*(?:arguments|parameters|args|input):",
+    r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?"
+    r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
     re.MULTILINE,
 )
 _LISTED = re.compile(

@@ -32,6 +32,8 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_named_tuple,
     is_struct,
     is_union,
+    json_names,
+    tag_of,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.key_hints import key_converter
@@ -330,7 +332,9 @@ def _fields(
     # Usually a number already has the right type and nothing changes.
     others = _numbers(changes)
     made_inside = _made_inside(hint)
-    only_numbers = len(others) == len(changes) and not made_inside
+    names = {key: name for name, key in json_names(hint).items() if key != name}
+    is_same = not made_inside and not names
+    only_numbers = len(others) == len(changes) and is_same
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -344,7 +348,7 @@ def _fields(
                 return given if make is dict else make(**given)
         return make(
             **{
-                key: changes[key](item) if key in changes else item
+                names.get(key, key): changes[key](item) if key in changes else item
                 for key, item in given.items()
                 if key not in made_inside
             }
@@ -355,19 +359,20 @@ def _fields(
 
 
 def _made_inside(hint: type[Any]) -> frozenset[str]:
-    """Return the fields that a dataclass sets itself (`init=False`)."""
+    """Return the keys that are no arguments: `init=False`, a tag."""
     if not dataclasses.is_dataclass(hint):
-        return frozenset()
+        return frozenset(tag_of(hint))
     return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
 def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
-    """Return the converters of a class's fields that need one."""
+    """Return the converters of a class's fields by key in JSON."""
     changes: dict[str, Convert] = {}
+    said = json_names(hint)
     for name, field_hint in field_hints(hint).items():
         change = converter(field_hint, known)
         if change is not None:
-            changes[name] = change
+            changes[said.get(name, name)] = change
     return changes
 
 

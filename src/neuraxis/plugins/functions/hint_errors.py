@@ -69,6 +69,8 @@ def fault(where: str, name: str, hint: Hint, error: Exception) -> ManifestError:
         error: what understanding it raised.
     """
     if isinstance(error, NoType):
+        if error.why:
+            return _bad(where, name, error.path + error.why)
         inside = "" if error.hint is hint else f" in {shown(hint)}"
         return _bad(where, name, error.path + instead(error.hint, inside))
     first = str(error).partition("\n")[0]

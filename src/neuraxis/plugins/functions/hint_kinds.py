@@ -67,10 +67,12 @@ UNREADABLE = (
 class NoType(TypeError):
     """Error: a hint, or its part at `path`, is no type."""
 
-    def __init__(self, hint: Hint, path: str = "") -> None:
-        super().__init__(f"{path}{hint!r:.60} is no type")
+    def __init__(self, hint: Hint, path: str = "", why: str = "") -> None:
+        # `why`: where the hint itself does not show it
+        super().__init__(path + (why or f"{hint!r:.60} is no type"))
         self.hint = hint
         self.path = path
+        self.why = why
 
 
 def is_union(hint: Hint) -> bool:
@@ -81,6 +83,21 @@ def is_union(hint: Hint) -> bool:
 def is_struct(hint: Hint) -> bool:
     """Return whether the hint is a msgspec Struct."""
     return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def json_names(hint: type[Any]) -> dict[str, str]:
+    """Return the names in JSON of a Struct's fields; empty otherwise."""
+    if not issubclass(hint, Struct):
+        return {}
+    return dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
+
+
+def tag_of(hint: type[Any]) -> dict[str, Json]:
+    """Return a Struct's tag by its key in JSON; empty without."""
+    if not issubclass(hint, Struct) or hint.__struct_config__.tag is None:
+        return {}
+    config = hint.__struct_config__
+    return {str(config.tag_field): config.tag}
 
 
 def is_named_tuple(hint: Hint) -> bool:

@@ -31,7 +31,9 @@ from neuraxis.plugins.functions.hint_kinds import (
     enum_values,
     field_hints,
     is_named_tuple,
+    json_names,
     required_keys,
+    tag_of,
 )
 from neuraxis.plugins.functions.key_hints import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
@@ -258,6 +260,9 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         names = list(hint.__annotations__)
         return _object(hint, names, [name for name in names if name in keys], defs)
     if issubclass(hint, Struct):
+        if hint.__struct_config__.array_like:
+            why = "has array_like=True, and a model writes the names of fields; leave"
+            raise NoType(hint, why=f"{hint.__qualname__} {why} it out")
         found = msgspec.structs.fields(hint)
         needed = [item.name for item in found if item.required]
         return _object(hint, [item.name for item in found], needed, defs)
@@ -311,21 +316,23 @@ def _object(
     doc = read_docstring("" if own.startswith(f"{hint.__name__}(") else own)
     if doc.text:
         schema["description"] = doc.text
-    properties: dict[str, Json] = {}
+    said, tag = json_names(hint), tag_of(hint)
+    properties: dict[str, Json] = {key: literal_of([tag[key]]) for key in tag}
     for field_name in names:
+        key = said.get(field_name, field_name)
         try:
-            properties[field_name] = schema_of(hints.get(field_name, Any), defs)
+            properties[key] = schema_of(hints.get(field_name, Any), defs)
         except NoType as error:
             path = f"{hint.__qualname__}.{field_name}: {error.path}"
-            raise NoType(error.hint, path) from error
+            raise NoType(error.hint, path, error.why) from error
         # The class sets this field itself: it appears in results only.
         if field_name in inside:
-            properties[field_name]["readOnly"] = True
+            properties[key]["readOnly"] = True
         if text := doc.names.get(field_name):
-            properties[field_name]["description"] = text
+            properties[key]["description"] = text
     schema["properties"] = properties
-    if required:
-        schema["required"] = required
+    if required or tag:
+        schema["required"] = [*tag, *(said.get(name, name) for name in required)]
     schema["additionalProperties"] = False
     used: dict[str, Json] = {}
     _used_defs(properties, defs.schemas, used)

@@ -20,6 +20,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from neuraxis.errors import NeuraxisError
+from neuraxis.formatting import in_seconds
 from neuraxis.sandbox.http.urls import RequestRefused
 
 _TICK = 0.1
@@ -57,7 +58,7 @@ class Clock(Struct, frozen=True, kw_only=True):
             raise RequestFailed("The request was stopped.")
         left = self.end - time.monotonic()
         if left <= 0:
-            raise RequestFailed(f"No whole answer within {self.seconds:g} seconds.")
+            raise RequestFailed(f"No whole answer within {in_seconds(self.seconds)}.")
         return left
 
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 
 from msgspec import Struct, field
 
+from neuraxis.formatting import in_seconds
 from neuraxis.sandbox.process import pipes, usage
 from neuraxis.sandbox.process.job import CannotStart, Job, Launch, Limits, Outcome
 
@@ -141,7 +142,7 @@ def _watch(
             run.reason = "It was cancelled and stopped."
         elif now - begun > run.job.limits.seconds:
             run.reason = (
-                f"It did not end within {run.job.limits.seconds:g} seconds "
+                f"It did not end within {in_seconds(run.job.limits.seconds)} "
                 "and was stopped."
             )
         elif not ended_at and now >= tree_at:
@@ -272,7 +273,7 @@ def _signalled(code: int, limits: Limits) -> str:
     """Return why a signal ended the process, if this module knows."""
     if code == 128 + _PROCESSOR:
         return (
-            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
+            f"It used more than {in_seconds(limits.cpu_seconds)} of processor time "
             "and was stopped."
         )
     if code == 128 + _CALL:

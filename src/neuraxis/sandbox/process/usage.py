@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from neuraxis.formatting import in_seconds
 from neuraxis.sandbox.files import walk
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.process.job import MIB, Limits
@@ -302,7 +303,7 @@ def exceeded(now: Usage, limits: Limits) -> str:
         )
     if now.cpu_seconds > limits.cpu_seconds:
         return (
-            f"It used more than {limits.cpu_seconds:g} seconds of processor time "
+            f"It used more than {in_seconds(limits.cpu_seconds)} of processor time "
             "and was stopped."
         )
     return ""

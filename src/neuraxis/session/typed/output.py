@@ -193,7 +193,9 @@ def _schema_of(wanted: Any) -> dict[str, Json]:
     defs = Defs()
     try:
         schema = inlined(schema_of(wanted, defs), defs)
-    except NoType:
+    except NoType as error:
+        if error.why:
+            raise ConfigError(f"output: {error.path}{error.why}") from None
         raise ConfigError(
             "output: expected a class, such as output=Invoice, a union of them, or a "
             f"JSON Schema, got {describe_given(wanted)}"
