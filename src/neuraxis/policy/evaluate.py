@@ -44,7 +44,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
                 reason = f"{decision.reason}; {reason}"
             offers = offers if decision.offers else ()  # a rule of the user's has none
             return replace(decision, reason=reason, offers=offers), facts
-        way_out = file_way_out(use)
+        way_out = file_way_out(use, step.tool)
         asked = Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)
         return asked, facts
     return decision, facts
@@ -65,5 +65,7 @@ def at_risk(
         use = marks.file_use(place)
         if files is None or use not in ("write", "change", "remove"):
             continue
+        if use == "remove" and any(other == "write" for _, other in marks.files):
+            use = "move"
         if isinstance(path, str) and (reason := files.risk(path, use)):
             yield path, use, reason
