@@ -140,6 +140,7 @@ def parts(pattern: re.Pattern[Any]) -> tuple[list[str], list[str]]:
     source: Any = pattern.pattern
     tree = _parser.parse(source, pattern.flags & ~re.DEBUG)
     prefixes: dict[str, None] = {"": None}
+    repeated: dict[str, None] = {}
     units: dict[str, None] = {}
     for before, sequence in _sequences(tree, [""]):
         for start in range(len(sequence)):
@@ -149,7 +150,7 @@ def parts(pattern: re.Pattern[Any]) -> tuple[list[str], list[str]]:
             op, value = sequence[start]
             if op in _REPEATS and value[1] >= _LONG:
                 for text in examples(value[2]):
-                    units[text] = None
+                    repeated[text] = None
                 for head in before:
                     for lead in examples(sequence[:start])[:2]:
                         prefixes[head + lead] = None
@@ -159,8 +160,10 @@ def parts(pattern: re.Pattern[Any]) -> tuple[list[str], list[str]]:
     for whole in examples(tree):
         units[whole] = None
         units[whole[:-1]] = None
+    # a long literal before the first repeat gives more units than are tried
+    units = repeated | units
     units.pop("", None)
-    return list(prefixes)[:5], list(units)[:36]
+    return list(prefixes)[:40], list(units)[:80]
 
 
 def attacks(pattern: re.Pattern[Any], size: int) -> Iterator[tuple[str, str, str]]:

@@ -1,11 +1,13 @@
 """Settings: one order, and where each value came from."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from neuraxis import Session
 from neuraxis.errors import ConfigError
-from neuraxis.settings import check_settings, faults_of, load, user_dir
+from neuraxis.settings import Settings, check_settings, faults_of, load, user_dir
 
 
 def _environ(tmp_path: Path, **more: str) -> dict[str, str]:
@@ -141,3 +143,50 @@ def test_the_models_file_is_named_by_its_variable_only(tmp_path: Path) -> None:
     misspelt = load(tmp_path, _environ(tmp_path, NEURAXIS_WEIGHT="m.gguf"))
     (fault,) = faults_of(misspelt, variables=True)
     assert "Did you mean weights?" in fault
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("sandbox.seconds", "five", "a number from 1"),
+        ("sandbox.seconds", True, "a number from 1"),
+        ("sandbox.memory", float("inf"), "a number from 1"),
+        ("search.results", 900, "a number from 1 to 50"),
+        ("sandbox.network", "yes", "true or false"),
+        ("sandbox.mode", "jail", "one of auto, "),
+        ("search.provider", "bing", "one of google, "),
+    ],
+)
+def test_a_wrong_value_is_told_at_load_with_its_source(
+    tmp_path: Path, key: str, value: Any, expected: str
+) -> None:
+    """Of a program and of a variable, as of a file: before anything runs."""
+    of_program = Settings().override({key: value}, "program")
+    with pytest.raises(ConfigError, match=rf"^program: {key}: expected {expected}"):
+        Session("local:", settings=of_program)
+    name = f"NEURAXIS_{key.upper().replace('.', '__')}"
+    of_variable = load(None, _environ(tmp_path, **{name: str(value)}))
+    if value is not True:  # its text is a mistake of another kind
+        with pytest.raises(ConfigError, match=f"variable {name}: {key}: expected"):
+            check_settings(of_variable)
+
+
+def test_the_words_of_settings_are_those_that_are_read() -> None:
+    """One list is checked at load, the other where the setting is used."""
+    from neuraxis import settings
+    from neuraxis.builtin.web_search.plugin import PROVIDERS
+    from neuraxis.sandbox.process.select import MODES
+
+    words = settings._WORDS
+    assert sorted(words["search.provider"]) == sorted(PROVIDERS)
+    assert sorted(words["sandbox.mode"]) == sorted(MODES)
+
+
+def test_values_that_are_texts_in_a_variable_are_taken(tmp_path: Path) -> None:
+    """A variable has no other type."""
+    more = {
+        "NEURAXIS_SANDBOX__SECONDS": "5",
+        "NEURAXIS_SANDBOX__NETWORK": "true",
+        "NEURAXIS_LOCAL__STATES_MB": "0",
+    }
+    check_settings(load(None, _environ(tmp_path, **more)))

@@ -18,6 +18,8 @@ from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Call
 from neuraxis.plugins import builtin_names
+from neuraxis.plugins.functions.command import plugin_from
+from neuraxis.plugins.registry import Plugin
 from neuraxis.testing import call, check_plugin, golden, prompt_of, round_trip
 
 MANIFEST = """
@@ -123,7 +125,7 @@ def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:
     """A description alone can be shown and not called."""
     (problem,) = check_plugin(_folder(tmp_path, code=""))
-    assert problem == "greet: there is no code for this command"
+    assert problem.startswith("greet: there is no code for this command")
 
 
 def test_mistakes_of_a_function_are_told() -> None:
@@ -142,6 +144,31 @@ def test_mistakes_of_a_function_are_told() -> None:
     assert "add: the parameter number has no description" in told
     assert "the example 'Add' does not fit" in told
     assert "add: the example output does not fit" in told
+
+
+def test_a_plugin_source_is_taken_as_a_session_takes_it() -> None:
+    """It is opened, checked or shown, and closed, whatever comes of it."""
+
+    @command(effects="read")
+    def one() -> int:
+        """Return one."""
+        return 1
+
+    class Source:
+        def __init__(self) -> None:
+            self.done: list[str] = []
+
+        def open_plugins(self, workspace: Path) -> list[Plugin]:
+            self.done.append("open")
+            return [plugin_from(one)]
+
+        def close_plugins(self) -> None:
+            self.done.append("close")
+
+    source = Source()
+    assert check_plugin(source) == []
+    assert "## one\nReturn one." in prompt_of(source)
+    assert source.done == ["open", "close"] * 2
 
 
 def test_golden_compares_and_writes(
@@ -206,7 +233,7 @@ def test_a_dialect_that_forgets_is_told() -> None:
 
 
 def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
-    """`plugins check` tells doubts as warnings and exits with 0."""
+    """`plugins check` tells doubts as warnings, and missing code as an error."""
     folder = _folder(tmp_path, code="")
     (tmp_path / "sums.py").write_text(
         "from neuraxis import command\n\n\n"
@@ -215,10 +242,13 @@ def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
     )
     paths = [str(folder), str(tmp_path / "sums.py")]
     done = CliRunner().invoke(cli, ["check", *paths], standalone_mode=False)
-    assert (done.exception, done.return_value) == (None, 0)
-    assert "hello is valid (greet)" in done.stdout
-    assert "greet: there is no code for this command" in done.stderr
-    assert "the example 'Add' does not fit" in done.stderr
+    assert (done.exception, done.return_value) == (None, 1)
+    assert "hello cannot be called (greet)" in done.stdout
+    assert "error: greet: there is no code for this command" in done.stderr
+    assert "sums is valid (add)" in done.stdout
+    assert "warning: the example 'Add' does not fit" in done.stderr
+    alone = CliRunner().invoke(cli, ["check", paths[1]], standalone_mode=False)
+    assert alone.return_value == 0
 
 
 async def test_call_where_a_loop_runs_and_with_a_wrong_name() -> None:

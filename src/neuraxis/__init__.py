@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from neuraxis.session.answer import Answer
     from neuraxis.session.batch import run_many
     from neuraxis.session.options import Options
-    from neuraxis.session.past.waiting import Question, open_questions
+    from neuraxis.session.past.waiting import Question, list_sessions, open_questions
     from neuraxis.session.run import Run
     from neuraxis.session.session import Session
     from neuraxis.specs import CommandSpec, Effects, PluginSpec
@@ -60,6 +60,7 @@ _WHERE = {
     "Session": "neuraxis.session.session",
     "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins",
+    "list_sessions": "neuraxis.session.past.waiting",
     "open_questions": "neuraxis.session.past.waiting",
     "run_many": "neuraxis.session.batch",
 }
@@ -90,6 +91,7 @@ __all__ = [
     "Session",
     "agent",
     "command",
+    "list_sessions",
     "open_questions",
     "run_many",
 ]

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
@@ -32,6 +33,11 @@ DIGITS = 6
 
 _OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks that JSON may leave unescaped."""
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Characters that show nothing, beside those of the hidden categories."""
 
 
 def quote(value: Any) -> str:
@@ -51,6 +57,16 @@ def named(name: str) -> str:
 
 
 _FILE_NAME = re.compile(r"\w[\w .:@+=,-]{0,99}")
+
+
+def visible(text: str) -> str:
+    """Return a text with the numbers of characters that nobody would see."""
+    return text if text.isascii() and text.isprintable() else "".join(map(_seen, text))
+
+
+def _seen(char: str) -> str:
+    hidden = unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+    return f"\\u{{{ord(char):x}}}" if hidden or char in _BLANK else char
 
 
 def file_name(given: str) -> str:

@@ -12,7 +12,7 @@ from neuraxis.events import Event, ModelChunk, ModelStarted, SessionFinished
 
 _NAME = r"[^\W\d][\w.-]{0,80}"
 _BLOCK = rf"\[\s*(?:\{{|[\"'`]?(?:\Z|{_NAME}(?:\(|\Z)))|\{{\s*(?:[\"'“‘]|\Z)"
-_ARGUMENTS = rf"\(\s*(?:\Z|[)*{{]|(?:{_NAME})?\s*(?:\Z|=(?!=)))"
+_ARGUMENTS = rf"\(\s*+(?:\Z|[)*{{]|(?:{_NAME}\s*+)?(?:\Z|=(?!=)))"
 _FENCE = r"```\w{0,12}\s{0,4}"
 _NOT_PROSE = re.compile(
     # a reference to an object, a marker of calls, a tag of calls or thoughts
@@ -22,8 +22,8 @@ _NOT_PROSE = re.compile(
     rf"|(?P<code>(?:{_FENCE}|[*`]{{0,2}})(?:{_BLOCK})|{_FENCE}(?:<|\Z)"
     # on its line, item of a list or fenced: that, or a name with its arguments
     rf"|^[ \t]*(?:(?:[-*•]|\d{{1,2}}[.)]?)(?:[ \t]+|\Z))?(?:{_FENCE}|[*`]{{1,3}})?"
-    rf"(?:\Z|{_BLOCK}|(?:print\(|Call:[ ]?)?{_NAME}[ \t]*(?:{_ARGUMENTS}"
-    rf"|:?[ \t]*\n?\s{{0,4}}(?:\Z|{_BLOCK}))))",
+    rf"(?:\Z|{_BLOCK}|(?:print\(|Call:[ ]?)?{_NAME}[ \t]*+(?:{_ARGUMENTS}"
+    rf"|(?::[ \t]*+)?\n?\s{{0,4}}(?:\Z|{_BLOCK}))))",
     re.IGNORECASE | re.MULTILINE,
 )
 """What may begin a call, a thought or a block of JSON, or a prefix of one."""

@@ -8,6 +8,7 @@ environment variable that holds one (`openai.key_env = "OPENAI_API_KEY"`).
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -235,11 +236,31 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
 
 An empty section is checked where it is read.
 """
+_NUMBERS: Mapping[str, tuple[int, int | None]] = {
+    "local.threads": (1, None), "local.context": (1, None),
+    "local.parallel": (1, None), "local.states_mb": (0, None),
+    "search.results": (1, 50), "sandbox.uid": (0, None),
+    "sandbox.seconds": (1, None), "sandbox.memory": (1, None),
+    "commands.threads": (1, None),
+    "files.file_bytes": (0, None), "files.total_bytes": (0, None),
+    "files.files": (0, None), "files.versions_bytes": (0, None),
+    "files.read_bytes": (0, None), "tables.file_bytes": (0, None),
+    "tables.rows": (0, None), "images.file_bytes": (0, None),
+    "images.pixels": (0, None),
+}  # fmt: skip
+"""Settings that are numbers, with the least and the largest value."""
+_FLAGS = ("sandbox.network", "sandbox.allow_none")
+_WORDS: Mapping[str, Sequence[str]] = {
+    "search.provider": ("google", "searxng", "documents", "ddgs"),
+    "sandbox.mode": (
+        "auto", "bubblewrap", "landlock", "seatbelt", "docker", "none",
+    ),
+}  # fmt: skip
 _VARIABLE = "environment variable"
 
 
 def check_settings(settings: Settings) -> None:
-    """Validate the settings that the user wrote into a file.
+    """Validate settings of files, variables and programs before a run.
 
     Raises:
         ConfigError: a key is none of ours, or its value of a wrong kind.
@@ -253,14 +274,15 @@ def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
 
     With `variables` also the names of environment variables that look like a slip;
     other programs may have variables with our prefix, so none of these ends a run.
+    The value of a known setting is checked wherever it comes from.
     """
     found: list[str] = []
     for key, setting in settings.values.items():
         if setting.source.startswith(_VARIABLE):
             message = _slip(key) if variables else ""
         else:
-            message = _unknown(key) or _wrong_value(key, setting.value)
-        if message:
+            message = _unknown(key)
+        if message := message or _wrong_value(key, setting.value):
             found.append(f"{setting.source}: {message}")
     return found
 
@@ -313,4 +335,22 @@ def _wrong_value(key: str, value: Json) -> str:
         if wrong := [item for item in items if not isinstance(item, str)]:
             got = describe_given(wrong[0])
             return f"plugins: expected a list of texts in quotes, got {got}"
-    return ""
+    expected = ""
+    if key in _NUMBERS:
+        expected = _no_number(value, *_NUMBERS[key])
+    elif key in _FLAGS and value not in (True, False, "true", "false", "1", "0"):
+        expected = "true or false"
+    elif key in _WORDS and value not in _WORDS[key]:
+        expected = f"one of {', '.join(_WORDS[key])}"
+    return f"{key}: expected {expected}, got {describe_given(value)}" * bool(expected)
+
+
+def _no_number(value: Json, least: int, most: int | None) -> str:
+    """Return which number is expected; empty if the value is one."""
+    expected = f"a number from {least}" + (f" to {most}" if most else "")
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return expected
+    is_right = math.isfinite(number) and least <= number <= (most or number)
+    return "" if is_right else expected

@@ -14,8 +14,8 @@ import asyncio
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -32,6 +32,7 @@ from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.source import find_source
 from neuraxis.policy.rules import Policy
 from neuraxis.schema.annotations import marks_of
 from neuraxis.session.options import Options
@@ -140,15 +141,31 @@ def check_plugin(source: Any) -> list[str]:
     it is called.
     """
     try:
-        plugin = load_plugin(source)
+        with _plugins_of(source) as plugins:
+            found = [text for plugin in plugins for text in _check(plugin)]
     except ManifestError as error:
         return [str(problem) for problem in error.problems]
+    return list(dict.fromkeys(found))
+
+
+@contextmanager
+def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
+    """Load what a `Session` would; servers run until the block ends."""
+    outer = find_source(source)
+    if outer is None:
+        yield (load_plugin(source),)
+        return
+    try:
+        yield outer.open_plugins(Path.cwd())
+    finally:
+        outer.close_plugins()
+
+
+def _check(plugin: Plugin) -> list[str]:
     registry = Registry([plugin])
     problems = [str(problem) for problem in plugin.problems]
     problems += [
-        f"{name}: there is no code for this command"
-        for name, item in plugin.commands.items()
-        if item.run is None
+        without_code(name) for name, item in plugin.commands.items() if item.run is None
     ]
     problems += _undescribed(plugin)
     problems += _undeclared(plugin)
@@ -166,7 +183,12 @@ def check_plugin(source: Any) -> list[str]:
             said = registry.tool_name(item) if dialect == "intents" else name
             if plugin.spec.listed and dialect != "native" and said not in text:
                 problems.append(f"{name}: {dialect} does not show it")
-    return list(dict.fromkeys(problems))
+    return problems
+
+
+def without_code(name: str) -> str:
+    """Report a command that is described and has no code."""
+    return f"{name}: there is no code for this command; write it in plugin.py"
 
 
 def _undescribed(plugin: Plugin) -> Iterator[str]:
@@ -244,10 +266,11 @@ def _parameters(registry: Registry, tool: str) -> Sequence[str]:
 
 def prompt_of(source: Any, dialect: str = "intents", *, strict: bool = False) -> str:
     """Return the prompt text of a plugin in that dialect."""
-    registry = Registry([load_plugin(source)])
-    return find_dialect(dialect, strict=strict).prompt(
-        registry.specs, registry.tool_names
-    )
+    with _plugins_of(source) as plugins:
+        registry = Registry(plugins)
+        return find_dialect(dialect, strict=strict).prompt(
+            registry.specs, registry.tool_names
+        )
 
 
 def golden(file: Path | str, text: str) -> None:

@@ -65,9 +65,15 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     assert isinstance(wrong.exception, ConfigError)
     yes = neuraxis("sessions", "approve", own, "a1", "amount=4.5", "to=eve", *journal)
     assert yes.return_value == 0, yes.exception
+    assert "a1 is approved; 1 of its questions open still" in yes.stdout
+    assert "  waiting  " in neuraxis("sessions", "ls", *journal).stdout
     assert "  a1  " not in neuraxis("sessions", "pending", *journal).stdout
-    assert neuraxis("sessions", "deny", own, "a2", "no", *journal).return_value == 0
-    assert "nothing waits" in neuraxis("sessions", "pending", *journal).stdout
+    no = neuraxis("sessions", "deny", own, "a2", "no", *journal)
+    assert f"a2 is denied; now: neuraxis sessions resume {own}" in no.stdout
+    pending = neuraxis("sessions", "pending", *journal).stdout
+    assert "nothing waits" in pending
+    assert f"{own} is answered; now: neuraxis sessions resume {own}" in pending
+    assert "  ready  " in neuraxis("sessions", "ls", *journal).stdout
     forgotten = [part for part in model("All is paid.") if part not in ("-p", "pay.py")]
     done = neuraxis("sessions", "resume", own, *forgotten)
     assert isinstance(done.exception, ConfigError)

@@ -278,7 +278,7 @@ def _refused(
         workspace=tmp_path,
         approve=approve,
     ) as asking:
-        error = asking.run_sync("Tidy up").calls[-1].error
+        error = asking.run_sync("Tidy up, and draw a.svg").calls[-1].error
     assert error is not None
     return error.message
 
@@ -327,7 +327,7 @@ def test_with_nobody_to_ask_the_way_out_fits_the_call(
         (
             {"tool": "FILEWRITER", "file_path": "a.svg", "contents": "x"},
             '"a.svg" is not a plain document: programs may run or load it',
-            "written by the model after it read the user's files",
+            "the user's words",
         ),
         (
             MOVE | {"new_path": "notes/new.txt"},
@@ -372,3 +372,25 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
     assert [] == SENT
     assert result.error is not None
     assert "to run: it needs the user's yes, and " in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("approve", "logged"),
+    [
+        (lambda asked: asked.cal, "approve= raised for a1"),
+        (lambda asked: "yes", "approve= returned 'yes' for a1: that is a no"),
+        (lambda asked: False, ""),
+        (lambda asked: None, ""),
+    ],
+)
+def test_a_mistake_in_what_asks_is_logged(
+    approve: Any, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The model is told of a no; only the program's author can mend it."""
+    call = json.dumps([{"tool": "send", "to": "a"}])
+    with session([call], approve=approve) as asking:
+        asking.run_sync("send it")
+    assert SENT == []
+    assert [text for text in caplog.messages if logged in text] == caplog.messages
+    assert bool(caplog.messages) is bool(logged)
+    assert ("AttributeError" in caplog.text) is ("raised" in logged)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuraxis import Effects, Policy, Rule, Session, command
+from neuraxis import Context, Effects, Policy, Rule, Session, command
 from neuraxis.events import CallStarted, Event
+from neuraxis.messages import Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import DEFAULT
 
@@ -65,3 +67,29 @@ def test_a_glance_decides_as_the_whole_look(
     assert not whole.is_plain
     quick = _events(DEFAULT, first, second, link)
     assert quick == _events(whole, first, second, link)
+
+
+def test_a_refusal_names_the_missing_declaration(tmp_path: Path) -> None:
+    """Without one, a new file under the user's own words is refused as well."""
+    (tmp_path / "in.bin").write_bytes(b"\x00\xff")
+    calls = '[{"tool": "save", "data": "asset://a1/content", "path": "totals.png"}]'
+
+    def answer(**declared: Any) -> Result:
+        @command(effects="idempotent", names_file={"path": "write"}, **declared)
+        def save(data: bytes, path: str, context: Context) -> int:
+            """Save bytes to a file."""
+            return (context.workspace / path).write_bytes(data)
+
+        folder = tmp_path / str(len(declared))
+        with Session(
+            ScriptedModel([calls, "ok"]), plugins=[save], workspace=folder
+        ) as session:
+            given = {"attach": [tmp_path / "in.bin"]}
+            return session.run_sync("Save it as totals.png", **given).calls[0]
+
+    (error,) = [result.error for result in [answer()] if result.error]
+    assert "save declares none of its parameters" in error.message
+    assert "trusted_only" in error.message
+    assert 'Policy(yes_to=["save.save"]) in a program' in error.message
+    assert "Write a new document" not in error.message  # the call does just that
+    assert answer(trusted_only=["path"]).status == "done"

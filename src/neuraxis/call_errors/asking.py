@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.formatting import listed, path_text, quote
+from neuraxis.formatting import listed, path_text, quote, visible
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -64,7 +64,7 @@ def out_way_out(target: str) -> str:
     return (
         "Use an address that stands in the user's request, as it stands there and "
         "once; or tell the user which address you would open, so that they ask for it "
-        f"(on the command line: --yes-to {target})."
+        f"({yes_ahead(target)})."
     )
 
 
@@ -119,7 +119,26 @@ def deed_way_out(target: str, uses: Collection[str | None]) -> str:
     named = " and name the file" if uses else " by itself"
     return (
         f"{first} the user what you would do, so that they ask for it{named} "
-        f"(on the command line: --yes-to {target})."
+        f"({yes_ahead(target)})."
+    )
+
+
+def undeclared_way_out(target: str, command: str) -> str:
+    """Return what to do where a command declares none of its parameters."""
+    return (
+        f"{command} declares none of its parameters, so nothing that others wrote may "
+        "stand in any of them. Its author can name those that take the user's own "
+        "values only (trusted_only), or declare that it destroys nothing "
+        "(effects: destructive false). Tell the user that it needs their approval "
+        f"({yes_ahead(target)})."
+    )
+
+
+def yes_ahead(target: str) -> str:
+    """Say how a person approves a command before it is called."""
+    return (
+        f'to approve it beforehand: Policy(yes_to=["{target}"]) in a program, '
+        f"--yes-to {target} on the command line"
     )
 
 
@@ -141,7 +160,7 @@ def offer_host(host: str) -> str:
 def offer_values(target: str, values: Sequence[Json]) -> str:
     """Offer a yes for every call with these guarded values."""
     shown = json.dumps(list(values), ensure_ascii=False, default=str)[1:-1]
-    return f"every call of {target} with {shown} in this session"
+    return f"every call of {target} with {visible(shown)} in this session"
 
 
 def too_long_to_ask(most: int) -> str:
@@ -175,4 +194,4 @@ def summary(target: str, arguments: Json, reason: str = "") -> str:
         given = cast("dict[str, Any]", arguments)
     told = (f"{name}={quote(value)}".lstrip("=") for name, value in given.items())
     why = f": {reason}" if reason else ""
-    return " ".join(f"{target}({', '.join(told)}){why}".split())
+    return visible(" ".join(f"{target}({', '.join(told)}){why}".split()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuraxis.call_errors.asking import refused
+from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import listed, quote
 
 
@@ -31,7 +31,7 @@ def file_way_out(use: str, target: str) -> str:
         "move": "Copy it to the other name and leave it where it is; or ",
         "remove": "Leave it as it is, and ",
     }[use]
-    return f"{first}{tell} (on the command line: --yes-to {target})."
+    return f"{first}{tell} ({yes_ahead(target)})."
 
 
 def skill_file_changed(path: str) -> str:
@@ -72,7 +72,7 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     """
     way_out = (
         "Let the script write to other names; or tell the user that it needs their "
-        f"approval (on the command line: --yes-to {target})."
+        f"approval ({yes_ahead(target)})."
     )
     some = listed([quote(path) for path in paths])
     return (

@@ -12,20 +12,16 @@ import contextlib
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
 
 from neuraxis.cli.display.text import echo
+from neuraxis.formatting import visible
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
 
-_BLANK = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-)
 """Characters that show nothing and are no spaces: fillers, choices of a form."""
 _PAGE = 40
 """Lines of a question that are shown before the person turns the page."""
@@ -165,13 +161,7 @@ def _one(value: Json) -> str:
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = text.replace("\r\n", "\n").replace("\n", "⏎").replace("\t", " ")
-    return "".join(map(_seen, text))
-
-
-def _seen(char: str) -> str:
-    """Return a character, or its number where nobody would see it."""
-    hidden = unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
-    return f"\\u{{{ord(char):x}}}" if hidden or char in _BLANK else char
+    return visible(text)
 
 
 def _forget_typed(source: IO[str]) -> None:

@@ -114,11 +114,14 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
         for plugin in loaded:
             found = [*plugin.problems, *_doubts(given, plugin)]
             problems += found
+            is_valid = all(problem.severity == "warning" for problem in found)
+            failed += not is_valid
             if not as_json:
                 for problem in found:
                     echo(str(problem), err=True)
                 commands = ", ".join(plugin.commands) or "no command"
-                echo(f"{given}: {plugin.spec.name} is valid ({commands})")
+                said = "is valid" if is_valid else "cannot be called"
+                echo(f"{given}: {plugin.spec.name} {said} ({commands})")
     if as_json:
         rows = [
             {
@@ -219,12 +222,25 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
 
 def _doubts(given: str, plugin: Any) -> list[Any]:
     """Return what the test kit reports beyond the manifest's own errors."""
+    from msgspec.structs import replace
+
     from neuraxis.errors import warnings_in
-    from neuraxis.testing import check_plugin
+    from neuraxis.plugins.registry import FILE_NAME
+    from neuraxis.testing import check_plugin, without_code
 
     known = {str(problem) for problem in plugin.problems}
+    # A manifest of another name than config.yaml is a description only.
+    has_code = Path(plugin.spec.source).name == FILE_NAME and plugin.spec.listed
+    codeless = {
+        without_code(name)
+        for name, item in plugin.commands.items()
+        if has_code and item.run is None
+    }
     new = (text for text in check_plugin(plugin) if text not in known)
-    return list(warnings_in(given, new))
+    return [
+        replace(problem, severity="error") if problem.message in codeless else problem
+        for problem in warnings_in(given, new)
+    ]
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:

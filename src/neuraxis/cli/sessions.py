@@ -57,10 +57,16 @@ def _when(seconds: float) -> str:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def ls(journal: str | None, as_json: bool) -> int:
-    """List the sessions, the last used first."""
+    """List the sessions, the last used first.
+
+    Each is shown with how its last request ended; `neuraxis sessions resume` continues
+    one that is ready, cancelled or unfinished.
+    """
+    from neuraxis.session.past import waiting
+
     opened = _journal(journal)
     try:
-        known = opened.sessions()
+        known = waiting.list_sessions(opened)
     finally:
         opened.close()
     if as_json:
@@ -70,6 +76,7 @@ def ls(journal: str | None, as_json: bool) -> int:
                 "started": info.started,
                 "ended": info.ended,
                 "events": info.events,
+                "state": info.state,
                 "title": info.title,
             }
             for info in known
@@ -79,7 +86,7 @@ def ls(journal: str | None, as_json: bool) -> int:
         for info in known:
             echo(
                 f"{info.session}  {_when(info.ended)}  {info.events:>4} events  "
-                f"{one_line(info.title)}"
+                f"{info.state:<10}  {one_line(info.title)}"
             )
     return 0
 
@@ -130,11 +137,11 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
 
     opened = _journal(journal)
     try:
-        if session is None:
-            found = waiting.open_questions(opened)
-        else:
-            own = session_in(opened.sessions(), session)
-            found = waiting.pending(opened, own)
+        known = waiting.list_sessions(opened)
+        if session is not None:
+            own = session_in(known, session)
+            known = [info for info in known if info.session == own]
+        found = [each for i in known for each in waiting.pending(opened, i.session)]
     finally:
         opened.close()
     for question in found:
@@ -142,7 +149,17 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
             echo_json(question.to_json())
     if not as_json:
         echo("\n".join(question_lines(found)) or "nothing waits for approval")
+        for info in known:
+            if info.state == "ready":
+                echo(f"{info.session} is answered; now: {_resuming(info.session)}")
     return 0
+
+
+def _resuming(session: str) -> str:
+    return (
+        f"neuraxis sessions resume {session}, with the -m and -p of the run if it had "
+        "any"
+    )
 
 
 @sessions.command(short_help="Approve a call that waits.")
@@ -196,9 +213,17 @@ def _answer(
     try:
         own = session_in(opened.sessions(), session)
         opened.claim(own)
-        waiting.answer(opened, own, question, **said)
+        answered = waiting.answer(opened, own, question, **said)
+        left = waiting.pending(opened, own)
     finally:
         opened.close()
+    verb = "approved" if answered.allowed else "denied"
+    after = (
+        f"{len(left)} of its questions open still: neuraxis sessions pending {own}"
+        if left
+        else f"now: {_resuming(own)}"
+    )
+    echo(f"{question} is {verb}; {after}")
 
 
 @sessions.command(short_help="Continue a request that waited or was cut off.")

@@ -27,6 +27,12 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     events: int
     title: str
     """Beginning of the user's first message."""
+    state: str = ""
+    """How the last request ended, such as `answered`; empty: there was none.
+
+    `waiting`: a question is open. `ready`: all are answered or expired, and `resume`
+    continues. `cancelled`; `unfinished`: being answered now, or cut off.
+    """
 
 
 class Entry(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from neuraxis.errors import StorageError
-from neuraxis.events import Event, MessageSent
+from neuraxis.events import Event, MessageSent, SessionFinished
 from neuraxis.journal import Entry, SessionInfo
 
 
@@ -60,6 +60,7 @@ class MemoryJournal:
                 ended=events[-1][0],
                 events=len(events),
                 title=title_of(event for _, event in events),
+                state=_state_of(event for _, event in reversed(events)),
             )
             for session, events in self._sessions.items()
         ]
@@ -75,4 +76,13 @@ def title_of(events: Iterable[object]) -> str:
         if isinstance(event, MessageSent) and event.sender == "user":
             line = " ".join(event.content.split())
             return line if len(line) <= 60 else line[:59] + "…"
+    return ""
+
+
+def _state_of(newest_first: Iterable[Event]) -> str:
+    for event in newest_first:
+        if isinstance(event, SessionFinished):
+            return event.outcome
+        if isinstance(event, MessageSent):
+            return "unfinished"
     return ""

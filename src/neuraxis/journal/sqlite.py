@@ -193,8 +193,10 @@ class SqliteJournal:
                 rows = db.execute(
                     "SELECT session, min(at), max(at), count(*), (SELECT body FROM "
                     "events AS e WHERE e.session = events.session AND e.type = "
-                    "'message' ORDER BY seq LIMIT 1) FROM events GROUP BY session "
-                    "ORDER BY max(at) DESC"
+                    "'message' ORDER BY seq LIMIT 1), (SELECT body FROM events AS e "
+                    "WHERE e.session = events.session AND e.type IN ('message', "
+                    "'session_finished') ORDER BY seq DESC LIMIT 1) FROM events GROUP "
+                    "BY session ORDER BY max(at) DESC"
                 ).fetchall()
             except (sqlite3.Error, UnicodeError) as error:
                 raise write_failed(self.path, error, "read") from error
@@ -205,8 +207,9 @@ class SqliteJournal:
                 ended=last,
                 events=count,
                 title="" if body is None else _title(self._read_body(body)),
+                state="" if end is None else _state(self._read_body(end)),
             )
-            for session, first, last, count, body in rows
+            for session, first, last, count, body, end in rows
         ]
 
     def close(self) -> None:
@@ -254,6 +257,11 @@ def _is_open(session: str) -> StorageError:
 def _title(message: Mapping[str, Json]) -> str:
     line = " ".join(str(message.get("content", "")).split())
     return line if len(line) <= 60 else line[:59] + "…"
+
+
+def _state(event: Mapping[str, Json]) -> str:
+    """Return how a request ended, from its last message or its end."""
+    return str(event.get("outcome", "unfinished"))
 
 
 _forked: list[SqliteJournal] = []

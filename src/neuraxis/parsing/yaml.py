@@ -145,7 +145,8 @@ class _Reader(Struct):
         self.nodes += 1
         line = node.start_mark.line + 1
         if self.nodes > MOST_NODES or len(path) > MOST_DEPTH:
-            raise _refused(self.file, line, "aliases make this file too large to read")
+            what = "an alias contains itself, or aliases make this file too large"
+            raise _refused(self.file, line, what)
         self.lines.setdefault(path, line)
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":
@@ -239,7 +240,7 @@ class _Reader(Struct):
         if kind in ("str", "value", "timestamp"):
             return text
         if kind == "null":
-            return None if mode.nullable or not text else text
+            return None if mode.nullable else text
         if mode.text:
             return text
         if kind != "bool" and (
@@ -252,7 +253,9 @@ class _Reader(Struct):
                 case "bool":
                     return constructor.construct_yaml_bool(node)
                 case "int":
-                    return constructor.construct_yaml_int(node)
+                    number = constructor.construct_yaml_int(node)
+                    str(number)  # raises where JSON could not write its digits
+                    return number
                 case _:
                     return constructor.construct_yaml_float(node)
         except (ValueError, KeyError, IndexError):

@@ -13,6 +13,7 @@ from typing import cast, get_args
 from msgspec.structs import replace
 
 from neuraxis import call_errors
+from neuraxis.formatting import describe_given
 from neuraxis.messages import Path
 from neuraxis.specs import EffectKind, Effects, Example, ExampleCall, Json
 
@@ -31,9 +32,8 @@ def parse_effects(value: Json) -> Effects | str:
 def _parsed(value: Json) -> Effects | str:
     given: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
     if not isinstance(value, str | dict):
-        return (
-            f"effects: expected one of {_kinds()}, got {call_errors.type_name(value)}"
-        )
+        got = describe_given(value)
+        return f"effects: expected one of {_kinds()}, or a mapping, got {got}"
     if "open_world" in given:  # the word of earlier manifests
         given = {"others_write": given["open_world"]} | given
         del given["open_world"]

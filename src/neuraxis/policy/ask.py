@@ -75,6 +75,7 @@ async def ask_person(
             # nothing else is a yes: a text may say no
             wider = said if isinstance(said, str) and said in asked.offers else ""
             allowed = said is True or bool(wider)
+            _look_at(said, asked)
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
     except asyncio.CancelledError:
@@ -83,11 +84,9 @@ async def ask_person(
             raise
         allowed, by = False, "nobody: the question was cancelled"
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
-        _LOG.warning("approve raised an error, which counts as a no", exc_info=True)
-        allowed, by = (
-            False,
-            f"nobody: asking for it failed: {type(raised).__name__}: {raised}",
-        )
+        why = f"asking for it failed: {type(raised).__name__}: {raised}"
+        allowed, by = False, f"nobody: {why}"
+        _LOG.error("approve= raised for %s: that is a no", asked.id, exc_info=raised)
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
@@ -103,6 +102,17 @@ async def ask_person(
         return ""
     gate.refusals.count += by == "user"
     return call_errors.no_from(by)
+
+
+def _look_at(said: object, asked: ApprovalAsked) -> None:
+    """Log what is no answer, for the program's author."""
+    is_offer = isinstance(said, str) and said in asked.offers
+    if is_offer or said is None or isinstance(said, bool):
+        return
+    _LOG.error(
+        "approve= returned %.60r for %s: that is a no; a yes is True, or one of the "
+        "texts in `offers`", said, asked.id,
+    )  # fmt: skip
 
 
 def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:
@@ -143,6 +153,8 @@ def question_of(
         call["code"] = shown_whole(code)
     if facts.replaces:
         call["replaces"] = dict(facts.replaces)
+    if facts.reads:
+        call["reads"] = dict(facts.reads)
     return ApprovalAsked(
         id=step.call.id,
         call=call,
@@ -155,8 +167,9 @@ def question_of(
 
 
 def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
-    """Return the digest of a call and the files it changes."""
-    bound: Json = [arguments, dict(facts.replaces)] if facts.replaces else arguments
+    """Return the digest of a call and the files it names."""
+    files = {**facts.reads, **facts.replaces}
+    bound: Json = [arguments, files] if files else arguments
     return call_digest(step.command.plugin.name, step.command.spec, bound)
 
 
@@ -179,6 +192,7 @@ def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
+        or (step.tool in approvals.widened and not decision.own_files)
         or not approvals.offered.isdisjoint(offers)
         or approvals.holds(digest)
     )

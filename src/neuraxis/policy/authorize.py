@@ -100,7 +100,7 @@ async def _ask(
     approvals, call_id = gate.approvals, step.call.id
 
     def now() -> str:
-        files = digests_of(facts.replaces, gate)
+        files = digests_of([*facts.reads, *facts.replaces], gate)
         return call_digest(plugin, spec, [arguments, code_of(arguments, facts), files])
 
     digest = digest_of(step, arguments, facts)
@@ -133,7 +133,9 @@ async def ask_about_files(
 ) -> str:
     """Ask whether to keep what a script did; return why not."""
     files: Json = {done: [*paths] for done, paths in held.items()}
-    decision = Decision(verdict="ask", reason=call_errors.held_back(held))
+    reason = call_errors.held_back(held)
+    is_own = bool(held.get("changed") or held.get("deleted"))
+    decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     asked = question_of(step, files, decision, Facts())
     if is_allowed(step, asked.digest, decision, gate):
         return ""

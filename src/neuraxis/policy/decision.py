@@ -35,6 +35,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What the model can do instead where nobody approves."""
     offers: tuple[str, ...] = ()
     """Wider answers for this session, in words."""
+    own_files: bool = False
+    """Whether files of the user's would be changed."""
 
 
 ALLOWED = Decision(verdict="allow")
@@ -53,6 +55,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Whether something private may have a part in it, however it came there."""
     replaces: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Files of the user's that the call would change, with their digests."""
+    reads: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Files that a call names which is asked about, with their digests."""
 
 
 NO_FACTS = Facts()

@@ -19,9 +19,8 @@ from neuraxis.specs import Json
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
-    command, origins = step.command, gate.origins
+    command, origins, marks = step.command, gate.origins, step.command.marks
     plugin, spec = command.plugin.name, command.spec
-    marks = command.marks
     facts = Facts(
         traced=trace(origins, step, arguments, gate.workspace),
         marks=marks,
@@ -33,21 +32,36 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     # a rule that allows the call, or a default that allows all, has a reason
     if decision.verdict == "ask" or not decision.reason:
-        risks = list(at_risk(arguments, marks, gate))
-        if not risks:
-            return decision, facts
-        paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
-        facts = replace(facts, replaces=digests_of(paths, gate))
-        offers = (offer_own_files(step.tool),)
-        if decision.verdict == "ask":
-            if decision.reason != asks_path(paths[0]):  # that says the same
-                reason = f"{decision.reason}; {reason}"
-            offers = offers if decision.offers else ()  # a rule of the user's has none
-            return replace(decision, reason=reason, offers=offers), facts
-        way_out = file_way_out(use, step.tool)
-        asked = Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)
-        return asked, facts
+        decision, facts = _with_files(step, arguments, decision, facts, gate)
+    if decision.verdict == "ask" and marks.files:
+        named = [
+            value
+            for place, value in leaves(arguments)
+            if marks.file_use(place) == "read" and isinstance(value, str)
+        ]
+        facts = replace(facts, reads=digests_of(named, gate))
     return decision, facts
+
+
+def _with_files(
+    step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
+) -> tuple[Decision, Facts]:
+    """Ask about the user's files that would be lost, too."""
+    risks = list(at_risk(arguments, facts.marks, gate))
+    if not risks:
+        return decision, facts
+    paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
+    facts = replace(facts, replaces=digests_of(paths, gate))
+    offers, way_out = (offer_own_files(step.tool),), file_way_out(use, step.tool)
+    if decision.verdict == "ask":
+        if decision.reason != asks_path(paths[0]):  # that says the same
+            reason = f"{decision.reason}; {reason}"
+        offers = offers if decision.offers else ()  # a rule of the user's has none
+        way_out = decision.way_out
+    asked = Decision(
+        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
+    )
+    return asked, facts
 
 
 def digests_of(paths: Iterable[str], gate: Gate) -> dict[str, Json]:

@@ -94,10 +94,10 @@ class Later(Struct, kw_only=True):
         return answer is not None and answer.allowed
 
 
-def seen_with(asked: ApprovalAsked) -> tuple[Json, Json]:
+def seen_with(asked: ApprovalAsked) -> tuple[Json, Json, Json]:
     """Return the scripts and files as they were when it was asked."""
     call = cast("dict[str, Json]", asked.call)
-    return call.get("code"), call.get("replaces")
+    return call.get("code"), call.get("replaces"), call.get("reads")
 
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:

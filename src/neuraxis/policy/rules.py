@@ -7,11 +7,12 @@ the three rules of `three_rules`, or the milder ones of them that ask for what d
 from __future__ import annotations
 
 import logging
+import os
 import unicodedata
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -41,7 +42,8 @@ class Rule(
         effects: the effects that match; empty: all.
         arguments: a pattern for each argument (`{"to": "*@example.org"}`), for the
             whole text. A list or mapping is asked about or denied if one of its values
-            or keys matches, in any case and form, and allowed if all of them do.
+            or keys matches, in any case and form, also as a default that was left out
+            or a path with `./`; it is allowed if all of them do.
         origin: a pattern for the source of a value (`web_search.*`); `outside`: any
             source that others write to. Empty: any source.
         reason: the reason that is given with the verdict.
@@ -174,6 +176,8 @@ def _matches(
     ):
         return False
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
+    if rule.verdict != "allow":
+        given = _defaults(spec) | given
     return all(
         _fits(pattern, given.get(name), rule.verdict)
         for name, pattern in rule.arguments.items()
@@ -182,17 +186,35 @@ def _matches(
 
 def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
     """Whether a pattern fits a value: all of it, to allow."""
-    texts = [str(leaf) for _, leaf in leaves(value, ("",))]
+    found = [leaf for _, leaf in leaves(value, ("",))]
+    texts = [str(leaf) for leaf in found]
     if verdict == "allow":
         return bool(texts) and all(
             text.isprintable() and fnmatchcase(text, pattern) for text in texts
         )
-    return any(fnmatchcase(_plain(text), _plain(pattern)) for text in texts)
+    texts += [str(int(leaf)) for leaf in found if _is_whole(leaf)]
+    plain = [_plain(text) for text in texts]
+    plain += [os.path.normpath(text) for text in plain if "/" in text]
+    return any(fnmatchcase(text, _plain(pattern)) for text in plain)
+
+
+def _is_whole(value: Json) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _defaults(spec: CommandSpec) -> dict[str, Json]:
+    """Return the values that a command takes for what is left out."""
+    known: Mapping[str, Any] = spec.parameters.get("properties") or {}
+    return {
+        name: node["default"]
+        for name, node in known.items()
+        if node is not True and "default" in node
+    }
 
 
 def _plain(text: str) -> str:
     """Return a text as a lenient program may read it."""
-    form = unicodedata.normalize("NFKC", text).casefold()
+    form = unicodedata.normalize("NFKC", text).casefold().replace("。", ".")
     shown = (char for char in form if unicodedata.category(char) not in ("Cc", "Cf"))
     return "".join(shown).strip()
 

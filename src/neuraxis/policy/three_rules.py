@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
@@ -186,7 +188,11 @@ def deeds(
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             if marks.file_use(item.path) and item.how == "literal":
                 reason = call_errors.asks_path(str(item.value))
-            return _deed(target, arguments, facts, reason)
+            decision = _deed(target, arguments, facts, reason)
+            if marks.trusted_only:
+                return decision
+            told = call_errors.undeclared_way_out(target, spec.name)
+            return replace(decision, way_out=told)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
     for script in scripts:
         if label := origins.code_from_outside(str(script)):

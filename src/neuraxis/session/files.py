@@ -14,6 +14,7 @@ from neuraxis.events import ApprovalAsked
 from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
 from neuraxis.policy.gate import Approve
+from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.sandbox.files.history import FileHistory, Undone
 from neuraxis.sandbox.files.versions import BUDGET
 from neuraxis.session.answer import StoredAsset
@@ -97,7 +98,11 @@ def budget_of(settings: Settings) -> int:
 
 
 def undo_last(
-    files: FileHistory, approve: Approve | None, loop: SyncLoop, changed_since: bool
+    files: FileHistory,
+    origins: Origins,
+    approve: Approve | None,
+    loop: SyncLoop,
+    changed_since: bool,
 ) -> Undone:
     """Undo the last run; ask about each file that somebody changed since."""
     check_flag("changed_since", changed_since)
@@ -127,7 +132,10 @@ def undo_last(
             return loop.run(ask())
         return False  # who is in an event loop passes `changed_since`
 
-    return files.undo(agree)
+    undone = files.undo(agree)
+    for path in undone.restored:
+        origins.restored(path)
+    return undone
 
 
 def read_given(value: Any, description: str) -> tuple[Any, str]:

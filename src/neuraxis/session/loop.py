@@ -200,7 +200,7 @@ async def run_calls(
     """
     plan = plan_of(calls, parts, params)
     if not plan.problems:
-        parts.ids.take([call.id for call in calls], parts.session)
+        parts.ids.take(calls, parts.session)
     emit(replace(_checked(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]

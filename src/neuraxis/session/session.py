@@ -264,7 +264,7 @@ class Session(Generic[Out]):
 
         Args:
             question: the question's id.
-            how: "always": approve further calls of this command, too.
+            how: "always": approve further calls, too (see `Question.offers`).
             **changed: changed arguments of the call; they are checked again.
 
         Raises:
@@ -464,7 +464,8 @@ class Session(Generic[Out]):
             changed_since: also restore files that were changed after the run; if
                 False, `approve` decides about these, and without it they stay.
         """
-        return undo_last(self.files, self._parts.approve, self._loop, changed_since)
+        person = self._parts.approve
+        return undo_last(self.files, self.origins, person, self._loop, changed_since)
 
     def _announce(self, emit: Watch | None = None) -> None:
         self._announced = True

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from math import inf
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ JUNK: tuple[Any, ...] = (
     None, True, "", "x", -1, 1.5, [], {}, [None], {"a": []}, {"$ref": "#"},
     {"$ref": "#/paths"}, {"$ref": 7}, [[]], {"type": []}, {"type": {"a": 1}},
     {"enum": {}}, {"properties": []}, {"allOf": {}}, {"schema": {"$ref": "x.json#/a"}},
+    {"type": "string", "maxLength": "9" * 5000}, {"type": "array", "minItems": inf},
+    {"$ref": "#/tags/" + "9" * 5000},
 )  # fmt: skip
 
 

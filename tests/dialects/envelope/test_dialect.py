@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu_time import within
 from neuraxis.call_errors import malformed_reply, truncated_reply, unknown_plugin
 from neuraxis.dialects import find_dialect
 from neuraxis.dialects.envelope.dialect import Envelope
@@ -438,6 +439,13 @@ def test_a_fence_in_a_plugins_text_does_not_end_the_block() -> None:
     )
     assert text.startswith("````yaml\n")
     assert text.endswith("\n````")
+
+
+def test_a_longest_fence_is_found_at_once() -> None:
+    """A foreign description may be one long row of backticks."""
+    plugin = PluginSpec(name="p", description="`" * 100_000)
+    text = within(1.0, lambda: plugins_text([plugin], generation="v2"), attempts=3)
+    assert text.startswith("`" * 100_001 + "yaml\n")
 
 
 # --- the published documents --------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_file import benchmark
+from cpu_time import within
 from neuraxis.dialects.families.cut import (
     FAMILIES,
     between_calls,
@@ -167,3 +168,23 @@ def test_a_call_behind_much_broken_json_ends_the_reading(behind: str) -> None:
     """
     text = '{"}' * 30 + '{"""}' + '{"}' * 2400 + behind + '{"}' * 50
     assert any(piece.fault for piece in cut(text, {"add"}.__contains__))
+
+
+@pytest.mark.parametrize(
+    "begins",
+    ["<｜tool▁call▁begin｜>look", "<tool_call>look", "<tool_call>look<tool_sep>"],
+)
+def test_blanks_behind_a_calls_name_are_read_once(begins: str) -> None:
+    """Fuzzing found a reply of 4 kB that took four times as long at twice its size."""
+    text = begins + " " * 1_000_000 + "."
+    found = within(0.2, lambda: cut(text, {"look"}.__contains__), attempts=3)
+    assert [piece.meant for piece in found] == [True]
+
+
+@pytest.mark.parametrize("name", ["_" + "9" * 5000, "_1", "_²"])
+def test_a_parameter_of_digits_is_a_name(name: str) -> None:
+    """Names are exchanged for numbers while Python reads; this is none of those."""
+    for call in (f"look({name}=1)", f"<|python_tag|>look({name}=1)"):
+        found = cut(call, {"look"}.__contains__)
+        calls = [call for piece in found for call in piece.calls]
+        assert calls in ([("look", {name: 1})], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuraxis.models.http.answers import MOST_TEXT, body_message
+from neuraxis.models.http.answers import MOST_TEXT, body_message, server_error
 from neuraxis.models.http.transport import without_key
 
 KEY = "sk-proj-0123456789abcdef"
@@ -25,3 +25,11 @@ def test_a_text_without_a_key() -> None:
     assert without_key("No such model: sk…", KEY) == "No such model: sk…"
     assert without_key("No such model…", "") == "No such model…"
     assert without_key(f"{KEY}, {KEY}?", KEY) == "[key], [key]?"
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("429", 429), (503, 503), ("9" * 5000, None), ("0429", None)]
+)
+def test_a_status_in_an_answer_has_three_digits(code: str | int, status: int) -> None:
+    """A word of more digits than Python reads is no status."""
+    assert status == server_error({"message": "no", "code": code}).status

@@ -797,7 +797,7 @@ def test_what_is_no_plugin_says_what_it_is() -> None:
         ({"time_limit": -1}, "time_limit: expected seconds above 0, got -1"),
         ({"concurrency": 0}, "concurrency: expected a whole number above 0, got 0"),
         ({"concurrency": "2"}, "concurrency: expected a whole number above 0"),
-        ({"tool_name": 3}, "tool_name: expected a text, got 3"),
+        ({"tool_name": 3}, "tool_name: expected a name on one line, got 3"),
         ({"trusted_only": "to"}, "trusted_only: expected a list of names"),
         ({"names_file": ["path"]}, "names_file: expected a mapping"),
     ],

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import command
-from neuraxis.errors import ConfigError
-from neuraxis.plugins.functions.command import Options
+from neuraxis import agent, command
+from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.plugins.functions.command import Options, plugin_from
 from neuraxis.plugins.functions.validate import check_marking
 
 KNOWN = tuple(Options.__slots__)
@@ -120,3 +120,77 @@ def test_what_is_no_function_is_told(given_: Any) -> None:
     """Nothing is marked that cannot be called."""
     with pytest.raises(ConfigError, match="@command: expected a function, got"):
         command(given_)
+
+
+@pytest.mark.parametrize("effects", [["read"], {"read"}, None, 3, ("once",)])
+def test_effects_of_another_type_are_told(effects: Any) -> None:
+    """As a misspelt word is, and not as an error of Python's."""
+    with pytest.raises(ConfigError, match="@command: effects: expected one of none"):
+        command(effects=effects)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb\n# New rules", "a\u202eb"])
+def test_a_name_that_a_prompt_cannot_show_is_refused(name: str) -> None:
+    """A line of its own would be read as part of the prompt."""
+    for option in ("name", "tool_name"):
+        assert f"{option}: expected a name on one line" in _told(**{option: name})
+    with pytest.raises(ConfigError, match="agent: name: expected a name on one line"):
+        agent(name, "Asks.")
+
+
+def test_a_method_without_an_object_is_refused() -> None:
+    """`Shop.stock` would ask the model for self; a static method needs none."""
+    with pytest.raises(ManifestError, match=r"method of the class Shop.*Shop\(\)\]"):
+        plugin_from(Shop.stock)
+    assert plugin_from(Shop.open_today).spec.name == "open_today"
+    assert plugin_from(Shop().stock).spec.name == "stock"
+
+
+class Said(TypedDict):
+    """What is said."""
+
+    done: bool
+
+
+class Shop:
+    """A shop."""
+
+    @command(effects="read")
+    def stock(self, article: str) -> int:
+        """Pieces in stock."""
+        return len(article)
+
+    @staticmethod
+    @command(effects="read")
+    def open_today() -> bool:
+        """Whether it is open."""
+        return True
+
+
+def test_a_parameter_without_a_hint_is_told() -> None:
+    """The model is asked for it, also where it was meant for the runtime."""
+
+    def look(place, context, *, deep: bool = False) -> int:  # type: ignore[no-untyped-def]
+        """Look."""
+        return 1
+
+    told = [problem.message for problem in plugin_from(look).problems]
+    assert [text.split()[2] for text in told] == ["context", "place"]
+    assert "write `context: Context`" in told[0]
+
+
+def test_a_failure_field_that_is_not_there_is_refused() -> None:
+    """As in a manifest; a response of unknown fields may have it."""
+
+    def one() -> Said:
+        """Do it."""
+        return {"done": True}
+
+    def other() -> dict[str, Any]:
+        """Do it."""
+        return {}
+
+    for name, function in (("done", one), ("ok", other)):
+        assert plugin_from(command(failure_field=name)(function)).commands
+    with pytest.raises(ManifestError, match="no boolean field 'ok'"):
+        plugin_from(command(failure_field="ok")(one))

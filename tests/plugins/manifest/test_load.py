@@ -233,6 +233,42 @@ def test_A15_nulls_in_enums() -> None:
     assert properties["c"]["items"]["enum"] == ["no", "null"]
 
 
+def test_A15_an_empty_member_of_a_text_enum_is_the_empty_text() -> None:
+    """As typed: an enum with a null would be written as one with the word null."""
+    body = """
+    parameter:
+      type:
+        a: {type: string, description: d, enum: ["", b]}
+        b:
+          type: string
+          description: d
+          enum:
+            -
+            - b
+    """
+    properties = parameters_of(body)["properties"]
+    assert properties["a"] == properties["b"] != {}
+    assert properties["b"]["enum"] == ["", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("time_limit: " + "9" * 400, "time_limit: expected seconds above 0"),
+        ("time_limit: 1.0e+999", "time_limit: expected seconds above 0"),
+        ("time_limit: 0x" + "f" * 4000, "expected a value of the tag"),
+        ("example_output: 0x" + "f" * 4000, "expected a value of the tag"),
+    ],
+)
+def test_a_number_that_is_too_large_is_a_mistake(line: str, words: str) -> None:
+    """It ended the load with an exception of Python."""
+    text = (
+        "name: p\ninfo: {description: d}\nas_plugin: true\ncommands:\n"
+        f"  - command_name: a\n    description: d\n    {line}\n"
+    )
+    assert any(words in item.message for item in errors(text))
+
+
 def test_A15_command_and_parameter_names_as_typed() -> None:
     """`on` is a command, `no` and `1` are parameters."""
     text = """

@@ -233,3 +233,13 @@ def test_addresses(address: str, public: bool) -> None:
     """Nothing is public unless it is known to be."""
     check: Callable[[str], str | None] = inside
     assert public == (check(address) is None)
+
+
+@pytest.mark.parametrize("location", ["example.com:443", "example.com:80/x", "x:8080"])
+def test_redirect_without_slashes_is_no_other_host(location: str) -> None:
+    """A person may leave the scheme out; in a redirect the word before `:` is one."""
+    head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n".encode()
+    world = World(head)
+    with pytest.raises(RequestRefused, match="only http and https"):
+        world.fetch("http://example.com/")
+    assert ["93.184.216.34"] == world.reached

@@ -134,6 +134,8 @@ def test_D3_generics(text: str, schema: dict[str, Any]) -> None:
         "List[" * 40 + "int" + "]" * 40,
         "intt",
         "Literal",
+        f"Literal[{'9' * 5000}]",
+        f"Literal[{'9' * 400}.5]",
     ],
 )
 def test_bad_type_texts(text: str) -> None:
@@ -537,3 +539,21 @@ def test_B43_a_raw_reference_is_written_as_it_was() -> None:
     _, problems = translated("type: {a: {type: int, resolve: false}}")
     assert ["error"] == [problem.severity for problem in problems]
     assert "needs asset_ref_acceptable" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("{type: int, minimum: 5, maximum: 3}", "minimum 5 is above maximum 3"),
+        ("{type: str, min_length: 5, max_length: 3}", "minLength 5 is above maxLength"),
+        ("{type: list, min_items: 2, max_items: 1}", "minItems 2 is above maxItems 1"),
+        ("{type: str, pattern: '['}", "pattern: expected a regular expression, got"),
+    ],
+)
+def test_limits_that_no_value_fits(node: str, said: str) -> None:
+    """They are errors; a default in words, as real files have it, is a warning."""
+    _, problems = translated(f"type: {{a: {node}}}")
+    (error,) = problems
+    assert (error.severity, said in error.message) == ("error", True)
+    _, words = translated("type: {a: {type: int, default: the current year}}")
+    assert (len(words), errors(words)) == (1, [])

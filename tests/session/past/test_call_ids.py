@@ -191,13 +191,18 @@ def test_report_a1_every_id_that_the_journal_names_is_in_use() -> None:
 
 
 def test_report_a3_an_id_of_the_models_is_refused(tmp_path: Path) -> None:
-    """In one session, also after it was opened again; one's own is taken again."""
+    """In one session, also after it was opened again.
+
+    One's own is taken again for the same call, which is another attempt at it.
+    """
 
     def call(n: int, own: str) -> Call:
         return Call(id=own, plugin=None, command="pay", arguments={"n": n})
 
-    def refused(session: Session, *calls: Call) -> None:
-        with pytest.raises(ConfigError, match=r"is the id of a call of the model"):
+    def refused(
+        session: Session, *calls: Call, whose: str = "a call of the model"
+    ) -> None:
+        with pytest.raises(ConfigError, match=rf"is the id of {whose}"):
             asyncio.run(session.call_all(list(calls)))
 
     with Session(
@@ -206,19 +211,20 @@ def test_report_a3_an_id_of_the_models_is_refused(tmp_path: Path) -> None:
         asyncio.run(session.call(call(1, "c1")))
         asyncio.run(session.call(call(2, "a1")))
         asyncio.run(session.call(call(1, "c1")))
-        asyncio.run(session.call(call(3, "c1")))
+        refused(session, call(3, "c1"), whose="another call of the program")
         (model_made,) = session.run_sync("go").calls
         assert model_made.call.id == "a2"
         refused(session, call(5, "c2"), call(5, "a2"))
     with Session.open("s", model=ScriptedModel([]), **given(tmp_path)) as session:
         refused(session, call(6, "a2"))
-        asyncio.run(session.call(call(4, "c1")))
+        refused(session, call(4, "c1"), whose="another call of the program")
+        asyncio.run(session.call(call(1, "c1")))
         asyncio.run(session.call(call(6, session.ids.new())))
     paid = [(own, n) for own, n, _ in PAID]
     assert paid[:3] == [("c1", 1), ("a1", 2), ("c1", 1)]
-    assert paid[3:] == [("c1", 3), ("a2", 7), ("c1", 4), ("a3", 6)]
-    assert PAID[0] == PAID[2]  # another attempt at the same call
-    assert len(keys()) == len(PAID) - 1
+    assert paid[3:] == [("a2", 7), ("c1", 1), ("a3", 6)]
+    assert PAID[0] == PAID[2] == PAID[4]  # other attempts at the same call
+    assert len(keys()) == len(PAID) - 2
 
 
 async def test_report_a3_a_wrong_plan_leaves_its_ids_free(

@@ -20,6 +20,7 @@ from neuraxis import (
     Session,
     agent,
     command,
+    list_sessions,
     open_questions,
 )
 from neuraxis.events import ApprovalAsked
@@ -170,6 +171,49 @@ def test_questions_are_listed_while_the_session_is_open(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"typo\.db: there is no such journal"):
         open_questions(tmp_path / "typo.db")
     assert not (tmp_path / "typo.db").exists()
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_each_session_is_listed_with_how_its_last_request_ended(
+    tmp_path: Path, in_memory: bool
+) -> None:
+    """It may be running, too."""
+    journal = open_journal("memory" if in_memory else tmp_path / "j.db")
+    given: dict[str, Any] = {"journal": journal, "approve": None}
+    seen: list[str] = []
+
+    def states() -> dict[str, str]:
+        return {info.session: info.state for info in list_sessions(journal)}
+
+    with session(tmp_path, "hello", id="said", **given) as done:
+        done.run_sync("hello", lambda event: seen.append(states()["said"]))
+    with session(tmp_path, id="new", **given) as new:
+        new.attach("a text")
+    assert states() == {"said": "answered", "new": ""}
+    assert "unfinished" in seen
+    journal.close()
+
+
+def test_what_was_approved_and_not_resumed_is_listed(tmp_path: Path) -> None:
+    """Its process may have died in between."""
+
+    def state() -> str:
+        (info,) = list_sessions(tmp_path / "j.db")
+        return info.state
+
+    with session(tmp_path, plan(a_pay(), a_pay("bob"))) as first:
+        first.run_sync("pay")
+    assert state() == "waiting"
+    with session(tmp_path, earlier="s") as second:
+        second.approve("a1")
+        assert state() == "waiting"
+        second.deny("a2")
+    assert state() == "ready"
+    with session(tmp_path, "ok", earlier="s") as third:
+        third.resume_sync()
+    assert state() == "answered"
+    with pytest.raises(ConfigError, match=r"list_sessions: .*typo\.db: there is no"):
+        list_sessions(tmp_path / "typo.db")
 
 
 def test_the_yes_covers_a_call_whose_other_was_refused(tmp_path: Path) -> None:

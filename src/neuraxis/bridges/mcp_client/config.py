@@ -28,8 +28,8 @@ SECTIONS = ("mcpServers", "servers", "context_servers")
 START_SECONDS = 30.0
 """Seconds a server may take to start and to list its tools."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_INPUT = re.compile(r"\$\{input:([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+_INPUT = re.compile(r"\$\{input:([^{}]*)\}")
 _NAME = re.compile(r"[^A-Za-z0-9_]+")
 _RUNNERS = ("npx", "uvx", "bunx", "pipx", "node", "python", "python3", "uv", "docker")
 _APPROVALS = ("alwaysAllow", "autoApprove", "trust")

@@ -66,6 +66,7 @@ class Document(msgspec.Struct, kw_only=True):
             elif (
                 isinstance(here, list)
                 and key.isdecimal()
+                and len(key) < 10
                 and int(key) < len(cast("list[Json]", here))
             ):
                 here = cast("list[Json]", here)[int(key)]
@@ -159,8 +160,8 @@ def _checked(tree: Node, place: str) -> Node:
     version = str(tree.get("openapi") or tree.get("swagger") or "")
     if not isinstance(tree.get("paths"), Mapping):
         raise ConfigError(
-            f"{place}: expected an OpenAPI document with paths, got "
-            + (f"one of version {version[:20]} without" if version else "another file")
+            f"{place}: expected an OpenAPI document with `paths`, got "
+            + (f"version {version[:20]} without any" if version else "something else")
         )
     if version and not version.startswith(("2", "3", "1")):
         raise ConfigError(
@@ -209,7 +210,9 @@ def parse(data: bytes, place: str) -> Json:
     """
     text = data.decode("utf-8-sig", errors="replace")
     try:
-        return json.loads(text, strict=False)
+        return json.loads(
+            text, strict=False, parse_float=_number, parse_constant=_number
+        )
     except (ValueError, RecursionError):
         pass
     import yaml  # most documents are JSON
@@ -258,6 +261,11 @@ class _Plain(msgspec.Struct, kw_only=True):
                     made[name] = inner
             return made
         return _scalar(node.value, plain=node.style is None)
+
+
+def _number(text: str) -> Json:
+    """Return the number that JSON writes; one beyond all numbers stays text."""
+    return _scalar(text, plain=True)
 
 
 def _scalar(text: str, *, plain: bool) -> Json:

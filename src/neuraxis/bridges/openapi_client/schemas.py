@@ -152,16 +152,11 @@ class Schemas(msgspec.Struct, kw_only=True):
 
     def _limits(self, node: Node, made: dict[str, Json]) -> None:
         for key in _COUNTS:
-            value = node.get(key)
-            if isinstance(value, str) and value.isdecimal():
-                value = int(value)
-            if isinstance(value, int | float) and value >= 0 and value == int(value):
+            value = _number(node.get(key))
+            if value is not None and value >= 0 and value == int(value):
                 made[key] = int(value)
         for key in _NUMBERS:
-            value = node.get(key)
-            if isinstance(value, str):
-                value = _number(value)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if (value := _number(node.get(key))) is not None:
                 made[key] = value
         if made.get("multipleOf", 1) <= 0:
             del made["multipleOf"]
@@ -330,13 +325,16 @@ def shape(
     return {"description": _cut(text, 80)} if text and depth >= 2 else {}
 
 
-def _number(text: str) -> float | None:
-    """Return a number, also where it is written as text."""
-    try:
-        found = float(text)
-    except ValueError:
+def _number(value: Json) -> int | float | None:
+    """Return a finite number, also where it is written as text."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return found if math.isfinite(found) else None
+    return value if -math.inf < value < math.inf else None
 
 
 def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json]:

@@ -23,6 +23,7 @@ Generation = Literal["v1", "v2"]
 _SPECIAL = re.compile(r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]|\\[bfrtu]")
 """Unprintable characters in JSON, and those beyond the first plane (emojis)."""
 
+_BACKTICKS = re.compile(r"`++")
 _COMMAND_KEYS = (
     "command_name",
     "description",
@@ -113,9 +114,7 @@ def node_text(schema: Mapping[str, Json]) -> str:
 
 def fenced(text: str) -> str:
     """Return the text in a fence that nothing inside it can close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max([3, *(len(run) + 1 for run in _BACKTICKS.findall(text))])
     return f"{fence}yaml\n{text.rstrip()}\n{fence}"
 
 

@@ -76,8 +76,8 @@ NAMED_JSON: tuple[Family, ...] = (
     _NamedJson(
         "DeepSeek R1, V3",
         re.compile(
-            rf"<{BAR}tool[▁_]call[▁_]begin{BAR}>(?:function{_SEP})?{NAME}\s*"
-            rf"(?:{_SEP})?\s*(?:```json)?\s*{_OPEN}"
+            rf"<{BAR}tool[▁_]call[▁_]begin{BAR}>(?:function{_SEP})?{NAME}\s*+"
+            rf"(?:{_SEP}\s*+)?(?:```json\s*+)?{_OPEN}"
         ),
         re.compile(rf"\s*+(?:```\s*+)?<{BAR}tool[▁_]call[▁_]end{BAR}>|\s*```\s*\Z"),
     ),
@@ -93,6 +93,11 @@ NAMED_JSON: tuple[Family, ...] = (
         "Hermes, where it forgets its form",
         re.compile(rf"<tool_call>\s*<name>\s*{NAME}\s*</name>\s*<arguments>\s*{_OPEN}"),
         re.compile(r"\s*</arguments>\s*</tool_call>"),
+    ),
+    _NamedJson(
+        "gpt-oss, where the server removed its tokens",
+        re.compile(rf"to=functions\.{NAME}[ \t]*(?:json|code)?\s*(?=\{{)"),
+        _NO_END,
     ),
     _NamedJson(
         "Functionary 2.4",

@@ -157,8 +157,8 @@ TAGGED: tuple[Family, ...] = (
     ),
     _tags(
         "GLM, Hunyuan 3, LongCat, Poolside, Ling 3",
-        rf"<{_OF}tool_call>\s*{NAME}\s*(?:<tool_sep>)?"
-        rf"(?=\s*(?:<{_OF}arg_key>|</{_OF}tool_call>|\Z))",
+        rf"<{_OF}tool_call>\s*{NAME}\s*+(?:<tool_sep>\s*+)?"
+        rf"(?=(?:<{_OF}arg_key>|</{_OF}tool_call>|\Z))",
         rf"<{_OF}arg_key>(?P<key>[^<>]{{1,200}})</{_OF}arg_key>\s*<{_OF}arg_value>",
         rf"{_ANY}</{_OF}arg_value>",
         rf"</{_OF}tool_call>",

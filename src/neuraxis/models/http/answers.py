@@ -90,7 +90,8 @@ def server_error(error: Json) -> ServerError:
             fields = cast("dict[str, Json]", inner)
         for key in ("code", "status", "status_code", "type"):
             word = str(fields.get(key))
-            number = int(word) if word.isdecimal() else _STATUS.get(word.lower(), 0)
+            is_number = word.isdecimal() and len(word) == 3
+            number = int(word) if is_number else _STATUS.get(word.lower(), 0)
             if 400 <= number <= 599:
                 status = number
                 break

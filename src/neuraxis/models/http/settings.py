@@ -326,7 +326,7 @@ def options_for(name: str, settings: Settings) -> Options:
             hint = did_you_mean(nearest(key, known, 1))
             raise ConfigError(
                 f"{where}: unknown option.{hint} Options are: "
-                f"{', '.join(_READERS)}, extra.*, output_schema.*, base_url, key_env."
+                f"{', '.join((*_READERS, *_ELSEWHERE))}, extra.*, output_schema.*."
             )
     schema = trees["output_schema"] or None
     return Options(**given, extra=trees["extra"], output_schema=schema)
@@ -338,7 +338,7 @@ def _number(value: Json, where: str) -> float:
             number = float(value)
             if math.isfinite(number) and number >= 0:
                 return number
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise ConfigError(f"{where}: expected a number of at least 0, got {quote(value)}")
 

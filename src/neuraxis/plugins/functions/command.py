@@ -32,9 +32,12 @@ from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
     check_marking,
+    no_flag,
     no_method,
     none_marked,
     starred,
+    unbound,
+    untyped,
     wrongly_documented,
 )
 from neuraxis.plugins.registry import Command, Plugin
@@ -125,9 +128,8 @@ def command(
         ConfigError: an option does not exist or has an invalid value.
     """
     check_marking(fn, options, tuple(Options.__struct_fields__))
-    parsed = parse_effects(
-        effects if isinstance(effects, str | Effects) else dict(effects)
-    )
+    is_mapping = isinstance(cast("Any", effects), Mapping)
+    parsed = parse_effects(dict(cast("Any", effects)) if is_mapping else effects)
     if isinstance(parsed, str):
         raise ConfigError(f"@command: {parsed}")
     names = (asset_refs,) if isinstance(asset_refs, str) else tuple(asset_refs)
@@ -303,6 +305,12 @@ def read_function(function: Callable[..., Any]) -> Built:
     if not caller.open and not names.issuperset(doc.names):
         told = wrongly_documented(function, doc.names, tuple(caller.hints))
         problems = warnings_in(where_of(function), told)
+    annotated = getattr(function, "__annotations__", None)
+    if annotated is not None and not annotated.keys() >= caller.hints.keys():
+        more = untyped(caller.hints.keys() - annotated.keys())
+        problems += warnings_in(where_of(function), more)
+    if options.failure_field and (wrong := no_flag(options.failure_field, spec)):
+        raise bad_function(where_of(function), wrong)
     return Built(spec=spec, caller=caller, problems=problems)
 
 
@@ -372,6 +380,8 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
             f"*{more}: a call gives each argument by its name; write a list, such as "
             f"{more}: list[str]",
         )
+    if wrong := unbound(function, caller.hints):
+        raise bad_function(where_of(function), wrong)
     for name, hint in caller.hints.items():
         _understand(function, name, hint)
         default = caller.defaults.get(name)

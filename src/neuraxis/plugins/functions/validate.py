@@ -20,6 +20,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.schema.annotations import FILE_USES, FLAGS
+from neuraxis.specs import CommandSpec
 
 
 def check_marking(
@@ -90,6 +91,19 @@ def starred(function: Any) -> str:
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
+def unbound(function: Any, names: Iterable[str]) -> str:
+    """Return advice for a method that has no object; empty for others."""
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    is_method = isinstance(function, FunctionType) and outer[-1:] not in ("", ">")
+    if not is_method or next(iter(names), "") != "self":
+        return ""
+    cls = outer.rpartition(".")[2]
+    return (
+        f"it is a method of the class {cls}, without an object; hand over the class or "
+        f"an object of it: plugins=[{cls}] or plugins=[{cls}()]"
+    )
+
+
 def wrongly_documented(
     function: Any, documented: Iterable[str], names: Collection[str]
 ) -> Iterator[str]:
@@ -111,6 +125,29 @@ def wrongly_documented(
                 f"the docstring describes a parameter {name!r}, which is not there."
                 f"{hint} Parameters are: {there}"
             )
+
+
+def untyped(names: Iterable[str]) -> Iterator[str]:
+    """Tell of parameters without a type hint."""
+    for name in sorted(names):
+        hint = "; write `context: Context` for the runtime's" * (name == "context")
+        yield (
+            f"the parameter {name} has no type hint, so that the model may write any "
+            f"value{hint}"
+        )
+
+
+def no_flag(name: str, spec: CommandSpec) -> str:
+    """Return why a `failure_field` cannot be read; empty if it can.
+
+    A response of which no fields are declared may have any.
+    """
+    fields: Mapping[str, Mapping[str, Any]] = (spec.response or {}).get(
+        "properties", {}
+    )
+    if not fields or fields.get(name, {}).get("type") == "boolean":
+        return ""
+    return f"failure_field: the response has no boolean field {name!r}"
 
 
 def _code_of(function: Any) -> CodeType | None:
@@ -214,6 +251,11 @@ def of_class(cls: type[Any]) -> str:
     )
 
 
+def is_name(value: Any) -> bool:
+    """Return whether a prompt can show the value as a command's name."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
 def _wrong(name: str, value: Any) -> str:
     """Return what is expected instead of the value; empty if valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -223,9 +265,9 @@ def _wrong(name: str, value: Any) -> str:
         is_number and isinstance(value, int) and value > 0
     ):
         return "a whole number above 0"
-    if name in ("name", "tool_name", "description", "failure_field") and not (
-        isinstance(value, str)
-    ):
+    if name in ("name", "tool_name") and not is_name(value):
+        return "a name on one line"
+    if name in ("description", "failure_field") and not isinstance(value, str):
         return "a text"
     if name == "names_file" and not isinstance(value, Mapping):
         return f"a mapping of parameters to one of {', '.join(FILE_USES)}"

@@ -7,6 +7,7 @@ K1, K2, D1). The Neuraxis extensions are read the same for both.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -307,7 +308,9 @@ def _time_limit(
     value = command.get("time_limit")
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # an int may be too large for a float, and a float infinite
+    if not is_number or not 0 < value <= sys.float_info.max:
         message = f"time_limit: expected seconds above 0, got {quote(value)}"
         notes.error((*place, "time_limit"), message)
         return None

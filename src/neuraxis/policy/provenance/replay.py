@@ -9,8 +9,10 @@ from neuraxis.events import (
     CallFinished,
     CallStarted,
     Event,
+    FileChanged,
     Inside,
     MessageSent,
+    RunUndone,
     SessionStarted,
     Unknown,
     innermost,
@@ -38,6 +40,7 @@ def replay(
     inside: dict[tuple[str, str, str], Inside] = {}
     started: set[str] = set()
     of_tool: dict[tuple[str, str], Label] = {}
+    changed: dict[int, list[str]] = {}
     given: Label = OWN
     for event in events:
         match event:
@@ -59,14 +62,10 @@ def replay(
                 _replay_inside(origins, event, inside)
             case CallFinished():
                 running.pop(event.id, None)
-                if event.id not in started:
-                    # answered with what an earlier call of the same gave (`same`)
-                    label = of_tool.get((event.plugin, event.command), OWN)
-                    origins.is_made_of(label, event.id)
-                for path in event.wrote:
-                    origins.wrote(path, origins.results.get(event.id, OWN))
-                if event.status == "skipped":  # also if it ran: it was given up
-                    origins.forget({event.id})
+                label = of_tool.get((event.plugin, event.command), OWN)
+                _replay_finish(origins, event, started, label)
+            case FileChanged() | RunUndone():
+                _replay_undo(origins, event, changed)
             case _:
                 pass
     for call_id, event in running.items():
@@ -78,6 +77,28 @@ def replay(
     origins.told(
         [own for own in origins.results if own.partition(".")[0] not in untold]
     )
+
+
+def _replay_undo(
+    origins: Origins, event: FileChanged | RunUndone, changed: dict[int, list[str]]
+) -> None:
+    if isinstance(event, FileChanged):
+        changed.setdefault(event.run, []).append(event.path)
+        return
+    for path in changed.get(event.run, ()):
+        origins.restored(path)
+
+
+def _replay_finish(
+    origins: Origins, event: CallFinished, started: set[str], label: Label
+) -> None:
+    """Take up a call's end; `label`: of earlier calls like it."""
+    if event.id not in started:  # answered with what one of them gave (`same`)
+        origins.is_made_of(label, event.id)
+    for path in event.wrote:
+        origins.wrote(path, origins.results.get(event.id, OWN))
+    if event.status == "skipped":  # also if it ran: it was given up
+        origins.forget({event.id})
 
 
 def _replay_inside(

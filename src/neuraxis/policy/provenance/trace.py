@@ -58,7 +58,7 @@ def _contents(
 ) -> Iterator[Traced]:
     """The files that arguments name, where others may have written them."""
     for place, use in marks.files:
-        if use not in ("read", "run"):
+        if use not in ("read", "run", "remove"):
             continue
         given = [
             value
@@ -68,5 +68,9 @@ def _contents(
         if not given and isinstance(arguments, dict) and place[0] not in arguments:
             given = ["."]  # what is left out is the whole workspace
         for value in given:
-            if label := origins.of_file(workspace, value, run=use == "run"):
+            if use == "remove":  # what was copied stays so where it is moved
+                label = origins.copied_into(value)
+            else:
+                label = origins.of_file(workspace, value, run=use == "run")
+            if label:
                 yield Traced(path=place, value=value, label=label, how="file")

@@ -49,6 +49,8 @@ class Origins(Struct):
     """Those of them that calls of this request made."""
     copies: set[str] = field(default_factory=set[str])
     """Those of them in which something from outside stands word for word."""
+    copied: set[str] = field(default_factory=set[str])
+    """Those that ever were: `undo` may bring an old version back."""
     read: Label = OWN
     """All from outside that the model was shown."""
     private: set[str] = field(default_factory=set[str])
@@ -180,6 +182,11 @@ class Origins(Struct):
             return label if all(known) else label | FILES
         return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
+    def copied_into(self, path: str) -> Label:
+        """Return the label of a file into which something was copied."""
+        name = normal(path)
+        return self.files[name] if name in self.copies else OWN
+
     def code_from_outside(self, path: str) -> Label:
         """Return the label of what a script or its modules copied."""
         own = normal(path)
@@ -260,6 +267,12 @@ class Origins(Struct):
         self.copies.discard(name)
         if self.files[name] and (not call_id or call_id in self.copying):
             self.copies.add(name)
+            self.copied.add(name)
+
+    def restored(self, path: str) -> None:
+        """Record a file that `undo` brought back, with its old origin."""
+        if normal(path) in self.copied:
+            self.wrote(path, FILES)
 
     def ended(self, call_id: str) -> tuple[str, ...]:
         """Record the end of a call; return the files it wrote."""

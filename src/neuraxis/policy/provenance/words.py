@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -97,14 +98,16 @@ def _spellings(address: str) -> set[str]:
 
 def _quotations(text: str) -> Iterator[tuple[int, str]]:
     """Yield each text in quotes, with its place; an apostrophe begins none."""
+    ends = dict.fromkeys(_QUOTES.values(), 0)  # only ever later: nothing is read twice
     at = 0
     while at < len(text):
         close = _QUOTES.get(text[at])
         end = at
         if close and not text[at - 1 : at].isalnum():
-            end = text.find(close, at + 2)
-            while end >= 0 and text[end + 1 : end + 2].isalnum():
-                end = text.find(close, end + 1)
+            end = ends[close]
+            while 0 <= end < at + 2 or (end > 0 and text[end + 1 : end + 2].isalnum()):
+                end = text.find(close, max(at + 2, end + 1))
+            ends[close] = end
         if end > at:
             yield at, text[at + 1 : end]
             at = end
@@ -124,14 +127,16 @@ def _is_odd(text: str) -> bool:
 
 def _bare(part: str) -> str:
     text = part.lstrip(_OPEN)
-    while text:
-        last = text[-1]
-        if last in _PAIRS and text.count(_PAIRS[last]) >= text.count(last):
+    end, counts = len(text), Counter(text)
+    while end:
+        last = text[end - 1]
+        if last in _PAIRS and counts[_PAIRS[last]] >= counts[last]:
             break  # its own bracket, as in `Tea_(drink)`
         if last not in _ENDS and last not in _SHUT:
             break
-        text = text[:-1]
-    return text
+        counts[last] -= 1
+        end -= 1
+    return text[:end]
 
 
 def _folded(token: str) -> str:

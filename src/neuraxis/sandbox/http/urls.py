@@ -89,15 +89,22 @@ def parse(text: str, allowed_hosts: Collection[str] = ()) -> tuple[Url, ...]:
     shown = _shown(text)
     _check_characters(text, shown)
     found = _SCHEME.fullmatch(text)
-    if found and found[1].lower() in ("http", "https") and found[2].startswith("//"):
-        return (_build(found[1].lower(), found[2][2:], shown, allowed_hosts),)
     if found and not _PORT_THEN_PATH.fullmatch(found[2]):
-        raise RequestRefused(
-            f"{shown}: only http and https are allowed, written as 'https://host/path'."
-        )
+        return (_with_scheme(found, shown, allowed_hosts),)
     if text.startswith("/"):
         raise RequestRefused(f"{shown}: no host; write 'https://host/path'.")
     return tuple(_build(s, text, shown, allowed_hosts) for s in ("https", "http"))
+
+
+def _with_scheme(
+    found: re.Match[str], shown: str, allowed_hosts: Collection[str]
+) -> Url:
+    scheme, rest = found[1].lower(), found[2]
+    if scheme not in ("http", "https") or not rest.startswith("//"):
+        raise RequestRefused(
+            f"{shown}: only http and https are allowed, written as 'https://host/path'."
+        )
+    return _build(scheme, rest[2:], shown, allowed_hosts)
 
 
 def follow(base: Url, location: str, allowed_hosts: Collection[str] = ()) -> Url:
@@ -105,9 +112,10 @@ def follow(base: Url, location: str, allowed_hosts: Collection[str] = ()) -> Url
     shown = _shown(location)
     _check_characters(location, shown)
     if location.startswith("//"):
-        return parse(f"{base.scheme}:{location}", allowed_hosts)[0]
-    if _SCHEME.match(location):
-        return parse(location, allowed_hosts)[0]
+        return _build(base.scheme, location[2:], shown, allowed_hosts)
+    # `host:80` is a scheme here: only a person leaves the scheme of a URL out
+    if (found := _SCHEME.fullmatch(location)) is not None:
+        return _with_scheme(found, shown, allowed_hosts)
     # Only the path is joined, so the library cannot misread a host.
     joined = urljoin(f"http://host{base.target}", location).removeprefix("http://host")
     return parse(f"{base.scheme}://{base.authority}{joined}", allowed_hosts)[0]

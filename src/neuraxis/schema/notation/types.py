@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 from typing import Literal
 
 from msgspec import Struct, field
@@ -227,6 +228,15 @@ class _Parser:
                 break
         return found
 
+    def number(self, text: str) -> int | float:
+        try:
+            value = float(text) if "." in text else int(text)
+        except ValueError:  # more digits than Python turns into an int
+            value = inf
+        if value == inf or value == -inf:
+            raise _Mistake(f"a number of the type has {len(text)} digits: too many")
+        return value
+
     def literals(self) -> list[Json]:
         if not self.accept("["):
             raise self.mistake("[ after Literal")
@@ -239,8 +249,7 @@ class _Parser:
             if token.kind == "text":
                 found.append(re.sub(r"\\(.)", r"\1", token.text[1:-1]))
             elif token.kind == "number":
-                number = token.text
-                found.append(float(number) if "." in number else int(number))
+                found.append(self.number(token.text))
             elif token.text in words:
                 found.append(words[token.text])
             else:

@@ -39,6 +39,10 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
         ("a number", (int, float)),
     ),
 }
+_BOUNDS = (
+    ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
+)  # fmt: skip
+"""Limits of which the first is at most the second."""
 
 
 def with_enums(
@@ -138,10 +142,20 @@ def with_limits(
         is_right = isinstance(value, classes)
         if isinstance(value, bool) is not (classes == (bool,)):
             is_right = False
-        if is_right and Schema({name: value}).defect is None:
-            limits[name] = value
-        else:
+        if not is_right:
             reading.error((*path, key), f"{key}: expected {wanted}, got {value!r}")
+        elif (defect := Schema({name: value}).defect) is not None:
+            if name == "pattern":
+                wanted, defect = "a regular expression", "it cannot be read as one"
+            message = f"{key}: expected {wanted}, got {value!r}: {defect}"
+            reading.error((*path, key), message)
+        else:
+            limits[name] = value
+    for least, most in _BOUNDS:
+        low, high = limits.get(least), limits.get(most)
+        if low is not None and high is not None and low > high:
+            message = f"{least} {low} is above {most} {high}: no value fits"
+            reading.error(path, message)
     return {**schema, **limits} if limits else schema
 
 

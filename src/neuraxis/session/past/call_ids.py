@@ -2,7 +2,7 @@
 
 Whatever was planned, asked, begun, ended or stored has its id for good, also after the
 session was closed or its process was killed. Only a program may use an id of its own
-again: that is another attempt at its call.
+again, for the same call: that is another attempt at it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import cast
 
+import msgspec
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
@@ -25,6 +26,7 @@ from neuraxis.events import (
     SessionStarted,
     Unknown,
 )
+from neuraxis.messages import Call
 from neuraxis.specs import Json
 
 
@@ -43,8 +45,8 @@ class CallIds(Struct, kw_only=True):
     """Ids in use in one session; mutable."""
 
     used: set[str] = field(default_factory=set[str])
-    of_program: set[str] = field(default_factory=set[str])
-    """Those of them that a program chose for its own calls."""
+    of_program: dict[str, int] = field(default_factory=dict[str, int])
+    """Those of them that a program chose, each with what tells its call."""
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def next(self) -> str:
@@ -61,22 +63,27 @@ class CallIds(Struct, kw_only=True):
         self.used.discard(own)  # until that call is made
         return own
 
-    def take(self, ids: Iterable[str], session: str) -> None:
+    def take(self, calls: Iterable[Call], session: str) -> None:
         """Reserve the ids of a program's own calls.
 
         Raises:
-            ConfigError: one is that of a call of the model, or of an attachment.
+            ConfigError: one is that of a call of the model, of an attachment, or of
+                another call of the program.
         """
-        ids = tuple(ids)
-        for own in ids:
-            if own in self.used and own not in self.of_program:
-                raise ConfigError(
-                    f"Call.id: {own!r} is the id of a call of the model, or of an "
-                    f"object, in session {session}; expected an id of your own "
-                    "(session.ids.new() returns one)"
+        taken = {call.id: _mark(call.target, call.arguments) for call in calls}
+        for own, mark in taken.items():
+            if own in self.used and self.of_program.get(own) != mark:
+                whose = (
+                    "another call of the program"
+                    if own in self.of_program
+                    else "a call of the model, or of an object,"
                 )
-        self.used.update(ids)
-        self.of_program.update(ids)
+                raise ConfigError(
+                    f"Call.id: {own!r} is the id of {whose} in session {session}; "
+                    "expected an id of your own (session.ids.new() returns one)"
+                )
+        self.used.update(taken)
+        self.of_program.update(taken)
 
     def replay(self, events: Iterable[Event | Unknown]) -> None:
         """Take up the ids that a journal names."""
@@ -84,12 +91,26 @@ class CallIds(Struct, kw_only=True):
             match event:
                 case PlanChecked(problems=()):  # else nothing ran
                     steps = cast("tuple[dict[str, Json], ...]", event.steps)
-                    ids = {str(step.get("id")) for step in steps}
-                    self.used |= ids
-                    self.of_program |= ids if event.by_program else set()
+                    marks = {
+                        str(step.get("id")): _mark(
+                            step.get("tool"), step.get("arguments")
+                        )
+                        for step in steps
+                    }
+                    self.used.update(marks)
+                    if event.by_program:
+                        self.of_program |= marks
                 case CallStarted() | CallFinished() | AssetStored() | ApprovalAsked():
                     self.used.add(event.id)
                 case HistoryShortened():
                     self.used.add(event.asset)
                 case _:
                     pass
+
+
+def _mark(target: Json, arguments: Json) -> int:
+    """Hash what is called, alike before and after a journal."""
+    try:
+        return hash(msgspec.json.encode([target, arguments], order="deterministic"))
+    except (TypeError, ValueError):  # an object that no journal can hold
+        return hash(repr((target, arguments)))

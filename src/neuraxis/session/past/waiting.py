@@ -7,9 +7,9 @@ the model is told how its plan ended: with the next request of the user's.
 
 from __future__ import annotations
 
-import glob
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -34,7 +34,7 @@ from neuraxis.events import (
     Unknown,
 )
 from neuraxis.formatting import check_word, refuse
-from neuraxis.journal import Journal, open_journal
+from neuraxis.journal import Journal, SessionInfo, open_journal
 from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
 from neuraxis.policy.approvals import Approvals
@@ -68,6 +68,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """JSON Schema of the arguments, for a form to edit them."""
     expires: float
     """Seconds since 1970; afterwards the answer is no."""
+    offers: tuple[str, ...] = ()
+    """Wider approvals, in words; `"always"` covers files of your own if one says so."""
 
     @property
     def summary(self) -> str:
@@ -89,6 +91,7 @@ class Question(Struct, frozen=True, kw_only=True):
             "origins": dict(self.origins),
             "parameters": self.parameters,
             "expires": self.expires,
+            "offers": list(self.offers),
         }
 
 
@@ -208,13 +211,45 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         ConfigError: there is no such file.
         StorageError: the journal cannot be read.
     """
-    is_path = isinstance(journal, str | Path)
-    if is_path and not Path(journal).exists():
-        raise ConfigError(f"open_questions: {journal}: there is no such journal")
-    opened = open_journal(journal)
-    try:
+    with _opened(journal, "open_questions") as opened:
         ids = [info.session for info in opened.sessions()]
         return tuple([item for own in ids for item in pending(opened, own)])
+
+
+def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
+    """Return all sessions in a journal, the last used first.
+
+    Those whose `state` is `ready`, `cancelled` or `unfinished` are continued by
+    `Session.open` and `resume`.
+
+    Args:
+        journal: a SQLite file's path, or a `Journal`.
+
+    Raises:
+        ConfigError: there is no such file.
+        StorageError: the journal cannot be read.
+    """
+    with _opened(journal, "list_sessions") as opened:
+        return tuple([_refined(info, opened) for info in opened.sessions()])
+
+
+def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
+    """Return a session whose state tells whether a question is open."""
+    if info.state not in ("waiting", "unfinished"):
+        return info
+    if pending(journal, info.session):
+        return replace(info, state="waiting")
+    return replace(info, state="ready") if info.state == "waiting" else info
+
+
+@contextmanager
+def _opened(journal: str | Path | Journal, what: str) -> Generator[Journal]:
+    is_path = isinstance(journal, str | Path)
+    if is_path and not Path(journal).exists():
+        raise ConfigError(f"{what}: {journal}: there is no such journal")
+    opened = open_journal(journal)
+    try:
+        yield opened
     finally:
         if is_path:
             opened.close()
@@ -236,6 +271,7 @@ def _question(session: str, asked: ApprovalAsked) -> Question:
         origins=asked.origins,
         parameters=asked.parameters,
         expires=asked.expires,
+        offers=asked.offers,
     )
 
 
@@ -283,13 +319,15 @@ def answer(
         )
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
+    wide = call_errors.offer_own_files(target)
     answered = ApprovalAnswered(
         id=question,
         allowed=allowed,
         digest=asked.digest,
         reason=reason,
         arguments=_checked(asked, arguments, session) if arguments else None,
-        always=glob.escape(target) if how == "always" else "",
+        always=target if how == "always" else "",
+        offer=wide if how == "always" and wide in asked.offers else "",
     )
     journal.append(session, answered, durable=True)
     return answered
@@ -317,7 +355,7 @@ def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Js
 def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
     """Restore the yeses that hold for a whole session."""
     said = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
-    approvals.yes_to = (*approvals.yes_to, *(e.always for e in said if e.always))
+    approvals.widened.update(e.always for e in said if e.always)
     approvals.offered.update(e.offer for e in said if e.offer)
 
 
