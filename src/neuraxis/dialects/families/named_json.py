@@ -96,7 +96,7 @@ NAMED_JSON: tuple[Family, ...] = (
     ),
     _NamedJson(
         "gpt-oss, where the server removed its tokens",
-        re.compile(rf"to=functions\.{NAME}[ \t]*(?:json|code)?\s*(?=\{{)"),
+        re.compile(rf"to=functions\.{NAME}[ \t]*+(?:json|code)?\s*+(?=\{{)"),
         _NO_END,
     ),
     _NamedJson(
