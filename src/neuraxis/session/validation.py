@@ -347,7 +347,7 @@ def check_deps(given: Any, wanted: type[Any] | None) -> None:
         ConfigError: it is something else, or nothing.
     """
     if wanted is not None and not isinstance(given, wanted):
-        refuse("deps", f"a {wanted.__name__}, as in run(text, deps=...)", given)
+        refuse("deps", f"{wanted.__name__}, as in run(text, deps=...)", given)
 
 
 def check_description(text: Any) -> None:
