@@ -70,6 +70,7 @@ class _Python(Struct, frozen=True):
         quoted = _QUOTED.match(text, at)
         at = quoted.end() if quoted else at
         calls: list[Written] = []
+        end = at
         try:
             while True:
                 source, names, end = _scan(text, at)
@@ -90,6 +91,7 @@ class _Python(Struct, frozen=True):
                 raise broken(text, end, "expected nothing behind a call on its line")
             end = end_of(_REST, text, end)
         except Broken as error:
+            reading.reach = max(end, error.fault.position)
             half = error.fault.code == "truncated"
             code = listed or half or (reading.alone and text.rstrip()[-1] in ")]}`;")
             if reading.framed or (known and code):
