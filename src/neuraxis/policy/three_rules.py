@@ -189,8 +189,8 @@ def deeds(
             if marks.file_use(item.path) and item.how == "literal":
                 reason = call_errors.asks_path(str(item.value))
             decision = _deed(target, arguments, facts, reason)
-            if marks.trusted_only:
-                return decision
+            if marks.trusted_only or (origins.read and not free):
+                return decision  # a declaration alone would not help
             told = call_errors.undeclared_way_out(target, spec.name)
             return replace(decision, way_out=told)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
