@@ -200,3 +200,10 @@ def test_calls_begun_on_every_line_are_read_in_linear_time(line: str) -> None:
     assert found[-1].meant
     few = cut(line * 40 + "\n", {"look"}.__contains__)
     assert any(piece.meant for piece in few) is (line != "\nlook(a) is")
+
+
+def test_tags_on_every_line_are_not_looked_back_at() -> None:
+    """What stands before a tag matters to calls without one alone."""
+    text = "words\n" + "<tool_call>\n" * 330
+    assert cut(text, {"look"}.__contains__)
+    within(0.03, lambda: cut(text, {"look"}.__contains__), attempts=3)

@@ -143,6 +143,10 @@ def cut(
     return found
 
 
+_TOO_MUCH = "too much before this looks like calls and is none"
+_NOT_ONLY_CALLS = "expected nothing but calls with values in a fence"
+
+
 def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
     fences = counted = last = defined = wasted = 0
 
@@ -171,11 +175,10 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
         if (tag and text[start - 1 : start] == "`") or _is_cited(text, start, start):
             return None
         at = start if tag else match.end()
-        reading = Reading(value, is_tool, framed, _is_alone(text, start))
+        reading = Reading(value, is_tool, framed, lambda: _is_alone(text, start))
         try:
             if wasted > MOST_WASTED + 4 * len(text):
-                message = "too much before this looks like calls and is none"
-                raise broken(text, start, message)
+                raise broken(text, start, _TOO_MUCH)
             taken = _first(text, at, reading)
             wasted += _wasted(reading, start)
             if taken is None:
@@ -187,8 +190,7 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
             if text[at] not in "<{" and is_program(start, taken.end):
                 if defined == fences:
                     return None
-                message = "expected nothing but calls with values in a fence"
-                raise broken(text, start, message)
+                raise broken(text, start, _NOT_ONLY_CALLS)
         except Broken as error:
             if tag and _is_quotation(text, start, at):
                 return None

@@ -31,8 +31,8 @@ class Reading(Struct):
     is_tool: Callable[[str], bool]
     framed: bool = False
     """True: a token of the model's own says that a call follows."""
-    alone: bool = False
-    """True: nothing but frames and fences stands before it in the reply."""
+    is_alone: Callable[[], bool] = bool
+    """Whether nothing but frames and fences stands before it in the reply."""
     reach: int = 0
     """End of what was read in vain."""
 
