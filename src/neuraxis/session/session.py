@@ -340,8 +340,8 @@ class Session(Generic[Out]):
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            planned = await needed.check(*own, self._shortlist) if is_resumed else ()
+            given = (parts, self._is_cut_off, self.journal, self._shortlist)
+            planned = await needed.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
             asked = None if is_resumed else text

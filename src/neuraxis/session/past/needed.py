@@ -6,7 +6,7 @@ was planned, and a person's yes, would be lost: the session is not resumed inste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
-from neuraxis.plugins.registry import Command, Registry
+from neuraxis.plugins.registry import Command
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
 from neuraxis.session.past.waiting import Standing, last_plan
@@ -23,24 +23,24 @@ from neuraxis.session.typed.output import decoded
 
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
+    from neuraxis.session.config import RunConfig
 
 _DROPS = "Nothing was changed; run(…) drops what was planned, and tells the model"
 
 
 async def check(
-    session: str,
+    parts: RunConfig,
     is_cut_off: bool,
     journal: Journal,
-    dialect: Dialect,
-    registry: Registry,
     shortlist: Shortlist | None,
 ) -> list[tuple[str, str]]:
     """Return plugin and name of the commands still to be called.
 
     Raises:
-        ConfigError: no request was cut off, one of these commands is not there, or the
-            plan was written in another dialect.
+        ConfigError: no request was cut off, one of these commands is not there or
+            needs `deps`, or the plan was written in another dialect.
     """
+    session, dialect, registry = parts.session, parts.dialect, parts.registry
     if not is_cut_off:
         raise ConfigError(
             f"resume: no request of session {session} was cut off; run(…) answers "
@@ -64,7 +64,10 @@ async def check(
     # nobody checked an unread reply: its unknown command may be the model's mistake
     if lacking and (gone or standing is not None):
         raise _not_there(session, lacking, gone)
-    return [_key(command) for _, command in found if command is not None]
+    there = [command for _, command in found if command is not None]
+    if parts.deps is None:
+        _check_deps(session, there)
+    return [(command.plugin.name, command.spec.name) for command in there]
 
 
 def _begun(events: Sequence[Event | Unknown]) -> SessionStarted:
@@ -132,5 +135,12 @@ def _not_there(session: str, lacking: list[str], gone: list[str]) -> ConfigError
     )
 
 
-def _key(command: Command) -> tuple[str, str]:
-    return command.plugin.name, command.spec.name
+def _check_deps(session: str, commands: Iterable[Command]) -> None:
+    """Refuse a call that would find no `deps`."""
+    for command in commands:
+        if command.deps:
+            raise ConfigError(
+                f"resume: session {session} is still to call {command.plugin.name}."
+                f"{command.spec.name}, which takes a Context[{command.deps}], and no "
+                f"deps were given; write resume(deps=...), as for the run. {_DROPS}"
+            )
