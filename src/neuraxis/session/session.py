@@ -340,15 +340,17 @@ class Session(Generic[Out]):
         parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
-            given = (parts, self._is_cut_off, self.journal, self._shortlist)
+            own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
+            given = (*own, self._shortlist, parts.deps)
             planned = await needed.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
             asked = None if is_resumed else text
             for item in attach:
                 self.attach(Path(item) if isinstance(item, str) else item)
-            cut_off = (self.history, self._pending, self.journal)
-            parts = await take_up(parts, asked, *cut_off)
+            parts = await take_up(
+                parts, asked, self.history, self._pending, self.journal
+            )
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
             choose_shown(self._shortlist, asked or "", self.history, planned)

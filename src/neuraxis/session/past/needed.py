@@ -15,7 +15,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
-from neuraxis.plugins.registry import Command
+from neuraxis.plugins.registry import Command, Registry
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
 from neuraxis.session.past.waiting import Standing, last_plan
@@ -23,16 +23,18 @@ from neuraxis.session.typed.output import decoded
 
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
-    from neuraxis.session.config import RunConfig
 
 _DROPS = "Nothing was changed; run(…) drops what was planned, and tells the model"
 
 
 async def check(
-    parts: RunConfig,
+    session: str,
     is_cut_off: bool,
     journal: Journal,
+    dialect: Dialect,
+    registry: Registry,
     shortlist: Shortlist | None,
+    deps: object,
 ) -> list[tuple[str, str]]:
     """Return plugin and name of the commands still to be called.
 
@@ -40,7 +42,6 @@ async def check(
         ConfigError: no request was cut off, one of these commands is not there or
             needs `deps`, or the plan was written in another dialect.
     """
-    session, dialect, registry = parts.session, parts.dialect, parts.registry
     if not is_cut_off:
         raise ConfigError(
             f"resume: no request of session {session} was cut off; run(…) answers "
@@ -65,7 +66,7 @@ async def check(
     if lacking and (gone or standing is not None):
         raise _not_there(session, lacking, gone)
     there = [command for _, command in found if command is not None]
-    if parts.deps is None:
+    if deps is None:
         _check_deps(session, there)
     return [(command.plugin.name, command.spec.name) for command in there]
 
