@@ -213,7 +213,9 @@ _COMMANDS = {
 
 
 def _find(plugin: str | None, command: str) -> _Command | CallError:
-    return _COMMANDS.get(command) or unknown_command(command, tuple(_COMMANDS))
+    return _COMMANDS.get(command) or unknown_command(
+        command, dict.fromkeys(_COMMANDS, ())
+    )
 
 
 def build_plan(data: bytes) -> None:

@@ -19,7 +19,7 @@ Path = tuple[str | int, ...]
 ErrorCode = Literal[
     "malformed_reply",  # The reply does not have the dialect's form.
     "truncated_reply",  # The model was cut off; nothing of the reply runs.
-    "invalid_output",  # The answer has not the form that the program asked for.
+    "invalid_output",  # The answer does not have the requested form.
     "duplicate_key",  # A JSON object of the reply has a key twice.
     "receiver_id_not_allowed",
     "unknown_plugin",

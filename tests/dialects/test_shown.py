@@ -140,6 +140,45 @@ def test_a_broken_message_in_a_program_is_words() -> None:
         assert _read(name, f"{lost}\n```json\nCALL\n```").errors
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My calls stand between <!-- RESPONSE_START --> and <!-- RESPONSE_END -->.",
+        "The block begins with `<!-- RESPONSE_START -->`.",
+    ],
+)
+def test_a_marker_that_is_named_is_a_word(text: str) -> None:
+    """In backticks, or between the words of a sentence."""
+    reply = _read("intents", text)
+    assert (reply.calls, reply.errors) == ((), ())
+    assert _read("intents", text.split("<")[0] + "<!-- RESPONSE_START --> [").errors
+
+
+@pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
+def test_messages_in_an_object_are_read(name: str) -> None:
+    """As intents are: one list of such keys serves every dialect."""
+    for text in ('{"messages": [CALL, CALL]}', '{"calls": [CALL, CALL]}'):
+        assert len(_read(name, text).calls) == 2
+    assert len(_read(name, '{"thought": "So.", "message": CALL}').calls) == 1
+    assert not _read(name, '{"first": CALL, "second": CALL}').calls
+
+
+@pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```yaml\nreceiver:\n  role: plugin\n  name: p\ncontent:\n  command: look\n```",
+        "- receiver:\n    role: plugin\n    name: p\n  content:\n    command: look",
+        '<tool_call>{"arguments": {}}</tool_call>',
+    ],
+)
+def test_a_message_in_another_form_is_told(name: str, text: str) -> None:
+    """It is never the answer to the user."""
+    reply = _read(name, text)
+    assert not reply.calls
+    assert reply.errors
+
+
 @pytest.mark.parametrize("part", ["shall i ", "is it ok ", "- `look(", "if i should "])
 def test_D6_the_time_grows_with_the_text(part: str) -> None:
     """Also where the words look like questions."""

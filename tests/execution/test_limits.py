@@ -60,6 +60,16 @@ def test_report_a7_a_written_list_is_a_problem_of_the_plan() -> None:
     assert "[:49]" in problem.message
 
 
+def test_the_smallest_limit_is_told() -> None:
+    """Who keeps to it is not refused again."""
+    tries = [plan(loop(list(range(n)))) for n in (200, 50)]
+    with session(*tries) as s:
+        answer = s.run_sync("go")
+    (problem,) = answer.problems
+    assert "has 50 left of its calls of mail.mail" in problem.message
+    assert len(SENT) == 50
+
+
 @pytest.mark.parametrize("on_error", ["fail_fast", "continue"])
 def test_report_a7_a_list_by_reference_is_refused_when_it_is_known(
     on_error: Any,

@@ -58,7 +58,7 @@ async def test_asking_past_the_end() -> None:
     """The error names the script, its length and what was asked."""
     model = ScriptedModel(["one"], name="scripted:x.yaml")
     await complete(model, asking())
-    with pytest.raises(ModelUnavailable, match=r"x\.yaml.* 1 replies .*'Tell me'"):
+    with pytest.raises(ModelUnavailable, match=r"x\.yaml.* 1 reply .*'Tell me'"):
         await complete(model, asking("Tell me"))
     with pytest.raises(ModelUnavailable):
         model.finish()

@@ -76,6 +76,56 @@ def test_a_quoted_word_inside_a_string_is_kept(before: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('"He said "yes" to me"', 'He said "yes" to me'),
+        ('"print("a", "b")"', 'print("a", "b")'),
+        ('"print(" x ", 1)"', 'print(" x ", 1)'),
+        ('"x = "a" + "b""', 'x = "a" + "b"'),
+        ('"f("a" + y + "b")"', 'f("a" + y + "b")'),
+        ('"a 5" pipe, 7" wide"', 'a 5" pipe, 7" wide'),
+        ('"von „Wort" und mehr"', 'von „Wort" und mehr'),
+        ("'it's the users' own'", "it's the users' own"),
+        ("'rock 'n' roll'", "rock 'n' roll"),
+        # concatenations, and quotes that were lost
+        ('"report-" + date + ".txt"', None),
+        ('"Total: " + str(x) + " EUR"', None),
+        ('"(" + x + ")"', None),
+        ("'report-' + date + '.txt'", None),
+        ('"x" * 3', None),
+        ('"x".join(["a"])', None),
+        ('"He said "yes"', None),
+        # triple quotes
+        ('"""x = {"a": 1}\nprint(x)\n"""', 'x = {"a": 1}\nprint(x)\n'),
+        ("'''x = {'a': 1}\\n'''", "x = {'a': 1}\n"),
+        ('"""say \\"x\\" \\d"""', 'say "x" \\d'),
+        ('""""""', ""),
+        ('"""a""" + b', None),
+        ('"""\\x41"""', None),
+    ],
+)
+def test_quotes_inside_a_string_pair_or_are_told(
+    written: str, value: str | None
+) -> None:
+    """What is put together by a program, or lost a quote, is no such string."""
+    for text in (f"{written}}}", f'{written}, "k": 1}}'):
+        if value is not None:
+            assert _read(text)[:2] == (value, len(written))
+            continue
+        with pytest.raises(Broken) as told:
+            _read(text)
+        assert told.value.fault.code == "malformed"
+
+
+@pytest.mark.parametrize("text", ['"""a', '"""a"', "'''a''", '"""a\\"""'])
+def test_a_triple_quoted_string_needs_its_end(text: str) -> None:
+    """Nothing is completed."""
+    with pytest.raises(Broken) as told:
+        _read(text)
+    assert told.value.fault.code == "truncated"
+
+
+@pytest.mark.parametrize(
     ("text", "brackets"),
     [
         ('"a" "b"}', "{"),

@@ -143,7 +143,7 @@ def test_code_and_manifest_must_agree(tmp_path: Path) -> None:
         load_plugin(folder(tmp_path / "tools", code))
     assert [problem.message for problem in caught.value.problems] == [
         "add() takes no parameter 'b'",
-        "add() needs 'c', which the manifest has not",
+        "add() needs 'c', which the manifest does not have",
         "there is no function for the command 'say it'",
     ]
 
@@ -394,7 +394,7 @@ def test_a_misspelt_key_is_told_with_what_came_of_it(tmp_path: Path) -> None:
     (path / "config.yaml").write_text(misspelt, encoding="utf-8")
     with pytest.raises(ManifestError, match=r"did you mean parameter\?") as caught:
         load_plugin(path)
-    assert "add() needs 'a', which the manifest has not" in str(caught.value)
+    assert "add() needs 'a', which the manifest does not have" in str(caught.value)
 
 
 def test_a_hint_that_cannot_convert_beside_a_manifest(tmp_path: Path) -> None:

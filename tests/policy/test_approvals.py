@@ -280,3 +280,25 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
     assert [] == SENT
     assert result.error is not None
     assert "was not allowed to run: nobody: " in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("approve", "logged"),
+    [
+        (lambda asked: asked.cal, "approve= raised for a1"),
+        (lambda asked: "yes", "approve= returned 'yes' for a1: that is a no"),
+        (lambda asked: False, ""),
+        (lambda asked: None, ""),
+    ],
+)
+def test_a_mistake_in_what_asks_is_logged(
+    approve: Any, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The model is told of a no; only the program's author can mend it."""
+    call = json.dumps([{"tool": "send", "to": "a"}])
+    with session([call], approve=approve) as asking:
+        asking.run_sync("send it")
+    assert SENT == []
+    assert [text for text in caplog.messages if logged in text] == caplog.messages
+    assert bool(caplog.messages) is bool(logged)
+    assert ("AttributeError" in caplog.text) is ("raised" in logged)

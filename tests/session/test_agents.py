@@ -8,7 +8,16 @@ from typing import Any, cast
 import pytest
 
 from conformance.kit import block, talk
-from neuraxis import Budget, ConfigError, Effects, Options, agent, command
+from neuraxis import (
+    Answer,
+    Budget,
+    ConfigError,
+    Effects,
+    Options,
+    Session,
+    agent,
+    command,
+)
 from neuraxis.events import Inside, innermost
 from neuraxis.models.openai import model as openai
 from neuraxis.models.scripted import ScriptedModel
@@ -182,3 +191,34 @@ def test_D12_objects_are_handed_to_an_agent_by_reference() -> None:
     told = model.prompts[0].messages[-1].content
     assert "object 1 of the request" in told
     assert "a1" in told
+
+
+def test_an_agent_without_a_model_has_that_of_the_session_around_it() -> None:
+    """And leaves it open for that session."""
+    closed: list[str] = []
+    model = ScriptedModel([block({"tool": "clock", "request": "When?"}), "Noon.", "ok"])
+
+    async def close() -> None:
+        closed.append("model")
+
+    cast("Any", model).close = close
+    clock = agent("clock", "Knows the time.")
+    with Session(model, plugins=[clock], settings=Settings()) as session:
+        answer = asyncio.run(_ask(session))
+    assert [result.value for result in answer.calls] == ["Noon."]
+    assert closed == []
+
+
+async def _ask(session: Session) -> Answer:
+    return await session.run("What time is it?")
+
+
+def test_the_reason_of_an_agent_that_declines_is_told() -> None:
+    """It has no error: its words say why."""
+    helper = agent("helper", "Helps.", model="local:")
+    said = talk(
+        [block({"tool": "helper", "request": "Hum"}), "ok"], [helper], "intents"
+    )
+    error = said.answer.calls[0].error
+    assert error is not None
+    assert len(error.message.partition("helper gave no answer: ")[2]) > 10

@@ -72,7 +72,7 @@ def test_others_than_the_session_says_are_refused(given: Any) -> None:
     """Before the model is asked."""
     with (
         _session("ok", deps=Shop) as session,
-        pytest.raises(ConfigError, match="deps: expected a Shop, as in run"),
+        pytest.raises(ConfigError, match="deps: expected Shop, as in run"),
     ):
         session.run_sync("who?", deps=given)
     with pytest.raises(ConfigError, match="deps: expected a class, such as deps=Shop"):

@@ -52,6 +52,8 @@ def one() -> int:
         ("budget", 5, "expected a Budget"),
         ("policy", "allow", r"expected a neuraxis\.Policy"),
         ("approve", True, "expected a function that gives True for a yes"),
+        ("approve", lambda: True, r"a function of one argument, .* that takes \(\)"),
+        ("approve", lambda a, b: True, r"such as `def approve\(asked\)`, .*\(a, b\)"),
         ("options", {"strict": True}, r"expected a neuraxis\.Options, got a dict"),
     ],
 )

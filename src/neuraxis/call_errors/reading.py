@@ -74,12 +74,12 @@ _AGAIN = (
 
 
 def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
-    """Report an answer that has not the form that was asked for."""
+    """Report an answer that does not have the requested form."""
     return CallError(
         code="invalid_output",
         where="answer",
         problems=tuple(problems),
-        message=f"The answer has not the form that was asked for: {told}.{_AGAIN}",
+        message=f"The answer does not have the requested form: {told}.{_AGAIN}",
     )
 
 

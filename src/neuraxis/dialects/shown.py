@@ -6,7 +6,8 @@ Every dialect asks this before it takes a call (rule 4 of docs/native.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -15,25 +16,35 @@ from neuraxis.dialects.families.cut import (
     before_frames,
     behind_frames,
     between_calls,
+    frame_that_opens,
+    is_framed,
     without_frames,
 )
 from neuraxis.dialects.segments import adjacent, own_turn
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError
+from neuraxis.parsing.json_errors import Fault, broken
 from neuraxis.parsing.json_scan import Piece, strip_fence_after, strip_fence_before
+from neuraxis.specs import Json
 
 _ACT = r"(?:call|carr|do|execut|issu|mak|perform|run|send|submit|us|writ)"
 """Verbs of which a call is the object, without their endings."""
+_IF_YOU = (
+    r"\b(?:after|as soon as|if|once|until|when) you(?:['’](?:d|ve|re)| are| have)?"
+    r" (?:\w+ )?(?:agree|approv|confirm|consent|happy|ok|okay|ready|say so|sure)"
+)
 _SHOWN = re.compile(
     r"(?i:\b(?:examples?|e\.g|for instance|such as|you (?:c|w|sh)ould|once you)\b"
     r"(?:[^.]|\.(?=\S)|(?<=e\.g)\.)*+$)"
     rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{_ACT}\w*\b[^.]*$)"
     r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
+    rf"|(?i:{_IF_YOU}[^.]*$)"
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
 )
 """What the line before a call says of one that is shown, refused or asked about."""
-_WOULD = re.compile(
-    rf"\b(?:i|we)(?:['’]d| would)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b[^.]*\.?$",
+_OPEN = re.compile(
+    rf"\b(?:i|we)(?:['’]d| would| could| might)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b"
+    r"[^.]*\.?$|\b(?:have been|had been|was|were)\W*$",
     re.IGNORECASE,
 )
 """What leaves open whether the call behind it is one."""
@@ -47,15 +58,25 @@ _MAY_I = re.compile(
 )
 """Asking for permission, and for what."""
 _AGREE = re.compile(
-    r"\bis (?:that|this|it) (?:ok|okay|right|correct|fine|good|all right|alright)\b"
-    r"[^.?!\n]*\?|\bdo(?:es)? (?:that|this|it|these|they) (?:look|sound|seem|work)\b"
-    r"[^.?!\n]*\?|\bdo you (?:agree|approve|confirm)\b"
-    r"|\bplease (?:confirm|approve)(?=\W*\Z|[.,:;!?\n]"
+    # "Is that okay?", "Let me know whether this is right"
+    r"\b(?:if|is|whether) (?:it|that|this)(?:['’]s| is| looks)?"
+    r" (?:all ?right|correct|fine|good|ok|okay|right|what you)\b"
+    r"|\bdo(?:es)? (?:it|that|these|they|this) (?:look|seem|sound|work)\b[^.?!\n]*\?"
+    # "Please confirm", "Do you agree?", "Okay?"
+    r"|\bplease (?:approve|confirm)(?=\W*\Z|[.,:;!?\n]"
     r"| (?:and|before|first|if|it|or|so|that|this|to|whether)\b)"
+    r"|\bdo you (?:agree|approve|confirm)\b|(?:\A|[.!:]\s+)(?:agreed|confirm|ok|okay)\?"
+    # "waiting for your approval", "once you agree", "say yes"
     r"|\byour (?:approval|confirmation|consent|go-ahead|permission)\b"
-    r"|(?:\A|[.!:]\s+)(?:ok|okay|agreed|confirm)\?",
+    rf"|{_IF_YOU}|\b(?:answer|reply|respond|say|type|write) .{{0,20}}"
+    r"\b(?:go|ok|okay|word|yes)\b"
+    # "This is only an example", "I have not sent it yet"
+    r"|\b(?:that|this) (?:is|was) (?:just |only )?an example\b"
+    r"|(?:\bnot|n['’]t)(?: \w+)? (?:called|done|executed|made|performed|run|sent"
+    r"|submitted) (?:anything|it|that|them|this)\b",
     re.IGNORECASE,
 )
+"""What the words behind a call say of one that waits for consent, or is none."""
 _IT = (
     r"(?:it|so|this|that|them|these|those"
     r"|the (?:action|call|code|command|function|message|operation|request|tool)s?)\b"
@@ -75,11 +96,21 @@ _MORE = re.compile(
     r"|as well|next)\b",
     re.IGNORECASE,
 )
+_ARGUMENTS = frozenset(("arguments", "parameters", "params", "args", "input"))
+_YAML_FENCE = re.compile(
+    r"^[ \t]*+```[ \t]*+ya?ml[ \t]*+\n(?P<block>[^`]*+)```",
+    re.MULTILINE | re.IGNORECASE,
+)
+_YAML_START = re.compile(
+    r"\s*+(?:```[ \t]*+\n)?((?:---[ \t]*+\n)?(?:-[ \t]++)?[\w-]{1,200}:"
+    r"[^\n]*+\n[^\n]*+)"
+)
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
 _COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
 _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
 )
+_CITED = re.compile(r"\s*>(?!>)")
 _FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
 _OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
 _CODE_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+`(?!`)")
@@ -104,15 +135,13 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
         shown.update(piece.start for piece in made)
         made = []
     unclear: CallError | None = None
+    said = [piece.start for piece in found if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
-        words = text[max(0, first.start - 400) : first.start]
-        if _is_code_list(text, group) and _says(text, found, last.end, len(text)):
+        listed = bool(said) and _is_code_list(text, group)
+        if listed and said[-1] > last.start:
             shown.update(piece.start for piece in group)
-            made = [piece for piece in made if piece not in group]
-        elif _WOULD.search(_line(strip_fence_before(before_frames(words)))) or (
-            _is_code_list(text, group) and _says(text, found, 0, first.start)
-        ):
+        elif (listed and said[0] < first.start) or _is_open(text, first.start):
             unclear = unclear or malformed_reply(
                 "the words around it leave open whether this call is made or only "
                 f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
@@ -120,10 +149,50 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
             )
     return Sent(
         found=found,
-        made=frozenset(piece.start for piece in made),
+        made=frozenset(piece.start for piece in made if piece.start not in shown),
         shown=frozenset(shown),
         unclear=unclear,
     )
+
+
+def nameless_call(text: str, sent: Sent) -> Fault | None:
+    """Return the fault of a call's token with no call behind it.
+
+    Behind a call it may be the answer that a model imagines, unless it has arguments.
+    """
+    called = False
+    for piece in sent.found:
+        if piece.start in sent.made:
+            called = True
+        elif (
+            piece.value is not None
+            and piece.value.value != []
+            and piece.start not in sent.shown
+            and is_framed(text, piece.start)
+            and not (called and _ARGUMENTS.isdisjoint(_keys(piece.value.value)))
+        ):
+            return broken(text, piece.start, "expected a call with its name").fault
+    if not without_frames(text) and (opened := frame_that_opens(text)) is not None:
+        return broken(text, opened, "expected a call, got nothing").fault
+    return None
+
+
+def _keys(value: Json) -> Collection[str]:
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else ()
+
+
+def yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
+    """Yield what looks like YAML that is sent: fences, and the beginning."""
+    for piece in found:
+        if piece.kind != "text":
+            continue
+        for fence in _YAML_FENCE.finditer(text, piece.start, piece.end):
+            words = text[max(0, fence.start() - 400) : fence.start()]
+            if not _is_shown(words, text[fence.end() : fence.end() + 300]):
+                yield fence.start(), fence["block"]
+    start = _YAML_START.match(text)
+    if start is not None:
+        yield start.start(1), start[1]
 
 
 def _shown(text: str, found: Sequence[Piece]) -> set[int]:
@@ -178,13 +247,15 @@ def _is_code(words: str, rest: str) -> bool:
     return bool(indented and line and without_frames(rest))
 
 
-def _says(text: str, found: Sequence[Piece], start: int, end: int) -> bool:
-    """Return whether words stand in a part of a reply."""
-    return any(
-        not between_calls(without_frames(text[piece.start : piece.end]))
-        for piece in found
-        if piece.kind == "text" and start <= piece.start and piece.end <= end
-    )
+def _is_words(text: str, piece: Piece) -> bool:
+    part = text[piece.start : piece.end]
+    return piece.kind == "text" and not between_calls(without_frames(part))
+
+
+def _is_open(text: str, start: int) -> bool:
+    """Return whether the line before a call is about what could be."""
+    words = before_frames(text[max(0, start - 400) : start])
+    return _OPEN.search(_line(strip_fence_before(words))) is not None
 
 
 def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
@@ -212,7 +283,7 @@ def _is_shown(words: str, rest: str) -> bool:
         _, closed, after = rest.partition("\n")[0].partition(mark)
         return not closed or bool(line[:-1].strip() or after.strip(" .`"))
     return (
-        re.match(r"\s*>(?!>)", line) is not None
+        _CITED.match(line) is not None
         or _SHOWN.search(_line(words)) is not None
         or _is_quoted(words, rest)
         or _is_inside(words, rest)

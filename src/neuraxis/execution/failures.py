@@ -16,6 +16,7 @@ from neuraxis.messages import Call, CallError, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.decision import Refused
+from neuraxis.policy.secrets import NoSecret
 from neuraxis.specs import Json
 
 MOST = 4_000
@@ -71,6 +72,8 @@ def failure_of(
         return failed_result(step, error, started, runtime)
     if isinstance(raised, CommandError | MissingExtra):
         error = call_errors.failed(target, _words(raised))
+        if isinstance(raised, NoSecret):
+            error = replace(error, fixable_by="user")
     else:
         error = crashed(step.call, raised, runtime)
     return failed_result(step, error, started, runtime, raised)

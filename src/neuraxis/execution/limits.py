@@ -26,12 +26,13 @@ def beyond_limit(
             usage.by_tool.get(step.tool, 0),
         ),
     )
-    for what, name, most, used in limits:
-        if used + items > most:
-            left = max(0, most - used)
-            told = f"{what} (Budget.{name}: {most})"
-            return call_errors.loop_beyond_limit(step.call.target, items, left, told)
-    return None
+    # the smallest: who keeps to a larger one is refused again
+    what, name, most, used = min(limits, key=lambda limit: limit[2] - limit[3])
+    if used + items <= most:
+        return None
+    left = max(0, most - used)
+    told = f"{what} (Budget.{name}: {most})"
+    return call_errors.loop_beyond_limit(step.call.target, items, left, told)
 
 
 def within_limits(plan: Plan, usage: Usage, budget: Budget) -> Plan:

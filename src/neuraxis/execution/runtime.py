@@ -14,6 +14,7 @@ from neuraxis.engines.slots import Slots
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget, Usage
 from neuraxis.messages import Result
+from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.secrets import Secrets
@@ -29,6 +30,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     """Decides whether a step may run."""
     emit: Callable[[Event], None]
     workspace: Path
+    model: Model | None = None
+    """The session's, for agents without their own."""
     session: str = ""
     """The id of the session."""
     key: str = ""

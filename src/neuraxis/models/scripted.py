@@ -168,8 +168,9 @@ class ScriptedModel:
         if self._function is not None:
             return read_reply(self._function(prompt), where)
         if number >= len(self._replies):
+            replies = "1 reply" if number == 1 else f"{number or 'no'} replies"
             self._problem = ModelUnavailable(
-                f"{self.name}: the script has {len(self._replies)} replies and was "
+                f"{self.name.removesuffix(':')}: the script has {replies} and was "
                 f"asked for one more. The last message was {_last(prompt)}"
             )
             raise self._problem

@@ -39,8 +39,13 @@ _QUOTED_KEY = re.compile(_QUOTED + r")\s*:")
 _KEY = re.compile(_QUOTED + r"|[A-Za-z_$][\w$-]{0,100})\s*:")
 _LONG_KEY = re.compile(r'"(?:[^"\\\n]|\\.){301}')
 _VALUE = re.compile(r"[\"'“‘{\[\d-]|(?:true|false|null|True|False|None)\b")
+_JOINED = re.compile(r"\+\s*\Z")
+_JOINS = re.compile(r"\s*\+")
+_PYTHON_ESCAPE = re.compile(r"\\[abfv0-7xNU/\n]")
+"""Escapes that Python and JSON read differently."""
 # `, name: ` right before a quote: the string before it was not closed
 _BARE_MEMBER = re.compile(r"[,{]\s*[A-Za-z_$][\w$-]*\s*[:=]\s*\Z")
+_TRIPLE = "\"'"
 _WORD_END = " \t\n,.;:!?)}]"
 
 _decode = json.JSONDecoder().raw_decode
@@ -62,6 +67,8 @@ def read_string(
     """Read the string whose opening quote is at `start`; return its end."""
     quote = text[start]
     close = CLOSING[quote]
+    if not is_key and quote in _TRIPLE and text.startswith(quote * 3, start):
+        return _read_triple(text, start, open_brackets, note)
     if quote == '"':
         try:
             value, end = _decode(text, start)
@@ -80,6 +87,35 @@ def read_string(
     except Broken as error:
         reach = max([error.fault.reach, *quotes_inside[-1:]])
         raise Broken(replace(error.fault, reach=reach)) from None
+
+
+def _read_triple(
+    text: str, start: int, open_brackets: Sequence[str], note: Callable[[str], None]
+) -> tuple[str, int]:
+    """Read a string of Python between triple quotes."""
+    quote = text[start]
+    end = start + 3
+    while not text.startswith(quote * 3, end):
+        if end >= len(text):
+            raise cut_off(text, f"inside the string that begins at {start}")
+        end += 2 if text[end] == "\\" else 1
+    unclear = _PYTHON_ESCAPE.search(text, start, end)
+    if unclear is not None or not _may_end(text, end + 3, quote, open_brackets, False):
+        raise broken(
+            text,
+            unclear.start() if unclear is not None else end,
+            "triple quotes are not JSON, and this text between them is not clear; "
+            "write one string in double quotes",
+        )
+    parts: list[str] = []
+    cursor = start + 3
+    while (escape := text.find("\\", cursor, end)) >= 0:
+        parts.append(text[cursor:escape])
+        piece, cursor = _escape(text, escape, quote, note)
+        parts.append(piece)
+    parts.append(text[cursor:end])
+    note("triple quotes")
+    return whole(text, start, "".join(parts)), end + 3
 
 
 def _read_loose(
@@ -102,6 +138,8 @@ def _read_loose(
         parts.append(chunk)
         cursor = end
         if cursor >= len(text):
+            if quotes_inside and text.rstrip()[-1] in "}])>`":
+                raise _unclear(text, quotes_inside[0])  # its end is written
             raise cut_off(text, f"inside the string that begins at {start}")
         if text[cursor] == "\\":
             piece, cursor = _escape(text, cursor, close, note)
@@ -244,18 +282,49 @@ def _refuse_quote(
 
 
 def _refuse_if_ambiguous(text: str, start: int, end: int, inside: list[int]) -> None:
-    """Refuse `"x" + "y"`, two strings with something between, and `""x"`."""
+    """Refuse quotes inside a string that are no pairs."""
     if not inside:
         return
     first, last = inside[0], inside[-1]
     doubled = len(inside) % 2 == 1 and (first == start + 1 or last == end - 1)
-    if doubled or (not _opens(text, start, first) and _opens(text, start, last)):
-        raise broken(
-            text,
-            first,
-            "quotes inside a string are not escaped, and it is not clear which of "
-            'them belong to it; write \\" for a quote inside a string',
-        )
+    is_pairs = _is_pairs(text, start, inside) if text[start] in _TRIPLE else True
+    slips = not _opens(text, start, first) and _opens(text, start, last)
+    if doubled or slips or not is_pairs:
+        raise _unclear(text, first)
+
+
+def _unclear(text: str, quote: int) -> Broken:
+    return broken(
+        text,
+        quote,
+        "quotes inside a string are not escaped, and it is not clear which of them "
+        'belong to it; write one string, with \\" for a quote inside it',
+    )
+
+
+def _is_pairs(text: str, start: int, inside: list[int]) -> bool:
+    """Return whether quotes open and close in turn, as around words."""
+    is_open = False
+    for previous, quote in zip([start, *inside], inside, strict=False):
+        before, behind = text[quote - 1], text[quote + 1 : quote + 2]
+        apostrophe = text[quote] == "'" and before.isalnum()
+        if apostrophe and (behind.isalnum() or not is_open):
+            continue
+        if not is_open and before.isdigit() and not behind.isalnum():
+            continue  # inches
+        if not is_open and text.rfind("„", previous, quote) >= 0:
+            continue  # the end of „such“ a quotation
+        if is_open:
+            fits = not behind.isalnum() and not _JOINED.search(
+                text, max(0, quote - 20), quote
+            )
+        else:
+            alone = before in "([{=," or behind not in _WORD_END
+            fits = not before.isalnum() and alone and not _JOINS.match(text, quote + 1)
+        if not fits:
+            return False
+        is_open = not is_open
+    return not is_open
 
 
 def _opens(text: str, start: int, quote: int) -> bool:

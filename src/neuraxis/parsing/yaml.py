@@ -145,7 +145,8 @@ class _Reader(Struct):
         self.nodes += 1
         line = node.start_mark.line + 1
         if self.nodes > MOST_NODES or len(path) > MOST_DEPTH:
-            raise _refused(self.file, line, "aliases make this file too large to read")
+            what = "an alias contains itself, or aliases make this file too large"
+            raise _refused(self.file, line, what)
         self.lines.setdefault(path, line)
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":

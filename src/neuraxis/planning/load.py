@@ -148,7 +148,7 @@ def read_plan(text: str, file: str = "the plan") -> SavedPlan:
     reading = _Reading(tree=_document(text, file))
     root = reading.keys(reading.tree.value, _KEYS, ())
     if root.get("version") != VERSION or isinstance(root.get("version"), bool):
-        reading.tell(("version",), f"{VERSION}", root.get("version"))
+        reading.tell(("version",), f"`version: {VERSION}`", root.get("version"))
     on_error = root.get("on_error")
     if on_error is not None and on_error not in get_args(OnError):
         reading.tell(("on_error",), f"one of {', '.join(get_args(OnError))}", on_error)

@@ -344,7 +344,9 @@ def _named(
     ]
     problems += [
         _problem(
-            code, f"{function.__name__}() needs {name!r}, which the manifest has not"
+            code,
+            f"{function.__name__}() needs {name!r}, which the manifest does not have"
+            + "; annotate it `context: Context`" * (name == "context"),
         )
         for name in caller.required
         if name not in given

@@ -7,6 +7,7 @@ covers only what was shown: if it changes meanwhile, the approval is void.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -26,6 +27,7 @@ from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
 
+_LOG = logging.getLogger("neuraxis.policy")
 OWN_WORDS = "written before anything from outside was read, or the user's words"
 _OBJECT = 1_000
 """Characters that are shown of an object that is no JSON."""
@@ -69,6 +71,7 @@ async def ask_person(
             # nothing else is a yes: a text may say no
             wider = said if isinstance(said, str) and said in asked.offers else ""
             allowed = said is True or bool(wider)
+            _look_at(said, asked)
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
     except asyncio.CancelledError:
@@ -78,6 +81,7 @@ async def ask_person(
         allowed, by = False, "nobody: the question was cancelled"
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
         allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
+        _LOG.error("approve= raised for %s: that is a no", asked.id, exc_info=raised)
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed"
     if allowed and wider:
@@ -93,6 +97,17 @@ async def ask_person(
         return ""
     gate.refusals.count += by == "user"
     return "the user said no" if by == "user" else by
+
+
+def _look_at(said: object, asked: ApprovalAsked) -> None:
+    """Log what is no answer, for the program's author."""
+    is_offer = isinstance(said, str) and said in asked.offers
+    if is_offer or said is None or isinstance(said, bool):
+        return
+    _LOG.error(
+        "approve= returned %.60r for %s: that is a no; a yes is True, or one of the "
+        "texts in `offers`", said, asked.id,
+    )  # fmt: skip
 
 
 def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:

@@ -27,7 +27,7 @@ _FORMAT_TEXT = {
     "duration": "a duration such as PT1H30M",
     "uuid": "a UUID",
     "byte": "base64 text",
-    "decimal": "a decimal number as text",
+    "decimal": 'a decimal number in quotes, such as "1.1"',
     "uri": "a URL",
     "email": "an e-mail address",
 }
@@ -196,7 +196,7 @@ def _expected(error: ValidationError, keyword: str, node: Node) -> str:
         case "multipleOf":
             return f"a multiple of {kind.multiple_of}"
         case "uniqueItems":
-            return "items that all differ"
+            return "items that all differ (one is there twice)"
         case "pattern":
             return f"text that matches {kind.pattern}"
         case "format":

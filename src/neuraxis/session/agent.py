@@ -14,9 +14,11 @@ from msgspec.structs import replace
 
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.execution.budget import Budget
+from neuraxis.execution.nested import ParentRun
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.plugins.functions.validate import is_name
+from neuraxis.session.answer import why_none
 from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
 from neuraxis.session.typed.output import Output
@@ -40,8 +42,8 @@ def agent(
         name: the command's name.
         description: tells the asking model what the agent can do and must be told.
         effects: the strongest effect of the agent's own commands.
-        **given: arguments of `Session`. If unset, `policy`, `approve`, `settings` and
-            `workspace` are those of the asking session; `model`, `plugins` and
+        **given: arguments of `Session`. If unset, `model`, `policy`, `approve`,
+            `settings` and `workspace` are those of the asking session; `plugins` and
             `budget` are the agent's own.
 
     Raises:
@@ -65,16 +67,18 @@ def agent(
             objects: references to what it works on: tables, pictures, long texts.
         """
         nested = given | SessionArguments(options=replace(options, parent=context))
+        if isinstance(context.outer, ParentRun) and context.outer.runtime.model:
+            nested.setdefault("model", context.outer.runtime.model)
         with Session(**nested) as inside:
             for number, item in enumerate(objects or (), 1):
                 inside.attach(item, f"object {number} of the request")
             try:
                 answer = await inside.run(request)
             finally:
-                if inside.model is not given.get("model"):
+                if inside.model is not nested.get("model"):
                     await inside.model.close()
         if answer.outcome != "answered":
-            raise CommandError(f"{name} gave no answer: {answer.error}")
+            raise CommandError(f"{name} gave no answer: {why_none(answer)}")
         return answer.text if form is None else answer.output
 
     ask.__annotations__["return"] = str if form is None else Output(form).hint

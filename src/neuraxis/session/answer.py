@@ -116,7 +116,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
             return self
         if self.failure is not None:
             raise self.failure
-        why = self.error or self.text or _NO_ERROR.get(self.outcome, "")
+        why = why_none(self)
         raise NoAnswer(f"the request was not answered ({self.outcome}): {why}")
 
     @property
@@ -145,6 +145,11 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
                 return one
         known = ", ".join(one.id for one in self.assets) or "none"
         raise NeuraxisError(f"asset {id}: this run did not store it; it stored {known}")
+
+
+def why_none(answer: Answer) -> str:
+    """Return why a request was not answered."""
+    return answer.error or answer.text or _NO_ERROR.get(answer.outcome, answer.outcome)
 
 
 def answer_of(

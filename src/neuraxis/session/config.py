@@ -195,6 +195,7 @@ def runtime_of(
         gate=gate,
         emit=emit,
         workspace=parts.workspace,
+        model=parts.model,
         session=parts.session,
         key=parts.key,
         deps=parts.deps,

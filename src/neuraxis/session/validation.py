@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from os import PathLike
 from pathlib import Path
 from types import FunctionType
@@ -61,7 +61,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "approve": (
         (type(None),),
         "__call__",
-        "a function that gives True for a yes, or None",
+        "a function that gives True for a yes, 'later', or None",
     ),
 }
 """Accepted types, and the method that any other object must have."""
@@ -104,6 +104,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
             and (name in ("approve", "instructions") or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
+    _check_approve(given.get("approve"))
     _check_options(given.get("options"))
     _check_policy(given.get("policy"))
     _check_budget(given.get("budget"))
@@ -140,6 +141,23 @@ def _no_argument(name: str, known: Iterable[str]) -> str:
     elif name in Options.__struct_fields__:
         close = (f"options=Options({name}=...)",)
     return no_argument(name, known, close)
+
+
+def _check_approve(approve: Any) -> None:
+    """Refuse a function that cannot take the question."""
+    if approve in (None, "later"):
+        return
+    try:
+        taken = signature(approve)
+    except (TypeError, ValueError):
+        return  # a function in C may have no readable signature
+    try:
+        taken.bind(None)
+    except TypeError:
+        raise ConfigError(
+            "approve: expected a function of one argument, the question, such as "
+            f"`def approve(asked)`, got one that takes {taken}"
+        ) from None
 
 
 def _check_options(options: Options | None) -> None:
@@ -329,7 +347,7 @@ def check_deps(given: Any, wanted: type[Any] | None) -> None:
         ConfigError: it is something else, or nothing.
     """
     if wanted is not None and not isinstance(given, wanted):
-        refuse("deps", f"a {wanted.__name__}, as in run(text, deps=...)", given)
+        refuse("deps", f"{wanted.__name__}, as in run(text, deps=...)", given)
 
 
 def check_description(text: Any) -> None:

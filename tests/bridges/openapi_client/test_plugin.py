@@ -18,6 +18,7 @@ from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.lock import facts
+from neuraxis.testing import call as call_alone
 
 
 def pets(**changed: Any) -> dict[str, Any]:
@@ -129,6 +130,18 @@ def test_a_secret_in_a_session_is_filled_in_and_scrubbed(
         assert answer.text == "None."
         assert server.requests[0].headers["X-Key"] == "s3cret-value"
         assert server.requests[0].target == "/pets?filter[kind]=s3cret"
+
+
+def test_a_key_that_is_missing_is_told_to_the_user(tmp_path: Path) -> None:
+    """Without `auth` as a problem of the plugin; without the secret at the call."""
+    plugin = openapi(pets())
+    assert any("calls need a key" in problem.message for problem in plugin.problems)
+    assert ". Its server is" in plugin.spec.description
+    needy = openapi(pets(), auth="secret://NOT_THERE")
+    assert not any("need a key" in problem.message for problem in needy.problems)
+    error = call_alone(needy, "pets_list", workspace=tmp_path).error
+    assert error is not None
+    assert (error.fixable_by, "no secret NOT_THERE" in error.message) == ("user", True)
 
 
 def test_only_the_name_of_a_secret_is_taken() -> None:

@@ -53,6 +53,23 @@ def _read(text: str) -> Reply:
         (f"The code:\n```python\nx = 1\n```\n```json\n{CALL}\n```", [X]),
         ("The code:\n```\ndef f():\n    ...\n```\n```\nlook(query='x')\n```", [X]),
         (f'> {{"name": "look", "arguments": {{"a": }}}}\n\n{CALL}', [X]),
+        *((f'{{"{key}": [{CALL}]}}', [X]) for key in ("steps", "plan", "messages")),
+        (f'{{"thought": "I look.", "action": {CALL}}}', [X]),
+        # gpt-oss without its tokens, and an opening tag for the closing one
+        (
+            'analysisI look.assistantcommentary to=functions.look json{"query": "x"}',
+            [X],
+        ),
+        ('commentary to=functions.look{"query": "x"}', [X]),
+        (f"<tool_call>\n{CALL}\n<tool_call>", [X]),
+        # what a model imagines as the answer
+        (f'<tool_call>{CALL}</tool_call>\n<tool_call>\n{{"found": 1}}', [X]),
+        # a definition in front of a call of it
+        (
+            '{"name": "look", "parameters": {"type": "object", "properties": {}}}\n\n'
+            f"So I look.\n\n{CALL}",
+            [X],
+        ),
     ],
 )
 def test_calls_in_other_wrappers_are_read(text: str, made: list[object]) -> None:
@@ -75,6 +92,14 @@ def test_calls_in_other_wrappers_are_read(text: str, made: list[object]) -> None
         "So:\n```python\nclass A:\n    b = 1\nlook(query='x')\nlook()\n```\nDone.",
         f"So:\n```diff\n-{CALL}<tool_call>\n+{CALL}</tool_call>\n```\nIt parses.",
         f"An example of it:\n```\n<|im_start|>\n{CALL}\n```\nThat is all.",
+        # definitions of tools, a record of a person, a function of a shell
+        '[{"type": "function", "function": {"name": "look", "parameters":'
+        ' {"type": "object", "properties": {"query": {"type": "string"}}}}}]',
+        '```json\n{"name": "John Smith", "parameters": {"height": 180}}\n```',
+        '```bash\nlook() { ls -1 "$@"; }\nlook src\n```',
+        '"[TOOL_CALLS]look[ARGS]{\\"query\\": \\"x\\"}" is what it wrote.',
+        "For example:\n```yaml\ntool: look\nquery: x\n```",
+        "```yaml\nname: other\nquery: x\n```",
         f"Version 3 writes:\n```\n[TOOL_CALLS] [{CALL}]</s>\n```\nand version 11:\n\n"
         '```\n[TOOL_CALLS]look[ARGS]{"query": "x"}</s>\n```\nThat is shorter.',
     ],
@@ -97,6 +122,20 @@ def test_what_is_cited_is_words(text: str) -> None:
         f'> {{"name": "look", "arguments": {{"a": "b}}\n\n{CALL}',
         ITEM.replace('"{}"', '"query x"'),
         '[{"functionCall": {"name": "look", "args": {}}}, {"text": "x"}]',
+        # a call's token, and no name behind it
+        '<tool_call>\n{"arguments": {"query": "x"}}\n</tool_call>',
+        '<tool_call>{"query": "x"}</tool_call>',
+        '<tool_call>{"name": null, "arguments": {}}</tool_call>',
+        '[TOOL_CALLS][{"arguments": {"query": "x"}}]',
+        '<tool_call>["look"]</tool_call>',
+        "<tool_call>{}</tool_call>",
+        "<tool_call></tool_call>",
+        f'<tool_call>{CALL}</tool_call><tool_call>{{"arguments": {{}}}}</tool_call>',
+        # YAML
+        "```yaml\n- tool: look\n  query: x\n```",
+        "```yml\ncalls:\n  - name: look\n    query: x\n```",
+        "I look.\n```yaml\nlook:\n  query: x\n```",
+        "tool: look\nquery: x",
         ITEM.replace('"function_call"', '"call"'),
     ],
 )

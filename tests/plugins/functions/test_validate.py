@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from hypothesis import given
@@ -146,6 +146,12 @@ def test_a_method_without_an_object_is_refused() -> None:
     assert plugin_from(Shop().stock).spec.name == "stock"
 
 
+class Said(TypedDict):
+    """What is said."""
+
+    done: bool
+
+
 class Shop:
     """A shop."""
 
@@ -159,3 +165,32 @@ class Shop:
     def open_today() -> bool:
         """Whether it is open."""
         return True
+
+
+def test_a_parameter_without_a_hint_is_told() -> None:
+    """The model is asked for it, also where it was meant for the runtime."""
+
+    def look(place, context, *, deep: bool = False) -> int:  # type: ignore[no-untyped-def]
+        """Look."""
+        return 1
+
+    told = [problem.message for problem in plugin_from(look).problems]
+    assert [text.split()[2] for text in told] == ["context", "place"]
+    assert "write `context: Context`" in told[0]
+
+
+def test_a_failure_field_that_is_not_there_is_refused() -> None:
+    """As in a manifest; a response of unknown fields may have it."""
+
+    def one() -> Said:
+        """Do it."""
+        return {"done": True}
+
+    def other() -> dict[str, Any]:
+        """Do it."""
+        return {}
+
+    for name, function in (("done", one), ("ok", other)):
+        assert plugin_from(command(failure_field=name)(function)).commands
+    with pytest.raises(ManifestError, match="no boolean field 'ok'"):
+        plugin_from(command(failure_field="ok")(one))

@@ -160,8 +160,8 @@ def _checked(tree: Node, place: str) -> Node:
     version = str(tree.get("openapi") or tree.get("swagger") or "")
     if not isinstance(tree.get("paths"), Mapping):
         raise ConfigError(
-            f"{place}: expected an OpenAPI document with paths, got "
-            + (f"one of version {version[:20]} without" if version else "another file")
+            f"{place}: expected an OpenAPI document with `paths`, got "
+            + (f"version {version[:20]} without any" if version else "something else")
         )
     if version and not version.startswith(("2", "3", "1")):
         raise ConfigError(

@@ -232,7 +232,14 @@ def _plugin(
     said = " ".join((said or as_text(info.get("description")) or title).split())
     servers = sorted({target.server for target in targets.values() if target.server})
     # the addresses are part of what the lock file accepts: keys are sent there
-    where = f" Its server is {', '.join(servers[:3])}." if servers else ""
+    where = f"Its server is {', '.join(servers[:3])}." if servers else ""
+    said = said[:_DESCRIPTION].rstrip()
+    joint = " " if said.endswith((".", "!", "?", ":")) or not said else ". "
+    if auth is None and any(target.operation.schemes for target in targets.values()):
+        notes.add(
+            "the document says that calls need a key, and none is given: "
+            "openapi(..., auth='secret://NAME')"
+        )
     if not servers:
         notes.add("the document names no server: calls need openapi(..., server=URL)")
     if hooks := as_map(document.root.get("webhooks")):
@@ -240,7 +247,7 @@ def _plugin(
     spec = PluginSpec(
         name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
         title=title or own,
-        description=(said[:_DESCRIPTION] + where).strip(),
+        description=(said + joint * bool(where) + where).strip(),
         description_for_human=as_text(manifest.get("description_for_human")) or None,
         commands=tuple(specs.values()),
         config={} if auth is None else {"auth": auth},

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
 from neuraxis.dialects.families.cut import cut
-from neuraxis.dialects.intents.calls import like_intents
+from neuraxis.dialects.intents.calls import like_intents, passed_calls
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
@@ -24,16 +24,17 @@ from neuraxis.dialects.segments import (
     said_around,
     thoughts,
 )
-from neuraxis.dialects.shown import Sent, sent_calls
+from neuraxis.dialects.shown import Sent, nameless_call, sent_calls, yaml_blocks
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path, Reply
-from neuraxis.parsing.json_errors import Fault, call_error
+from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import Piece, Value, loads
 from neuraxis.specs import Json
 
 Generation = Literal["v1", "v2"]
 
 _SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_YAML_MESSAGE = re.compile(r"^[ \t]{0,8}(?:-[ \t]+)?receiver:[ \t]*$", re.MULTILINE)
 _OURS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
@@ -104,6 +105,10 @@ def read_reply(
         assert piece.value is not None
         reading.notes.update(dict.fromkeys(piece.value.notes))
         value: Json = piece.value.value
+        inside = passed_calls(value, _like_message)
+        if inside is not None:
+            reading.notes["messages inside another object"] = None
+            value = inside
         messages += cast("list[Json]", value) if isinstance(value, list) else [value]
     if block:
         _messages(messages if len(messages) > 1 else messages[0], reading)
@@ -131,6 +136,13 @@ def _find_block(
 
 def _other_form(text: str, sent: Sent) -> CallError | None:
     """Return an error for calls in another format, not meant as text."""
+    for start, block in yaml_blocks(text, sent.found):
+        if _YAML_MESSAGE.search(block):
+            return call_error(
+                broken(text, start, "expected the message in JSON, got YAML").fault
+            )
+    if (lost := nameless_call(text, sent)) is not None:
+        return call_error(lost)
     begun = next(
         (
             piece.start
@@ -154,6 +166,8 @@ def _other_form(text: str, sent: Sent) -> CallError | None:
 
 def _like_messages(value: Value) -> bool:
     whole: Json = value.value
+    if passed_calls(whole, _like_message):
+        return True
     if isinstance(whole, list):
         return any(_like_message(item) for item in cast("list[Json]", whole))
     return _like_message(whole)

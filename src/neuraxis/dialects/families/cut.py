@@ -53,7 +53,9 @@ _QUOTED_LINE = re.compile(r"\s*>(?!>)")
 _SENTENCE = re.compile(r" (?:[^\W\d_]++[,;]? ){2}[^{\n]*+(?:\n|\Z)")
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _DEFINES = re.compile(
-    r"^[ \t]*+(?:(?:async[ \t]++)?def|class)[ \t]++\w++[ \t]*+[(:]", re.MULTILINE
+    r"^[ \t]*+(?:(?:(?:async[ \t]++)?def|class)[ \t]++\w++[ \t]*+[(:]"
+    r"|\w++[ \t]*+\(\)[ \t]*+\{)",
+    re.MULTILINE,
 )
 
 _NAME = r"[^\W\d][\w.-]{0,200}"
@@ -65,6 +67,7 @@ _OPENS = (
     rf"|tool_?calls?|tool[_▁]calls?[_▁](?:section_)?(?:begin|start)){BAR}>"
 )
 _OPENED = re.compile(rf"(?:{_OPENS})\s*\Z", re.IGNORECASE)
+_OPENS_AT = re.compile(_OPENS, re.IGNORECASE)
 _LINE = r"(?:(?<=\n)|\A|(?<=think>|THINK\])|(?<=```))"
 _ITEM = r"(?:[-*•]|\d{1,2}[.)])"
 # where a form may begin: a token that nothing else has, a tag, or a name on its line
@@ -181,6 +184,8 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
                 message = "expected nothing but calls with values in a fence"
                 raise broken(text, start, message)
         except Broken as error:
+            if tag and _is_quotation(text, start, at):
+                return None
             # nothing behind it is read: it may be the rest of what is broken
             return Piece(
                 kind="broken", start=start, end=len(text), fault=error.fault, meant=True
@@ -219,6 +224,20 @@ def _is_named(text: str, match: re.Match[str], is_tool: Callable[[str], bool]) -
     return not any(map(is_tool, _WORD.findall(goes_on[0])))
 
 
+def _closes(text: str, start: int) -> bool:
+    """Return whether an opening token stands for the closing one."""
+    if _OPENED.match(text, start) is None:
+        return False
+    token, before = text[start:].strip(), text[:start].rstrip()
+    return before.endswith(("}", "]")) and token in before
+
+
+def _is_quotation(text: str, start: int, at: int) -> bool:
+    """Return whether a token is quoted, with escaped quotes behind it."""
+    line = text[at : at + _LONGEST_LINE].partition("\n")[0]
+    return text[start - 1 : start] == '"' and '{\\"' in line and '}" ' in line
+
+
 def _first(text: str, at: int, reading: Reading) -> Taken | None:
     for family in FAMILIES:
         begin = family.begin.match(text, at)
@@ -241,6 +260,8 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
     """Return the frame at `start`; raise if it begins a call."""
     frame = _FRAMES_BEFORE.match(text, start)
     end = frame.end() if frame else start
+    if _closes(text, start):
+        return Piece(kind="marker", start=start, end=len(text), marker="frame")
     if match[0].startswith("<|") and match[0][2:] in ("start|>", "channel|>"):
         # the header of a message that is no call; a thought begins with its own
         header = _HEADER_END.search(text, start, start + 400)
@@ -254,6 +275,12 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
 def is_framed(text: str, start: int) -> bool:
     """Return whether a token that begins calls stands before `start`."""
     return _OPENED.search(text, max(0, start - 80), start) is not None
+
+
+def frame_that_opens(text: str) -> int | None:
+    """Return where the first token that begins calls stands."""
+    found = _OPENS_AT.search(text)
+    return found.start() if found else None
 
 
 def before_frames(text: str) -> str:

@@ -95,6 +95,11 @@ NAMED_JSON: tuple[Family, ...] = (
         re.compile(r"\s*</arguments>\s*</tool_call>"),
     ),
     _NamedJson(
+        "gpt-oss, where the server removed its tokens",
+        re.compile(rf"to=functions\.{NAME}[ \t]*+(?:json|code)?\s*+(?=\{{)"),
+        _NO_END,
+    ),
+    _NamedJson(
         "Functionary 2.4",
         re.compile(
             r"(?:<\|from\|>\s*\w+\s*)?<\|recipient\|>\s*"

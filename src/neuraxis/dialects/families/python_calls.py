@@ -42,6 +42,7 @@ BEFORE = r"print\(\s*+|Call:[ \t]*+|[^\W\d]\w{0,60}+[ \t]*+=[ \t]*+"
 """What may stand before a call: it is printed, announced, or its result named."""
 _GIVEN_NAME = re.compile(BEFORE.partition("|")[2])
 _REST = re.compile(r"(?:`(?!`))?[ \t]*+(?:\#[^\n]*+)?")
+_BODY = re.compile(r"[ \t]*+\{")
 _LINE_ENDS = re.compile(
     rf"{_REST.pattern}(?:[;,.]?[ \t]*+(?:\r?\n|\Z)|```|</?\w|<[|｜])"
 )
@@ -83,6 +84,8 @@ class _Python(Struct, frozen=True):
                 if (last := _LAST_QUOTED.match(text, end)) is None:
                     raise broken(text, end, "expected nothing but calls in the list")
                 end = last.end()
+            if _BODY.match(text, end):
+                return None  # a function of another language is defined
             if not (reading.framed or _LINE_ENDS.match(text, end)):
                 raise broken(text, end, "expected nothing behind a call on its line")
             end = end_of(_REST, text, end)

@@ -27,13 +27,17 @@ _OURS = "literal|value|for_each|max_items"
 _ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
 _TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
 _HELD = re.compile(
-    r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions", re.IGNORECASE
+    r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions?|commands?"
+    r"|messages?|intents?|plan|steps?|requests?|response|reply|output",
+    re.IGNORECASE,
 )
+"""Keys under which models put their calls, in every dialect."""
 _NAMES = (
     *("name", "tool_name", "function", "function_name", "func", "function_call"),
     *("recipient_name", "action"),
 )
 _USUAL = ("parameters", "arguments", "params", "args", "input")
+_SPACE = re.compile(r"\s+")
 _BESIDE = frozenset({"id", "tool_call_id", "type"})
 _ITEM = frozenset({"call_id", "status"})
 """Keys of an item of the Responses API that say nothing of the call."""
@@ -74,17 +78,24 @@ def like_intents(
 ) -> bool:
     """Return whether a value without markers was meant as intents."""
     whole = value.value
-    if (inside := passed_calls(whole, is_tool)) is not None:
+    if (inside := passed_intents(whole, is_tool)) is not None:
         whole = inside
     items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
-    return any(_like_intent(item, is_tool) or _is_flat(item, names) for item in items)
+    return any(
+        _like_intent(item, is_tool, names) or _is_flat(item, names) for item in items
+    )
 
 
-def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
-    """Return the calls inside messages; None if they have none."""
+def passed_intents(value: Json, is_tool: IsTool) -> list[Json] | None:
+    """Return the intents inside other objects; None if they have none."""
+    return passed_calls(value, lambda item: _like_intent(item, is_tool))
+
+
+def passed_calls(value: Json, like_call: Callable[[Json], bool]) -> list[Json] | None:
+    """Return the calls inside other objects; None if they have none."""
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        found = [passed_calls(item, is_tool) for item in items]
+        found = [passed_calls(item, like_call) for item in items]
         if not any(found):
             return None
         pairs = zip(items, found, strict=True)
@@ -101,11 +112,13 @@ def passed_calls(value: Json, is_tool: IsTool) -> list[Json] | None:
         return None
     inside: Json = message[held[0]]
     calls = cast("list[Json]", inside) if isinstance(inside, list) else [inside]
-    sure = held[0] == "tool_calls" or any(_like_intent(item, is_tool) for item in calls)
+    sure = held[0] == "tool_calls" or any(map(like_call, calls))
     return calls if sure else None
 
 
-def _like_intent(item: Json, is_tool: IsTool) -> bool:
+def _like_intent(
+    item: Json, is_tool: IsTool, names: ParameterNames = no_parameters
+) -> bool:
     if not isinstance(item, dict):
         return False
     intent = cast("dict[str, Json]", item)
@@ -117,11 +130,23 @@ def _like_intent(item: Json, is_tool: IsTool) -> bool:
     name = intent.get(_name_key(intent))
     if not isinstance(name, str):
         return False
+    if _SPACE.search(name) and not is_tool(name):
+        return is_tool(_SPACE.sub("_", name.strip().lower()))  # else of a person
     usual = "name" in intent or "tool_name" in intent
     nested = _NESTED if is_tool(name) else _USUAL if usual else ()
     given = [intent[key] for key in nested if isinstance(intent.get(key), dict | str)]
-    # the definition of a tool is no call of it
-    return bool(given) and not ("description" in intent and "properties" in given[0])
+    return bool(given) and not _is_definition(intent, given[0], names(name))
+
+
+def _is_definition(
+    intent: Mapping[str, Json], given: Json, known: Collection[str]
+) -> bool:
+    """Return whether a tool is defined here, not called."""
+    if not isinstance(given, dict) or "properties" not in given:
+        return False
+    schema = cast("dict[str, Json]", given)
+    is_schema = "description" in intent or schema.get("type") in ("object", "dict")
+    return is_schema and not set(schema) <= set(known)
 
 
 def _is_flat(item: Json, names: ParameterNames) -> bool:

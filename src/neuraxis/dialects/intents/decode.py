@@ -22,7 +22,7 @@ from neuraxis.dialects.intents.calls import (
     like_intents,
     no_parameters,
     no_tools,
-    passed_calls,
+    passed_intents,
     read_calls,
 )
 from neuraxis.dialects.segments import (
@@ -32,7 +32,7 @@ from neuraxis.dialects.segments import (
     said_around,
     thoughts,
 )
-from neuraxis.dialects.shown import Sent, sent_calls
+from neuraxis.dialects.shown import Sent, nameless_call, sent_calls, yaml_blocks
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
@@ -50,6 +50,12 @@ _TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
 _SAYS_NAME = re.compile(r"[\"'“‘]?\b(?:tool_|function_)?name[\"'”’]?\s*:")
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
+_YAML_NAME = re.compile(
+    r"^[ \t]{0,8}(?:-[ \t]+)?(?:(?:tool|function)(?:_name)?|name|action|command)"
+    r":[ \t]*[\"']?([\w.-]{1,200})[\"']?[ \t]*$"
+    r"|^(?:-[ \t]+)?([\w.-]{1,200}):[ \t]*\n[ \t]+[\w-]{1,200}:",
+    re.MULTILINE,
+)
 _YAML = re.compile(
     r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?"
     r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
@@ -60,6 +66,7 @@ _LISTED = re.compile(
     r"(?:\(|,\s*+(?:[{\[\"'-]|\w{1,100}+=))"
 )
 _ESCAPED = re.compile(r"(?<=\w)\\_(?=\w)")
+_NAMED = re.compile(r"[^\W\d_] \|(?:[,.;)][\s\S]?| [^\W\d_])")
 _MARKER_CUT = re.compile(r"<!--\s*RESP[A-Z_]*[\s-]*\Z")
 
 
@@ -120,7 +127,8 @@ def _read(
     def is_ours(piece: Piece) -> bool:
         return piece.start in sent.made
 
-    sent = sent_calls(text, cut(text, known, _MARKERS), is_call)
+    pieces = [_plain(text, piece) for piece in cut(text, known, _MARKERS)]
+    sent = sent_calls(text, pieces, is_call)
     found = sent.found
     thought = thoughts(text, found)
     blocks, fault = _find_blocks(text, sent, is_ours, known, reading)
@@ -193,6 +201,17 @@ def _malformed(detail: str) -> Reply:
     return Reply(errors=(malformed_reply(detail),))
 
 
+def _plain(text: str, piece: Piece) -> Piece:
+    """Return a marker in backticks or between words as text."""
+    if piece.marker not in ("start", "end"):
+        return piece
+    before, behind = text[max(0, piece.start - 2) : piece.start], text[piece.end :][:2]
+    code = before[-1:] == "`" and behind[:1] == "`"
+    if not code and _NAMED.fullmatch(f"{before}|{behind}") is None:
+        return piece
+    return Piece(kind="text", start=piece.start, end=piece.end)
+
+
 # --- finding the block -----------------------------------------------------------
 
 
@@ -216,10 +235,12 @@ def _find_blocks(
                 return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
+    if (lost := nameless_call(text, sent)) is not None:
+        return [], lost
     groups = adjacent(text, [piece for piece in found if is_ours(piece)])
     if groups and groups[0][0].kind == "value":
         reading.notes["no markers"] = None
-    return groups, None if groups else _lost_bracket(text, found, is_tool)
+    return groups, None if groups else _lost_bracket(text, sent, is_tool)
 
 
 def _find_marked(
@@ -257,13 +278,17 @@ def _says_tool(text: str, is_tool: IsTool) -> bool:
     return key is not None and is_tool(key[1])
 
 
-def _lost_bracket(text: str, found: Sequence[Piece], is_tool: IsTool) -> Fault | None:
+def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
     """Return the fault of an unread list, or an intent without brackets."""
     listed = _LISTED.match(text.lstrip())
-    if listed is not None and is_tool(listed[1]):
+    if listed is not None and is_tool(listed[1]) and not sent.shown:
         expected = f"expected {quote(listed[1])} with its arguments in JSON"
         return broken(text, 0, expected).fault
-    for piece in found:
+    for start, block in yaml_blocks(text, sent.found):
+        names = (match[1] or match[2] for match in _YAML_NAME.finditer(block))
+        if any(map(is_tool, names)):
+            return broken(text, start, "expected the call in JSON, got YAML").fault
+    for piece in sent.found:
         if piece.kind != "text":
             continue
         said = _TOOL_MEMBER.search(text, piece.start, piece.end)
@@ -302,7 +327,7 @@ def _listed(piece: Piece, reading: Reading, is_tool: IsTool) -> list[Json]:
         return [flat_intent(*call, reading) for call in piece.calls]
     reading.notes.update(dict.fromkeys(piece.value.notes))
     block: Json = piece.value.value
-    inside = passed_calls(block, is_tool)
+    inside = passed_intents(block, is_tool)
     if inside is not None:
         reading.notes["calls inside another object"] = None
         block = inside

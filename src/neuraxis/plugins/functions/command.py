@@ -32,10 +32,12 @@ from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
     check_marking,
+    no_flag,
     no_method,
     none_marked,
     starred,
     unbound,
+    untyped,
     wrongly_documented,
 )
 from neuraxis.plugins.registry import Command, Plugin
@@ -303,6 +305,12 @@ def read_function(function: Callable[..., Any]) -> Built:
     if not caller.open and not names.issuperset(doc.names):
         told = wrongly_documented(function, doc.names, tuple(caller.hints))
         problems = warnings_in(where_of(function), told)
+    annotated = getattr(function, "__annotations__", None)
+    if annotated is not None and not annotated.keys() >= caller.hints.keys():
+        more = untyped(caller.hints.keys() - annotated.keys())
+        problems += warnings_in(where_of(function), more)
+    if options.failure_field and (wrong := no_flag(options.failure_field, spec)):
+        raise bad_function(where_of(function), wrong)
     return Built(spec=spec, caller=caller, problems=problems)
 
 
