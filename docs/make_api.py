@@ -30,6 +30,36 @@ What a run reports ([sessions.md](sessions.md#events)); import them from
 """
 
 
+_ATTRIBUTES = {
+    "Session": {
+        "id": "the session's id",
+        "history": "the messages of the conversation, as the next prompt has them",
+        "assets": "the stored objects: `assets.ids`, and `assets.root(id)`",
+        "journal": "the journal: `journal.read(session.id)` yields its entries",
+        "ids": "ids of calls: `ids.new()` returns a free one",
+        "workspace": "the folder that commands write to",
+    }
+}
+"""What an object has beside what its class declares."""
+_MORE = """
+## Further objects
+
+What the objects above contain, and what programs import from elsewhere.
+"""
+_FURTHER = {
+    "StoredAsset": ("session.answer", "an item of `answer.assets`"),
+    "Usage": ("messages", "`answer.usage`"),
+    "Done": ("session.batch", "what `run_many` yields"),
+    "Settings": ("settings", "`from neuraxis.settings import Settings`"),
+    "open_journal": ("journal", "`from neuraxis.journal import open_journal`"),
+    "ScriptedModel": (
+        "models.scripted",
+        "`from neuraxis.testing import ScriptedModel`",
+    ),
+}
+"""Name: its module, and where a program meets it."""
+
+
 def page() -> str:
     """Return the page."""
     logging.getLogger("griffe").setLevel(logging.ERROR)
@@ -46,6 +76,12 @@ def page() -> str:
             lines += _function(found, "##")
         else:
             lines += [f"\n## {name}\n\n`{found.value}`\n", *_text(found)]
+    lines.append(_MORE)
+    for name, (module, where) in _FURTHER.items():
+        found = package[f"{module}.{name}"]
+        made = _class(found, name, "###") if found.is_class else _function(found, "###")
+        title, *rest = made
+        lines += [title, f"{where[0].upper()}{where[1:]}.\n", *rest]
     lines.append(_EVENTS)
     for name in (made.__name__ for made in events.NAMES.values()):
         lines += _class(package["events"][name], name, "###")
@@ -61,6 +97,9 @@ def _class(found: Any, name: str, level: str = "##") -> Iterator[str]:
     if "__init__" in found.members:
         yield _fenced(_signature(found.members["__init__"], name))
     yield from _text(found)
+    if name in _ATTRIBUTES:
+        yield "Attributes:\n"
+        yield from (f"- `{key}`: {said}" for key, said in _ATTRIBUTES[name].items())
     members = [one for one in found.members.values() if one.name[0] != "_"]
     for one in members:
         is_field = one.is_attribute and "property" not in one.labels

@@ -133,6 +133,14 @@ def test_the_settings_page_names_the_guards() -> None:
     assert all(f"`{guard}" in text for guard in GUARDS)
 
 
+def test_what_the_api_page_lists_of_a_session_is_there() -> None:
+    """Its attributes are told by hand, since no class declares them."""
+    pytest.importorskip("griffe")
+    told = runpy.run_path(str(_ROOT / "docs" / "make_api.py"))["_ATTRIBUTES"]
+    with Session(ScriptedModel([]), plugins=[]) as session:
+        assert [name for name in told["Session"] if not hasattr(session, name)] == []
+
+
 def test_the_api_page_is_up_to_date() -> None:
     """It is made from the docstrings: `python docs/make_api.py`."""
     pytest.importorskip("griffe")

@@ -133,7 +133,7 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     """A command ended, was skipped, or its outcome is unknown.
 
     One for each call, also if it was retried; another if a person or the plugin
-    answers for an outcome that was unknown. A read-only step that ran early is told
+    answers for an outcome that was unknown. A read-only step that ran early is reported
     as done once all steps before it are done, or as skipped if one of them fails.
     """
 

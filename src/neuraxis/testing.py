@@ -116,10 +116,15 @@ def call(
             command=command,
             arguments={} if arguments is None else arguments,
         )
-        result = asyncio.run(session.call(asked, deps=deps))
+        result = asyncio.run(_called(session, asked, deps))
         if result.status != "done":
             return result
         return replace(result, value=session.assets.returned("a1", result.value))
+
+
+async def _called(session: Session, asked: Call, deps: Any) -> Result:
+    async with session:  # what the call opened belongs to this loop
+        return await session.call(asked, deps=deps)
 
 
 def _refuse_running_loop() -> None:

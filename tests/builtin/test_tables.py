@@ -82,8 +82,8 @@ def test_columns_are_chosen_on_reading(tmp_path: Path) -> None:
     [
         ("t.xlsx", b"x", "Expected a file that ends in .csv"),
         ("t", b"x", "a name without an ending"),
-        ("t.csv", b"", "empty CSV"),
-        ("t.csv", b"a,b\n1,2,3\n4\n", "found more fields"),
+        ("t.csv", b"", "names of the columns, got an empty file"),
+        ("t.csv", b"a,b\n1,2,3\n4\n", "line 2: expected at most 2 cells"),
         ("t.json", b"{", "is no JSON"),
         ("t.json", b"\x81", "is no text"),
         ("t.parquet", b"PAR1xxxxPAR1", "parquet"),

@@ -251,7 +251,8 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
             "every address at f.test in this session"] == [
         question.offers[0] for question in asked
     ]  # fmt: skip
-    assert "had a part in choosing it" in asked[0].summary
+    assert "(e.test), and what came from" in asked[0].reason
+    assert "may have chosen it; private things that" in asked[0].reason
 
 
 GO_BETWEENS = [

@@ -265,6 +265,98 @@ def test_only_true_is_a_yes(answer: Any) -> None:
     assert [] == SENT
 
 
+def _refused(
+    call: dict[str, Any], approve: Any, tmp_path: Path, read: bool = False
+) -> str:
+    """What the model is told of a call on `old.txt`, a file of the user's."""
+    (tmp_path / "old.txt").write_text("mine", "utf-8")
+    look = [json.dumps([{"tool": "file_reader", "file_path": "old.txt"}])]
+    replies = [*(look if read else []), json.dumps([call]), "ok"]
+    with Session(
+        ScriptedModel(replies),
+        plugins=["neuraxis:files"],
+        workspace=tmp_path,
+        approve=approve,
+    ) as asking:
+        error = asking.run_sync("Tidy up, and draw a.svg").calls[-1].error
+    assert error is not None
+    return error.message
+
+
+DELETE = {"tool": "delete_file", "file_path": "old.txt"}
+MOVE = {"tool": "move_file", "file_path": "old.txt", "new_path": "new.txt"}
+REPLACE = {"tool": "FILEWRITER", "file_path": "old.txt", "contents": "x"}
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("call", [DELETE, MOVE, REPLACE])
+def test_who_said_no_is_not_got_round(
+    call: dict[str, Any], read: bool, tmp_path: Path
+) -> None:
+    """No other way to the same is shown, nor that an approval is needed."""
+    said = _refused(call, lambda _: False, tmp_path, read)
+    assert said.endswith(
+        "was not allowed to run: the user said no. Do not do the same in another way: "
+        "go on without it, or ask the user what they want instead."
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "done", "target"),
+    [
+        (DELETE, "it would be deleted. Leave it as it is", "files.delete_file"),
+        (MOVE, "it would be moved. Copy it to the other name", "files.move_file"),
+        (REPLACE, "replaced as a whole. Write to another name", "files.write_file"),
+    ],
+)
+def test_with_nobody_to_ask_the_way_out_fits_the_call(
+    call: dict[str, Any], done: str, target: str, tmp_path: Path
+) -> None:
+    """What would be done to the file, what may be done instead, who says yes."""
+    said = _refused(call, None, tmp_path)
+    assert done.partition(".")[0] in said
+    assert done.partition(". ")[2] in said
+    assert f"--yes-to {target}" in said
+    if call is not REPLACE:  # a new document is no way to delete one
+        assert "Write a new document" not in _refused(call, None, tmp_path, read=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason", "origin"),
+    [
+        (
+            {"tool": "FILEWRITER", "file_path": "a.svg", "contents": "x"},
+            '"a.svg" is not a plain document: programs may run or load it',
+            "the user's words",
+        ),
+        (
+            MOVE | {"new_path": "notes/new.txt"},
+            'the request does not name "notes/new.txt" by its whole path',
+            "written by the model after it read the user's files",
+        ),
+        (
+            {"tool": "delete_file", "file_path": "tidy"},
+            "it would be deleted",
+            "the user's words",
+        ),
+    ],
+)
+def test_a_question_after_reading_says_why(
+    call: dict[str, Any], reason: str, origin: str, tmp_path: Path
+) -> None:
+    """What kind of file it is, what the request lacks, whose word an argument is."""
+    (tmp_path / "tidy").write_text("mine", "utf-8")
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return False
+
+    _refused(call, approve, tmp_path, read=True)
+    assert reason in asked[0].reason
+    assert asked[0].origins["file_path"] == origin
+
+
 @pytest.mark.parametrize("raised", [OSError("gone"), asyncio.CancelledError()])
 def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
     raised: BaseException,
@@ -279,7 +371,7 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
         result = asking.run_sync("go").calls[0]
     assert [] == SENT
     assert result.error is not None
-    assert "was not allowed to run: nobody: " in result.error.message
+    assert "to run: it needs the user's yes, and " in result.error.message
 
 
 @pytest.mark.parametrize(

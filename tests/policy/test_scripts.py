@@ -153,8 +153,9 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
-        'the script changed the user\'s "thesis.md"; the script made "x.cfg", a '
-        "name that the user did not say, after something from outside was read"
+        'the script changed the user\'s "thesis.md"; the script made "x.cfg" after '
+        "something from outside was read; only a text, a table or a picture (.svg "
+        "counts as code) under a name from the request is kept without asking"
     )
     shown = terminal_question(asked[0])
     assert "total.py" in shown
@@ -162,6 +163,16 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     assert "wants to run" not in shown
     assert "before anything from outside" not in shown
     assert (work / "thesis.md").read_text() == "theirs"
+
+
+def test_a_scripts_files_that_the_user_refused_are_not_written_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """The model is told of the no, and of no way round it."""
+    code = "open('thesis.md', 'w').write('theirs')"
+    _, result = _run_after_reading(tmp_path, code, lambda _: False)
+    assert "since the user said no. Do not do the same" in str(result.warnings)
+    assert "Let the script write to other names" not in str(result.warnings)
 
 
 def test_mimetypes_can_be_asked_for_in_a_script(tmp_path: Path) -> None:

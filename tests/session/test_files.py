@@ -55,23 +55,29 @@ def _notes(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "instead"),
     [
-        _write(),
-        {"tool": "delete_file", "file_path": "notes.txt"},
-        {"tool": "move_file", "file_path": "./notes.txt", "new_path": "n.txt"},
-        {"tool": "append_file", "file_path": "notes.txt", "text": "x"},
+        (_write(), "to another name"),
+        ({"tool": "delete_file", "file_path": "notes.txt"}, "Leave it as it is"),
+        (
+            {"tool": "move_file", "file_path": "./notes.txt", "new_path": "n.txt"},
+            "Copy it to the other name",
+        ),
+        (
+            {"tool": "append_file", "file_path": "notes.txt", "text": "x"},
+            "to another name",
+        ),
     ],
 )
 def test_N1_C14_with_nobody_to_ask_it_is_refused_with_the_way_out(
-    call: dict[str, Any], tmp_path: Path
+    call: dict[str, Any], instead: str, tmp_path: Path
 ) -> None:
     """The call is denied before it runs, and the sentence says what to do."""
     answer = _session(tmp_path, call).run_sync("tidy up")
     error = answer.calls[0].error
     assert error is not None
     assert error.code == "denied"
-    assert "another name" in error.message
+    assert instead in error.message
     assert "--yes-to" in error.message
     assert _notes(tmp_path) == "milk\n"
 

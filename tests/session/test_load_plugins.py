@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from neuraxis import Session, command
-from neuraxis.errors import ConfigError
+from neuraxis import Call, Session, agent, command, run_many
+from neuraxis.errors import ConfigError, StorageError
+from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.session.load_plugins import registry_of
+from neuraxis.settings import Settings
+from neuraxis.testing import call
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/x", "x" * 5000, "a\0b"])
@@ -70,9 +75,22 @@ class Commanded(Held):
         self.closed.append("by nobody")
 
 
-class Later(Held):
+class Pool(Held):
+    """Holds what only its own loop can close."""
+
+    loop: Any = None
+
+    @command(effects="read")
+    async def look(self) -> str:
+        """Look."""
+        Pool.loop = asyncio.get_running_loop()
+        return self.name
+
     async def close(self) -> None:  # type: ignore[override]
-        self.closed.append("by nobody")
+        await asyncio.sleep(0)
+        if Pool.loop is not None:
+            assert Pool.loop is asyncio.get_running_loop()
+        self.closed.append("pool")
 
 
 def _session(*plugins: object) -> Session:
@@ -88,9 +106,118 @@ def test_what_a_session_made_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     session.close()
     assert closed == ["first"]
     ready = load_plugin(Held)
-    for given in (Held("mine"), Commanded, Later, ready):
+    for given in (Held("mine"), Commanded, ready):
         _session(given).close()
     assert closed == ["first"]
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(Pool, "loop", None)
+    monkeypatch.setattr(Held, "closed", closed := [])
+    return closed
+
+
+def _looking(*plugins: Any) -> Session:
+    model = ScriptedModel(['[{"tool": "look"}]', "ok"])
+    return Session(model, plugins=plugins, settings=Settings())
+
+
+def test_an_async_close_is_awaited_behind_run_sync(closed: list[str]) -> None:
+    """In the loop that `run_sync` has."""
+    with _looking(Pool) as session:
+        session.run_sync("look")
+    assert (closed, Pool.loop is None) == (["pool"], False)
+
+
+async def test_an_async_close_is_awaited_in_async_code(closed: list[str]) -> None:
+    """With `async with`, or `aclose`; a plain `with` could not, and says so."""
+    async with _looking(Pool) as session:
+        await session.run("look")
+    assert closed == ["pool"]
+    session = _looking(Pool, Bad)
+    with pytest.raises(ConfigError, match=r"async with Session\(\.\.\.\)"), session:
+        pass
+    with pytest.raises(ConfigError, match=r"await session\.aclose"):
+        session.close()
+    with pytest.raises(ValueError, match="own"):
+        await session.aclose()
+    assert sorted(closed) == ["bad", "pool", "pool"]
+
+
+def test_an_async_close_waits_for_the_request(closed: list[str]) -> None:
+    """Both where a thread answers it, and where a loop does."""
+
+    def answered(session: Session) -> None:
+        session.run_sync("look", lambda event: session.close())
+
+    answered(_looking(Pool))
+    assert closed == ["pool"]
+
+    async def watched() -> None:
+        session = _looking(Pool)
+        async for _ in (run := session.run("look")):
+            await session.aclose()
+        assert (await run).outcome == "answered"
+        await asyncio.sleep(0.01)
+
+    asyncio.run(watched())
+    assert closed == ["pool"] * 2
+
+
+def test_a_plugin_that_is_not_needed_after_all_leaves_nothing_open(
+    closed: list[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """Where another one cannot be loaded."""
+    with pytest.raises(ConfigError, match="no_such"):
+        _session(Pool, "no_such")
+    assert [str(item.message) for item in recwarn] == []
+
+
+@pytest.mark.parametrize("way", ["call", "batch", "agent"])
+def test_what_makes_a_session_closes_it_in_its_loop(
+    way: str, closed: list[str]
+) -> None:
+    """Without a word of the program's."""
+    if way == "call":
+        assert call(Pool, "look").value == "first"
+    elif way == "agent":
+        inner = ScriptedModel(['[{"tool": "look"}]', "seen"])
+        helper = agent("helper", "Helps.", model=inner, plugins=[Pool])
+        result = call(helper, "helper", {"request": "look"})
+        assert result.value == "seen"
+    else:
+
+        async def rows() -> None:
+            async for item in run_many(lambda row: _looking(Pool), ["look"]):
+                assert not item.answer.error
+
+        asyncio.run(rows())
+    assert closed == ["pool"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_closed_session_is_not_used_any_more(on_disk: bool, tmp_path: Path) -> None:
+    """Its plugins are closed; it says what to do instead."""
+    journal = open_journal(tmp_path / "j.db") if on_disk else None
+    model = ScriptedModel(["ok"] * 9)
+    with Session(model, id="s", journal=journal, settings=Settings()) as session:
+        session.run_sync("hello")
+    calls = [Call(id="b1", plugin=None, command="look")]
+    for use in (
+        lambda: session.run_sync("x"),
+        lambda: session.attach("x"),
+        lambda: asyncio.run(session.call_all(calls)),
+        lambda: asyncio.run(_run(session)),
+    ):
+        with pytest.raises(StorageError, match=r"session s was closed; make another"):
+            use()
+    if journal is not None:
+        journal.close()
+
+
+async def _run(session: Session) -> Any:
+    return await session.run("x")
 
 
 def test_a_class_of_a_folder_is_closed(tmp_path: Path) -> None:

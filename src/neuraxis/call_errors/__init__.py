@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from neuraxis.call_errors.asking import NOBODY as NOBODY
+from neuraxis.call_errors.asking import SAID_NO as SAID_NO
 from neuraxis.call_errors.asking import asks_code as asks_code
 from neuraxis.call_errors.asking import asks_deed as asks_deed
 from neuraxis.call_errors.asking import asks_guarded as asks_guarded
@@ -17,11 +19,14 @@ from neuraxis.call_errors.asking import asks_out as asks_out
 from neuraxis.call_errors.asking import asks_path as asks_path
 from neuraxis.call_errors.asking import deed_way_out as deed_way_out
 from neuraxis.call_errors.asking import held_back as held_back
+from neuraxis.call_errors.asking import no_from as no_from
 from neuraxis.call_errors.asking import offer_command as offer_command
 from neuraxis.call_errors.asking import offer_host as offer_host
 from neuraxis.call_errors.asking import offer_own_files as offer_own_files
 from neuraxis.call_errors.asking import offer_values as offer_values
 from neuraxis.call_errors.asking import out_way_out as out_way_out
+from neuraxis.call_errors.asking import refused as refused
+from neuraxis.call_errors.asking import said_no_often as said_no_often
 from neuraxis.call_errors.asking import summary as summary
 from neuraxis.call_errors.asking import too_long_to_ask as too_long_to_ask
 from neuraxis.call_errors.asking import undeclared_way_out as undeclared_way_out

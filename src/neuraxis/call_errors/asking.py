@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.formatting import listed, path_text, quote, visible
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
+SAID_NO = "the user said no"
+"""How the answer of a person who refused begins."""
+NOBODY = "it needs a person's yes, and nobody can be asked"
 
-def asks_out(path: Path, label: str, host: str) -> str:
-    """Why something that is sent is asked about (rule Out)."""
+
+def refused(why: str, way_out: str = "") -> str:
+    """Return why a call may not run, and the way out.
+
+    Args:
+        why: the person's no, or why nobody answered.
+        way_out: what helps where nobody answered; who said no is not asked again.
+    """
+    if why.startswith(SAID_NO):
+        way_out = (
+            "Do not do the same in another way: go on without it, or ask the user what "
+            "they want instead."
+        )
+    return f"{why.rstrip('.')}. {way_out}" if way_out else why
+
+
+def said_no_often(times: int, reason: str) -> str:
+    """Say that a person is not asked any more in this run."""
+    return f"{SAID_NO} {times} times in this run and is not asked again ({reason})"
+
+
+def no_from(by: str) -> str:
+    """Say that the user said no, or why nobody answered."""
+    if by == "user":
+        return SAID_NO
+    return f"it needs the user's yes, and {by.removeprefix('nobody: ')}"
+
+
+def asks_out(path: Path, label: str, private: str, host: str) -> str:
+    """Why something that is sent is asked about (rule Out).
+
+    Args:
+        path: the argument that says where it is sent.
+        label: what the model read, in words.
+        private: what of it is private.
+        host: where it is sent, if that is known.
+    """
+    place, to = path_text(path) or "the argument", f" ({host})" if host else ""
+    things = f"private things {f'from {private}' if private else 'that were read'}"
     return (
-        f"{path_text(path) or 'the argument'} goes to {host or 'others'}; {label} had "
-        "a part in choosing it, and private things were read: it could carry them out"
+        f"{place} decides where this goes{to}, and what came from {label} may have "
+        f"chosen it; {things} could leave that way"
     )
 
 
@@ -36,8 +76,8 @@ def asks_guarded(path: Path, traced: str) -> str:
 
 def asks_path(path: str) -> str:
     """Why a path that the model chose is asked about (rule Deeds)."""
-    folder = ", with its folder" if "/" in path else ""
-    return f"the request does not name {quote(path)}{folder}"
+    whole = " by its whole path" if "/" in path else ""
+    return f"the request does not name {quote(path)}{whole}"
 
 
 def asks_code(label: str) -> str:
@@ -45,23 +85,38 @@ def asks_code(label: str) -> str:
     return f"{label} wrote code that this would run"
 
 
-def asks_deed(label: str) -> str:
-    """Why an effect after reading is asked about (rule Deeds)."""
-    return (
+def asks_deed(label: str, code: Sequence[str] = ()) -> str:
+    """Why an effect after reading is asked about (rule Deeds).
+
+    Args:
+        label: what the model read, in words.
+        code: files that it would write which are no documents.
+    """
+    why = (
         f"the model chose this after it read {label}, and what it read may have "
         "decided it"
     )
+    if code:
+        told = listed([quote(path) for path in code])
+        kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
+        which = "it" if len(code) == 1 else "them"
+        why += f"; {told} {kind}: programs may run or load {which}"
+    return why
 
 
-def deed_way_out(target: str, files: bool) -> str:
-    """Return what to do where a deed may not be done."""
+def deed_way_out(target: str, uses: Collection[str | None]) -> str:
+    """Return what to do where a deed may not be done.
+
+    `uses`: what the command does to the files that it names.
+    """
+    may_write = not {"write", "change"}.isdisjoint(uses)
     first = (
         "Write a new document (.md, .txt, .csv, .png) or script under a name with a "
         "word of the request, at the top of the workspace, or tell"
-        if files
+        if may_write and {"remove", "run"}.isdisjoint(uses)
         else "Tell"
     )
-    named = " and name the file" if files else " by itself"
+    named = " and name the file" if uses else " by itself"
     return (
         f"{first} the user what you would do, so that they ask for it{named} "
         f"({yes_ahead(target)})."
@@ -121,8 +176,9 @@ def held_back(files: Mapping[str, Sequence[str]]) -> str:
     whys = {
         "changed": "the script changed the user's {}",
         "deleted": "the script deleted the user's {}",
-        "made": "the script made {}, a name that the user did not say, after something "
-        "from outside was read",
+        "made": "the script made {} after something from outside was read; only a "
+        "text, a table or a picture (.svg counts as code) under a name from the "
+        "request is kept without asking",
     }
     return "; ".join(
         whys[done].format(listed([quote(path) for path in paths]))

@@ -14,6 +14,14 @@ from neuraxis.formatting import (
 )
 from neuraxis.messages import CallError, Problem
 
+_LISTS = (" Plugins there are: ", " Its commands are: ", " The tools are: ")
+"""What comes before the names that only a model needs."""
+
+
+def without_list(message: str) -> str:
+    """Return a message for a person, without the names that there are."""
+    return min((message.partition(mark)[0] for mark in _LISTS), key=len)
+
 
 def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
     """Report that the plugin does not exist (rules B5, B6)."""
@@ -23,7 +31,7 @@ def unknown_plugin(name: str, known: Sequence[str]) -> CallError:
         where="receiver.name",
         candidates=close,
         message=f"The requested plugin {named(name)} does not exist."
-        f"{did_you_mean(close)} Plugins there are: {listed(known)}. "
+        f"{did_you_mean(close)}{_LISTS[0]}{listed(known)}. "
         "If none fits, do the task yourself and answer the user directly.",
     )
 
@@ -40,13 +48,13 @@ def unknown_command(
     """
     close = _closest(name, known)
     what = f"plugin {plugin} has no command" if plugin else "there is no tool"
-    kind = "Its commands" if plugin else "The tools"
+    names = _LISTS[1] if plugin else _LISTS[2]
     return CallError(
         code="unknown_command",
         where="content.command" if plugin else "tool",
         candidates=close,
-        message=f"{named(name)}: {what} of that name.{did_you_mean(close)} "
-        f"{kind} are: {listed(list(known))}.",
+        message=f"{named(name)}: {what} of that name.{did_you_mean(close)}"
+        f"{names}{listed(list(known))}.",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuraxis.call_errors.asking import yes_ahead
+from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import listed, quote
 
 
@@ -15,25 +15,23 @@ def file_of_the_user(path: str, use: str) -> str:
             f"{quote(path)} is a file of the user's that the request does not name, "
             "and it would be changed"
         )
-    done = "moved or deleted" if use == "remove" else "replaced as a whole"
+    done = {"move": "moved", "remove": "deleted"}.get(use, "replaced as a whole")
     return (
         f"{quote(path)} is a file of the user's, or was changed by them; it would be "
         f"{done}"
     )
 
 
-def file_way_out(use: str) -> str:
+def file_way_out(use: str, target: str) -> str:
     """What to do instead of changing a file of the user's."""
-    if use == "write":
-        first = "Write to another name, append to it, or change a passage of it"
-    elif use == "change":
-        first = "Write the result to another name"
-    else:
-        first = "Copy it to another name and leave it where it is"
-    return (
-        f"{first}; or tell the user that it needs their approval "
-        f"({yes_ahead('PLUGIN.COMMAND')})."
-    )
+    tell = "tell the user that it needs their approval"
+    first = {
+        "write": "Write to another name, append to it, or change a passage of it; or ",
+        "change": "Write the result to another name; or ",
+        "move": "Copy it to the other name and leave it where it is; or ",
+        "remove": "Leave it as it is, and ",
+    }[use]
+    return f"{first}{tell} ({yes_ahead(target)})."
 
 
 def skill_file_changed(path: str) -> str:
@@ -64,12 +62,20 @@ def version_stored(path: str, *, durable: bool) -> str:
     return f"The old version of {quote(path)} is stored; {how} brings it back."
 
 
-def script_changes_refused(paths: Sequence[str]) -> str:
-    """Report changes of a script that were not brought back."""
+def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
+    """Report changes of a script that were not brought back.
+
+    Args:
+        paths: of the files.
+        why: the person's no, or why nobody answered.
+        target: the command that ran the script.
+    """
+    way_out = (
+        "Let the script write to other names; or tell the user that it needs their "
+        f"approval ({yes_ahead(target)})."
+    )
     some = listed([quote(path) for path in paths])
     return (
         f"The script changed, deleted or made files that need the user's yes: {some}. "
-        "They are as they were before, since nobody approved it. Let the script write "
-        "to other names; or tell the user that it needs their approval "
-        f"({yes_ahead('PLUGIN.COMMAND')})."
+        f"They are as they were before, since {refused(why, way_out)}"
     )

@@ -74,7 +74,8 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             echo(last, err=True)
             for number, offer in enumerate(asked.offers, 1):
                 echo(f"  {number}: yes to {_one(offer)}", err=True)
-            echo(f"{what}? [y/N] ", err=True, nl=False)
+            numbers = "".join(f"/{each}" for each, _ in enumerate(asked.offers, 1))
+            echo(f"{what}? [y/N{numbers}] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
             echo(err=True)  # Ctrl-C was pressed on the line of the question

@@ -110,6 +110,10 @@ _COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
 _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
 )
+_LINE_GOES_ON = re.compile(
+    # behind a token of its own a call is a block
+    r"[^>](?:[ \t]++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]|[ \t]*+[,–—][ \t]+[^\W\d])"
+)
 _CITED = re.compile(r"\s*>(?!>)")
 _FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
 _OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
@@ -213,7 +217,8 @@ def _shown(text: str, found: Sequence[Piece]) -> set[int]:
             follows = since >= 0 and since == last and not without_frames(bare)
             inside = fences % 2 == 1 and _in_program(words)
             code = _is_code(words + text[piece.start : piece.start + 4], rest)
-            if follows or inside or code or fenced or _is_shown(bare, rest):
+            goes_on = _LINE_GOES_ON.match(text, piece.end - 1)
+            if follows or inside or code or goes_on or fenced or _is_shown(bare, rest):
                 shown.add(piece.start)
                 last = piece.end
         if piece.kind == "text":
@@ -304,8 +309,6 @@ def _is_quoted(words: str, rest: str) -> bool:
 
 def _is_inside(words: str, rest: str) -> bool:
     """Return whether a sentence goes on behind a call."""
-    if rest[:1] in (" ", "\t") and _GOES_ON.match(rest.partition("\n")[0]):
-        return True  # on its own line, so the call is no block
     before, after = words.rstrip("\n\t *"), strip_fence_after(rest)
     if not before or not words[-1].isspace() or _GOES_ON.match(after) is None:
         return False

@@ -11,6 +11,7 @@ from typing import Any
 
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain, to_json_value
+from neuraxis.call_errors import NOBODY
 from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
 from neuraxis.execution.cancellation import CallCancellation
@@ -176,21 +177,22 @@ def _files(
     plugin, spec = step.command.plugin.name, step.command.spec
     loop = asyncio.get_running_loop()
 
-    def ask(held: Mapping[str, Sequence[str]]) -> bool:
+    def ask(held: Mapping[str, Sequence[str]]) -> str:
         asked = ask_about_files(step, held, gate)
         if threading.get_ident() == here:  # an async command cannot wait here
             asked.close()
-            return False
+            return NOBODY
         try:
             return asyncio.run_coroutine_threadsafe(asked, loop).result()
         except RuntimeError:  # closed loop: nobody can be asked
             asked.close()
-            return False
+            return NOBODY
 
     here = threading.get_ident()
     return CallFiles(
         history=gate.files,
         call_id=call.id,
+        target=step.tool,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         ask=ask,
         free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),

@@ -5,9 +5,10 @@ Schemas are compiled when a command is first called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from inspect import iscoroutine, iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -112,12 +113,21 @@ class Registry:
         for plugin in plugins:
             self.add(plugin)
 
-    def close(self) -> None:
-        """Close servers, files and objects of plugins, whatever one of them raises."""
+    @property
+    def closes_async(self) -> bool:
+        """Whether the `close` of an object must be awaited."""
+        return any(map(iscoroutinefunction, self.closing))
+
+    def close(self, wait: Callable[[Coroutine[Any, Any, Any]], object]) -> None:
+        """Close servers, files and objects of plugins, whatever one of them raises.
+
+        Args:
+            wait: takes what an `async def close` returns.
+        """
         closing, self.closing = self.closing, ()
         with ExitStack() as after:
             for close in reversed(closing):
-                after.callback(close)
+                after.callback(_close, close, wait)
 
     def add(self, plugin: Plugin) -> None:
         """Add a plugin.
@@ -342,3 +352,11 @@ def _taken(spec: PluginSpec, message: str) -> ManifestError:
     return ManifestError(
         (ManifestProblem(file=spec.source or spec.name, line=0, message=message),)
     )
+
+
+def _close(
+    close: Callable[[], Any], wait: Callable[[Coroutine[Any, Any, Any]], object]
+) -> None:
+    said = close()
+    if iscoroutine(said):
+        wait(said)

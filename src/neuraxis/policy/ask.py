@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -24,11 +24,15 @@ from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
+from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
-OWN_WORDS = "written before anything from outside was read, or the user's words"
+BEFORE = "written before anything from outside was read"
+SAID = "the user's words"
+_INSIDE = "from an answer that holds nothing from outside"
+"""Origins of values that have no label, in words for a person."""
 _OBJECT = 1_000
 """Characters that are shown of an object that is no JSON."""
 MOST_SHOWN = 200_000
@@ -57,9 +61,9 @@ async def ask_person(
     if (later := _said_later(asked, gate)) is not None:
         return later
     if gate.approve is None:
-        return f"{asked.reason}; it needs a person's yes, and nobody can be asked"
+        return f"{asked.reason}; {call_errors.NOBODY}"
     if gate.refusals.too_many:
-        return f"{asked.reason}; the user said no {MOST_REFUSALS} times already"
+        return call_errors.said_no_often(MOST_REFUSALS, asked.reason)
     before = now()
     gate.emit(asked)
     if gate.settled is not None:
@@ -80,10 +84,11 @@ async def ask_person(
             raise
         allowed, by = False, "nobody: the question was cancelled"
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
-        allowed, by = False, f"nobody: asking failed: {type(raised).__name__}: {raised}"
+        why = f"asking for it failed: {type(raised).__name__}: {raised}"
+        allowed, by = False, f"nobody: {why}"
         _LOG.error("approve= raised for %s: that is a no", asked.id, exc_info=raised)
     if allowed and now() != before:
-        allowed, by = False, "nobody: the call had changed"
+        allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
         gate.approvals.offered.add(wider)
     gate.emit(
@@ -96,7 +101,7 @@ async def ask_person(
     if allowed:
         return ""
     gate.refusals.count += by == "user"
-    return "the user said no" if by == "user" else by
+    return call_errors.no_from(by)
 
 
 def _look_at(said: object, asked: ApprovalAsked) -> None:
@@ -155,7 +160,7 @@ def question_of(
         call=call,
         reason=decision.reason,
         digest=digest_of(step, arguments, facts),
-        origins=describe_origins(arguments, tuple(facts.traced)),
+        origins=describe_origins(step, arguments, facts.traced, facts.origins),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
     )
@@ -193,11 +198,19 @@ def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     )
 
 
-def describe_origins(arguments: Json, traced: tuple[Traced, ...]) -> dict[str, str]:
+def describe_origins(
+    step: Step, arguments: Json, traced: Sequence[Traced], origins: Origins
+) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
     told: dict[str, str] = {}
     if isinstance(arguments, dict):
-        told = dict.fromkeys(cast("dict[str, Json]", arguments), OWN_WORDS)
+        # what is not its own word has a label, once something was read
+        own = SAID if origins.read else BEFORE
+        told = dict.fromkeys(cast("dict[str, Json]", arguments), own)
+    for path in [place.path for place in step.bindings] + [
+        at for at, _ in step.asset_refs
+    ]:
+        told[str(path[0]) if path else "the argument"] = _INSIDE
     for item in traced:
         name = str(item.path[0]) if item.path else "the argument"
         told[name] = describe_traced(item)

@@ -130,23 +130,22 @@ async def _ask(
 
 async def ask_about_files(
     step: Step, held: Mapping[str, Sequence[str]], gate: Gate
-) -> bool:
-    """Ask a person whether to keep what a script did."""
+) -> str:
+    """Ask whether to keep what a script did; return why not."""
     files: Json = {done: [*paths] for done, paths in held.items()}
     reason = call_errors.held_back(held)
     is_own = bool(held.get("changed") or held.get("deleted"))
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     asked = question_of(step, files, decision, Facts())
     if is_allowed(step, asked.digest, decision, gate):
-        return True
+        return ""
     if gate.approve is None:
-        return False
+        return call_errors.NOBODY
     call = {**shown_call(step, step.arguments), "files": files}
     asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:
-        return not await ask_person(asked, lambda: asked.digest, gate)
+        return await ask_person(asked, lambda: asked.digest, gate)
 
 
 def _denied(target: str, why: str, decision: Decision) -> CallError:
-    way_out = decision.way_out
-    return call_errors.denied(target, f"{why}. {way_out}" if way_out else why)
+    return call_errors.denied(target, call_errors.refused(why, decision.way_out))

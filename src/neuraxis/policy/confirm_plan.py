@@ -18,7 +18,6 @@ from neuraxis.policy.approvals import plan_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
-    describe_origins,
     digest_of,
     shown_call,
 )
@@ -26,6 +25,7 @@ from neuraxis.policy.evaluate import evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.specs import Json
 
+_ORIGIN = "made of the request, by rules"
 _REASON = "rules made this plan, and it does more than read or write a new file"
 
 
@@ -119,6 +119,11 @@ def _told(step: Step, due: bool) -> dict[str, Json]:
     return {
         **shown_call(step, step.arguments),
         "id": step.call.id,
-        "origins": describe_origins(step.arguments, ()),
+        "origins": dict.fromkeys(_names(step.arguments), _ORIGIN),
         **({"reason": _REASON} if due else {}),
     }
+
+
+def _names(arguments: Json) -> list[str]:
+    is_named = isinstance(arguments, dict)
+    return list(cast("dict[str, Json]", arguments)) if is_named else ["the argument"]

@@ -52,7 +52,7 @@ def _with_files(
         return decision, facts
     paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
     facts = replace(facts, replaces=digests_of(paths, gate))
-    offers, way_out = (offer_own_files(step.tool),), file_way_out(use)
+    offers, way_out = (offer_own_files(step.tool),), file_way_out(use, step.tool)
     if decision.verdict == "ask":
         if decision.reason != asks_path(paths[0]):  # that says the same
             reason = f"{decision.reason}; {reason}"
@@ -79,5 +79,7 @@ def at_risk(
         use = marks.file_use(place)
         if files is None or use not in ("write", "change", "remove"):
             continue
+        if use == "remove" and any(other == "write" for _, other in marks.files):
+            use = "move"
         if isinstance(path, str) and (reason := files.risk(path, use)):
             yield path, use, reason

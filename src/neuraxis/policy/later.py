@@ -15,12 +15,13 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from neuraxis.call_errors import SAID_NO, no_from
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
 from neuraxis.specs import Json
 
-EXPIRED = "nobody: the question expired"
+EXPIRED = no_from("nobody: the question expired")
 
 
 class Waits(Exception):
@@ -71,7 +72,7 @@ class Later(Struct, kw_only=True):
             return None
         answer = self.answered.get(known.id)
         if answer is not None and not answer.allowed:
-            return f"the user said no{answer.reason and f': {answer.reason}'}"
+            return f"{SAID_NO}{answer.reason and f': {answer.reason}'}"
         if self.clock() > known.expires:
             return EXPIRED
         if answer is None or _digest(step, known.written) != known.digest:

@@ -20,6 +20,7 @@ from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_call
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.gate import Gate
+from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.unknown_calls import settlement
 from neuraxis.specs import Json
 
@@ -49,6 +50,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
         return
     reason = call_errors.unknown_before(target, [call.id for call in open_calls])
     digest = call_digest(plugin, spec, arguments)
+    traced = trace(gate.origins, step, arguments, gate.workspace)
     try:
         shown = shown_call(step, arguments)
     except TooLong as error:
@@ -58,13 +60,13 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
         call=shown,
         reason=reason,
         digest=digest,
-        origins=describe_origins(arguments, ()),
+        origins=describe_origins(step, arguments, traced, gate.origins),
         summary=call_errors.summary(step.tool, arguments, reason),
     )
     async with gate.approvals.one_by_one:
         no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
     if no:
-        raise Refused(call_errors.denied(target, no))
+        raise Refused(call_errors.denied(target, call_errors.refused(no)))
     gate.approvals.grant(digest)  # the same call is not asked about twice
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import is_free_file_use, is_named
+from neuraxis.policy.documents import is_document, is_free_file_use, is_named
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,
@@ -24,6 +24,7 @@ from neuraxis.policy.provenance.labels import (
     describe_traced,
     is_outside,
     is_private,
+    private_in,
 )
 from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
@@ -139,7 +140,7 @@ def _out(
     offers = (call_errors.offer_host(host),) if host else ()
     return Decision(
         verdict="ask",
-        reason=call_errors.asks_out(path, describe(label), host),
+        reason=call_errors.asks_out(path, describe(label), private_in(label), host),
         way_out=call_errors.out_way_out(target),
         offers=(*offers, call_errors.offer_command(target)),
     )
@@ -188,8 +189,8 @@ def deeds(
             if marks.file_use(item.path) and item.how == "literal":
                 reason = call_errors.asks_path(str(item.value))
             decision = _deed(target, arguments, facts, reason)
-            if marks.trusted_only:
-                return decision
+            if marks.trusted_only or (origins.read and not free):
+                return decision  # a declaration alone would not help
             told = call_errors.undeclared_way_out(target, spec.name)
             return replace(decision, way_out=told)
     scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
@@ -203,9 +204,19 @@ def deeds(
         return None
     if mild and not (effects.destructive or scripts):
         return None
-    return _deed(
-        target, arguments, facts, call_errors.asks_deed(describe(origins.read))
-    )
+    reason = call_errors.asks_deed(describe(origins.read), _code(arguments, facts))
+    return _deed(target, arguments, facts, reason)
+
+
+def _code(arguments: Json, facts: Facts) -> list[str]:
+    """Return the files that a call would write which are no documents."""
+    words = facts.origins.own_words
+    written = [
+        str(value)
+        for path, value in leaves(arguments)
+        if facts.marks.file_use(path) in ("write", "change")
+    ]
+    return [path for path in written if not is_document(path, words)]
 
 
 def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
@@ -243,6 +254,6 @@ def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
     return Decision(
         verdict="ask",
         reason=reason,
-        way_out=call_errors.deed_way_out(target, bool(marks.files)),
+        way_out=call_errors.deed_way_out(target, {use for _, use in marks.files}),
         offers=tuple(offers),
     )

@@ -69,7 +69,7 @@ def agent(
         nested = given | SessionArguments(options=replace(options, parent=context))
         if isinstance(context.outer, ParentRun) and context.outer.runtime.model:
             nested.setdefault("model", context.outer.runtime.model)
-        with Session(**nested) as inside:
+        async with Session(**nested) as inside:
             for number, item in enumerate(objects or (), 1):
                 inside.attach(item, f"object {number} of the request")
             try:

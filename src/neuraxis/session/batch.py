@@ -122,7 +122,7 @@ async def _one(
         if not isinstance(cast("Any", session), Session):
             refuse("make", "a function that returns a Session", session)
         own = session.id
-        with session:
+        async with session:
             key = id(session.model)
             models[key] += 1
             try:

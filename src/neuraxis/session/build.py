@@ -19,7 +19,7 @@ from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import budget_of, is_on_disk
+from neuraxis.session.files import budget_of, is_on_disk, versions_root
 from neuraxis.session.inherit import Inherited
 from neuraxis.session.options import Options
 from neuraxis.settings import Settings
@@ -125,7 +125,7 @@ def build_assets(options: Options, session: str) -> AssetStore:
 
 def build_files(
     workspace: Path,
-    versions: Path | None,
+    options: Options,
     session: str,
     settings: Settings,
     journal: str | Path | Journal | None,
@@ -133,6 +133,7 @@ def build_files(
     words: list[str],
 ) -> FileHistory:
     """Return the workspace's file history and its version store."""
+    versions = versions_root(journal, options.asset_folder, options.versions_folder)
     store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from neuraxis.errors import ConfigError
+
 T = TypeVar("T")
 
 _loops: weakref.WeakSet[SyncLoop] = weakref.WeakSet()
@@ -69,6 +71,20 @@ class SyncLoop:
             _close(runner)
         finally:
             self._lock.release()
+
+
+def check_sync_close(closes_async: bool) -> None:
+    """Refuse to close in a running loop what must be awaited.
+
+    Raises:
+        ConfigError: a loop runs, and the `close` of a plugin is an `async def`.
+    """
+    if closes_async and _is_loop_running():
+        raise ConfigError(
+            "session: the close() of a plugin is an `async def`, which in async code "
+            "must be awaited: write `async with Session(...)`, or `await "
+            "session.aclose()`"
+        )
 
 
 def _is_loop_running() -> bool:

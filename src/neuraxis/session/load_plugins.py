@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
+from neuraxis.messages import Message
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry
@@ -69,7 +71,8 @@ def registry_of(
         )
     except BaseException:
         for close in closing:
-            close()
+            if iscoroutine(said := close()):
+                said.close()  # no loop ran, so nothing is open in one
         raise
     registry.closing = tuple(closing)
     return registry
@@ -143,6 +146,17 @@ def shortlist_of(registry: Registry, options: Options) -> Shortlist | None:
         cache=cache,
         embed=options.embed,
     )
+
+
+def choose_shown(
+    shortlist: Shortlist | None,
+    request: str,
+    history: Iterable[Message],
+    planned: Iterable[tuple[str, str]],
+) -> None:
+    """Choose the commands of a request's prompts, if not all are shown."""
+    if shortlist is not None:
+        shortlist.choose(request, [item.content for item in history], planned)
 
 
 def is_imported(plugin: Plugin) -> bool:

@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic
 
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
+from neuraxis.models import Model
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.watch import Watch, guard_watch
 
@@ -60,11 +62,62 @@ class RunLock:
             with contextlib.suppress(StorageError):  # the answer reports it
                 then()
 
+    def leave(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Begin work in this loop, for which the next run waits."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.left.add(task)
+        task.add_done_callback(self.left.discard)
+
     def puts_off(self, work: Callable[[], None]) -> bool:
         """Postpone `work` if a request is being answered; return whether it is."""
         if self.busy:
             self._then = work
         return self.busy
+
+
+async def ended_here(left: Left) -> None:
+    """Wait for the abandoned tasks of this loop."""
+    here = asyncio.get_running_loop()
+    ending = [task for task in left if task.get_loop() is here]
+    if ending:
+        await asyncio.wait(ending)
+
+
+async def run_alone(
+    drive: Drive[Out], text: str, watch: Watch | None, turn: RunLock, model: Model
+) -> Answer[Out]:
+    """Answer a request in a loop where nothing stays open."""
+    busy = turn.busy  # in another thread, whose connections are in use
+    try:
+        return await drive(text, watch)
+    finally:
+        if not busy:
+            await model.close()  # its connections belong to this loop
+        await ended_here(turn.left)
+
+
+async def await_all(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Await one after another, whatever one of them raises."""
+    async with contextlib.AsyncExitStack() as after:
+        for work in works:
+            after.push_async_callback(_awaited, work)
+
+
+async def _awaited(work: Coroutine[Any, Any, Any]) -> None:
+    await work
+
+
+def check_open(claim: weakref.finalize[..., Any], session: str) -> None:
+    """Refuse to use a closed session.
+
+    Raises:
+        StorageError: it was closed.
+    """
+    if not claim.alive:
+        raise StorageError(
+            f"session {session} was closed; make another Session. If its journal is on "
+            f"disk, Session.open({session!r}, journal=…) goes on with it"
+        )
 
 
 class Run(Generic[Out]):
@@ -141,11 +194,8 @@ class Run(Generic[Out]):
         self._begun = True
 
     async def _answered(self, watch: Watch | None) -> Answer[Out]:
-        here = asyncio.get_running_loop()
         # a run that was left a moment ago still ends, and one runs at a time
-        ending = [task for task in self._left if task.get_loop() is here]
-        if ending:
-            await asyncio.wait(ending)
+        await ended_here(self._left)
         self.answer = await self._drive_with(self._text, watch)
         return self.answer
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,19 +35,19 @@ from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, take_up
-from neuraxis.session.event_loop import SyncLoop
+from neuraxis.session.event_loop import SyncLoop, check_sync_close
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import begin_files, read_given, undo_last, versions_root
+from neuraxis.session.files import begin_files, read_given, undo_last
 from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
-from neuraxis.session.load_plugins import registry_of, shortlist_of
+from neuraxis.session.load_plugins import choose_shown, registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import needed, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, key_of
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
-from neuraxis.session.run import Drive, Run, RunLock
+from neuraxis.session.run import Run, RunLock, await_all, check_open, run_alone
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
@@ -135,7 +135,7 @@ class Session(Generic[Out]):
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
-        self._parts = self._config(over, options, budget, approve)
+        self._parts = self._config(over, options, budget or Budget(), approve)
         if id is not None:
             self._begin(options.reopen)
 
@@ -162,9 +162,7 @@ class Session(Generic[Out]):
         """Messages behind a reply that was not yet acted upon; -1: there is none."""
         self.assets = build.build_assets(options, self.id)
         self.origins = over.origins(self.workspace, self.settings)
-        folders = (options.asset_folder, options.versions_folder)
-        root = versions_root(journal, *folders)
-        given = (self.workspace, root, self.id, self.settings, journal)
+        given = (self.workspace, options, self.id, self.settings, journal)
         self.files = over.files(self.workspace) or build.build_files(
             *given, self._sink.emit, self.origins.words
         )
@@ -177,11 +175,7 @@ class Session(Generic[Out]):
         self._engine = InProcess(nested=self._outer is not None)
 
     def _config(
-        self,
-        over: Inherited,
-        options: Options,
-        budget: Budget | None,
-        approve: Approver,
+        self, over: Inherited, options: Options, budget: Budget, approve: Approver
     ) -> RunConfig:
         """Return what every run of the session is run with."""
         return RunConfig(
@@ -191,7 +185,7 @@ class Session(Generic[Out]):
             assets=self.assets,
             engine=self._engine,
             policy=over.policy,
-            budget=budget or Budget(),
+            budget=budget,
             approve=as_async(approve) or over.approve,
             later=build.build_later(approve, options, self._sink),
             prompt_tokens=options.prompt_tokens,
@@ -315,7 +309,7 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Do the same as `resume`, from synchronous code."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
-        return self._loop.run(self._run_and_close(drive, "", watch))
+        return self._loop.run(run_alone(drive, "", watch, self._turn, self.model))
 
     def run_sync(
         self,
@@ -327,17 +321,7 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Answer one request from synchronous code; `watch` gets the events."""
         drive = partial(self.drive, attach=attach, deps=deps)
-        return self._loop.run(self._run_and_close(drive, text, watch))
-
-    async def _run_and_close(
-        self, drive: Drive[Out], text: str, watch: Watch | None
-    ) -> Answer[Out]:
-        busy = self._turn.busy  # in another thread, whose connections are in use
-        try:
-            return await drive(text, watch)
-        finally:
-            if not busy:
-                await self.model.close()  # its connections belong to this loop
+        return self._loop.run(run_alone(drive, text, watch, self._turn, self.model))
 
     @reraise_watch_errors
     async def drive(
@@ -359,8 +343,7 @@ class Session(Generic[Out]):
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
             planned = await needed.check(*own, self._shortlist) if is_resumed else ()
             await self._prompts.begin(parts)
-            if not self._announced:
-                self._announce()
+            self._announce(self._sink.emit)
             asked = None if is_resumed else text
             for item in attach:
                 self.attach(Path(item) if isinstance(item, str) else item)
@@ -368,9 +351,7 @@ class Session(Generic[Out]):
             parts = await take_up(parts, asked, *cut_off)
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
-            if self._shortlist is not None:
-                said = [item.content for item in self.history]
-                self._shortlist.choose(asked or "", said, planned)
+            choose_shown(self._shortlist, asked or "", self.history, planned)
             shows, self._shows = self._shows, []
             around = (self._sink.emit, watch is not None, shows)
             work = converse(asked, parts, self.history, *around)
@@ -398,8 +379,7 @@ class Session(Generic[Out]):
         """
         check_description(description)
         value, description = read_given(value, description)
-        if not self._announced:
-            self._announce()
+        self._announce(self._sink.emit)
         asset_id = self.ids.next()
         if media_type(value):
             self._shows.append(asset_id)
@@ -448,8 +428,7 @@ class Session(Generic[Out]):
         parts = limited(self._parts, self._outer, deps, self._deps)
         parts = replace(parts, on_error=on_error or parts.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
-        if not self._announced:
-            self._announce(emit)
+        self._announce(emit)
         begin_files(self.files, is_inside=self._outer is not None)
         work = run_calls(calls, parts, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
@@ -467,9 +446,11 @@ class Session(Generic[Out]):
         person = self._parts.approve
         return undo_last(self.files, self.origins, person, self._loop, changed_since)
 
-    def _announce(self, emit: Watch | None = None) -> None:
-        self._announced = True
-        (emit or self._sink.emit)(started(self._parts, self._outer, self.history))
+    def _announce(self, emit: Watch) -> None:
+        check_open(self._claim, self.id)
+        if not self._announced:
+            self._announced = True
+            emit(started(self._parts, self._outer, self.history))
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
@@ -481,19 +462,39 @@ class Session(Generic[Out]):
     def close(self) -> None:
         """Close the session, so that it can be opened elsewhere.
 
-        Postponed while a request is being answered.
+        Postponed while a request is being answered. A plugin whose `close` is an
+        `async def` needs `aclose`, or `async with`, in async code.
         """
-        if self._turn.puts_off(self.close):
-            return
-        self._loop.close()
+        if not self._turn.puts_off(partial(self._close, self._turn.leave)):
+            check_sync_close(self.registry.closes_async)
+            self._close(self._loop.run)
+
+    async def aclose(self) -> None:
+        """Do the same as `close`, from async code."""
+        if not self._turn.puts_off(partial(self._close, self._turn.leave)):
+            late: list[Coroutine[Any, Any, Any]] = []
+            try:
+                self._close(late.append)
+            finally:
+                await await_all(reversed(late))
+
+    def _close(self, wait: Callable[[Coroutine[Any, Any, Any]], object]) -> None:
         self._engine.close()
         try:
-            self.registry.close()  # also what plugins' classes hold
+            self.registry.close(wait)  # also what plugins' classes hold
         finally:
+            self._loop.close()
             self._claim()
 
     def __enter__(self) -> Self:
+        check_sync_close(self.registry.closes_async)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -11,10 +11,10 @@ from neuraxis.plugins.lock import entry, write_lock
 
 async def test_a_closed_session_starts_no_server_again(tmp_path):
     """What was closed stays closed: no process is left behind."""
-    session = opened(tmp_path, hostile("tame"))
-    session.close()
-    result = await say(session)
-    assert "closed with its session" in result.error.message
+    with opened(tmp_path, hostile("tame")) as session:
+        session.registry.close(lambda work: None)
+        result = await say(session)
+        assert "closed with its session" in result.error.message
 
 
 async def test_a_server_is_held_to_the_lock_file(tmp_path):

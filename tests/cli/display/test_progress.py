@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from neuraxis.call_errors import to_json, unknown_command
 from neuraxis.cli.display.progress import Live, said
 from neuraxis.cli.display.text import inert, seconds, short
 from neuraxis.events import (
@@ -177,6 +178,16 @@ def test_small_texts() -> None:
     assert said({"success": True, "output": "hi"}) == "hi"
     assert said({"success": True}) == ""
     assert said([1, 2]) == "[1, 2]"
+
+
+def test_the_names_of_all_tools_are_for_the_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A person is shown the mistake and what was meant."""
+    error = unknown_command("send_mial", {"send_mail": (), "fetch": ()})
+    Live()(PlanChecked(steps=(), problems=(to_json(error),)))
+    shown = " ".join(capsys.readouterr().err.split())
+    assert shown.endswith("there is no tool of that name. Did you mean send_mail?")
 
 
 def test_an_earlier_call_has_no_number_of_this_plan(

@@ -62,6 +62,7 @@ def _read(text: str) -> Reply:
         ),
         ('commentary to=functions.look{"query": "x"}', [X]),
         (f"<tool_call>\n{CALL}\n<tool_call>", [X]),
+        (f"I look: <tool_call>{CALL}</tool_call> and wait", [X]),
         # what a model imagines as the answer
         (f'<tool_call>{CALL}</tool_call>\n<tool_call>\n{{"found": 1}}', [X]),
         # a definition in front of a call of it

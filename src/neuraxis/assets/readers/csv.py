@@ -9,13 +9,15 @@ text. The caller passes Polars, since it may not be installed.
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
-from neuraxis.formatting import quote
+from neuraxis.formatting import listed, quote
 
 _TYPED_BY = 10_000
 """Rows used to infer column types before all rows are used."""
@@ -24,6 +26,8 @@ _MISFITS = 40
 _AT_ONCE = 8
 """Maximum columns in memory as text at a time, or an eighth of them."""
 _READINGS = 8
+_CELLS = 5
+"""Maximum cells of a line that an error quotes."""
 _QUOTED = re.compile(rb'"[^"]*"')
 _SAYS_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
 """First line that declares a separator, as Excel reads and writes it."""
@@ -58,14 +62,12 @@ def csv_frame(
         CommandError: it is no text.
         polars.exceptions.PolarsError: it is no table.
     """
-    data = utf8(data).removeprefix(codecs.BOM_UTF8)
-    if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")  # Old Macs end lines with a carriage return.
-    if said := _SAYS_SEPARATOR.match(data):
-        data = data[said.end() :]
-        separator = separator or said[1].decode()
-    if not separator:
-        separator = "\t" if ending == ".tsv" else _separator_of(data)
+    data, separator, _ = _begun(data, ending, separator)
+    if not data.strip():
+        raise CommandError(
+            "expected a first line with the names of the columns, got an empty file. "
+            "Name another file."
+        )
     end = data.find(b"\n") if b"\n" in data else len(data)
     limits.check_columns(data.count(separator.encode(), 0, end) + 1)
     data = _without_blank_lines(data, separator)
@@ -87,6 +89,55 @@ def csv_frame(
     exact = _lossless_columns(polars, frame, data, separator, most, warn)
     frame = _trimmed(frame.with_columns(exact), warn)
     return frame if separator == "," else _decimal_commas(polars, frame)
+
+
+def _begun(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
+    """Return the text in UTF-8, its separator and first line's number."""
+    data, first = utf8(data).removeprefix(codecs.BOM_UTF8), 1
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # Old Macs end lines with a carriage return.
+    if said := _SAYS_SEPARATOR.match(data):
+        data, first = data[said.end() :], 2
+        separator = separator or said[1].decode()
+    if not separator:
+        separator = "\t" if ending == ".tsv" else _separator_of(data)
+    return data, separator, first
+
+
+def ragged_line(data: bytes, ending: str, separator: str) -> str:
+    """Describe the first line with more cells than columns, if any.
+
+    Args:
+        data: the whole file, which Polars refused.
+        ending: as for `csv_frame`.
+        separator: likewise.
+    """
+    data, separator, line = _begun(data, ending, separator)
+    text = io.StringIO(data.decode(errors="replace"), newline="")
+    rows = csv.reader(
+        text, delimiter=separator, skipinitialspace=_is_spaced(data, separator)
+    )
+    names: list[str] = []
+    before = 0
+    try:
+        for row in rows:
+            names = names or row
+            if len(row) > len(names):
+                return (
+                    f"line {line + before}: expected at most {len(names)} cells, as "
+                    f"the first line has ({_cells(names)}), got {len(row)} "
+                    f"({_cells(row)}). Name the separator if it is not "
+                    f"{quote(separator)}, put quotes around a cell that holds it, or "
+                    "read the file as text."
+                )
+            before = rows.line_num
+    except csv.Error:  # a cell of more than 128 KiB
+        return ""
+    return ""
+
+
+def _cells(row: Sequence[str]) -> str:
+    return listed([quote(cell) for cell in row], _CELLS)
 
 
 def _lossless_columns(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from neuraxis.assets.readers import limits
-from neuraxis.assets.readers.csv import csv_frame, utf8
+from neuraxis.assets.readers.csv import csv_frame, ragged_line, utf8
 from neuraxis.assets.readers.json import json_frame
 from neuraxis.errors import CommandError
 
@@ -64,7 +64,12 @@ def read_frame(
     with told(polars):
         match ending:
             case ".csv" | ".tsv" | ".txt":
-                frame = csv_frame(polars, data, ending, separator, most, warn)
+                try:
+                    frame = csv_frame(polars, data, ending, separator, most, warn)
+                except polars.exceptions.PolarsError:
+                    if why := ragged_line(data, ending, separator):
+                        raise CommandError(why) from None
+                    raise
             case ".parquet":
                 _check_cells(polars, polars.scan_parquet(source), len(data))
                 source.seek(0)

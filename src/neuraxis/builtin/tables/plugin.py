@@ -32,7 +32,10 @@ def read_table(
     data = workspace.read(context, file_path, limit)
     most = workspace.number(context, "tables.rows", frames.MOST_ROWS)
     ending = workspace.ending(file_path)
-    frame = frames.parse(data, ending, separator, most, context.warn)
+    try:
+        frame = frames.parse(data, ending, separator, most, context.warn)
+    except CommandError as error:
+        raise CommandError(f"{file_path!r}: {error}") from None
     return select_columns(frame, columns) if columns else frame
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
+from neuraxis.call_errors.checking import without_list
 from neuraxis.cli.display.markdown import complete_blocks, print_markdown
 from neuraxis.cli.display.text import console, inert, one_line, seconds, short
 from neuraxis.events import (
@@ -132,7 +133,8 @@ class Live:
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            self._print(f"  ✗ {problem.get('message', '')}", "red")
+            told = without_list(str(problem.get("message", "")))
+            self._print(f"  ✗ {told}", "red")
         if event.problems:
             return
         many = len(event.steps)

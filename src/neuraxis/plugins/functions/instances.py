@@ -47,6 +47,4 @@ def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
 def close_of(made: Any, commands: Container[str]) -> Callable[[], Any] | None:
     """Return the `close` of an object, unless it is a command."""
     close = getattr(made, "close", None)
-    if "close" in commands or inspect.iscoroutinefunction(close):
-        return None
-    return close if callable(close) else None
+    return close if callable(close) and "close" not in commands else None

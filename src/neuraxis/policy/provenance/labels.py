@@ -85,9 +85,17 @@ def from_told(told: Iterable[Json]) -> Label:
 
 def describe(label: Label) -> str:
     """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
-    told = [o for o in sorted(label) if o.open_world or not is_outside(label)]
+    return _named(o for o in sorted(label) if o.open_world or not is_outside(label))
+
+
+def private_in(label: Label) -> str:
+    """Name the private sources of a label, for a person."""
+    return _named(origin for origin in sorted(label) if origin.private)
+
+
+def _named(origins: Iterable[Origin]) -> str:
     named = list(
-        dict.fromkeys("the user's files" if o in FILES else o.source for o in told)
+        dict.fromkeys("the user's files" if o in FILES else o.source for o in origins)
     )
     more = len(named) - 3
     return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")

@@ -25,7 +25,7 @@ from neuraxis.sandbox.files.naming import is_called, is_named
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
 
-Use = Literal["write", "change", "remove"]
+Use = Literal["write", "change", "move", "remove"]
 """What is done to a file: replaced as a whole, changed in part, moved or deleted."""
 
 
@@ -133,8 +133,8 @@ class FileHistory:
         now = operations.digest_of(self.workspace, path)
         self._allowed.add((call_id, path, now))
 
-    def permit(self, call_id: str, path: str, use: Use) -> None:
-        """Let a change happen.
+    def permit(self, call_id: str, path: str, use: Use, target: str) -> None:
+        """Let a change happen; `target` is the command that makes it.
 
         Raises:
             FileRefused: it needs an approval, and there is none for the file as it is.
@@ -144,7 +144,7 @@ class FileHistory:
             return
         now = operations.digest_of(self.workspace, path)
         if (call_id, operations.spelled(path), now) not in self._allowed:
-            raise FileRefused(f"{why}. {call_errors.file_way_out(use)}")
+            raise FileRefused(f"{why}. {call_errors.file_way_out(use, target)}")
 
     # --- what happened -------------------------------------------------------------
 
@@ -337,8 +337,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     history: FileHistory
     call_id: str
     warn: Callable[[str], None]
-    ask: Callable[[Mapping[str, Sequence[str]]], bool] = lambda held: False
-    """Asks a person about files that a script `changed`, `deleted` or `made`."""
+    target: str = "PLUGIN.COMMAND"
+    """The call's command, as `plugin.command`."""
+    ask: Callable[[Mapping[str, Sequence[str]]], str] = lambda held: call_errors.NOBODY
+    """Asks a person about files that a script `changed`, `deleted` or `made`; returns
+    why not, or nothing for a yes."""
     free: bool = False
     """The policy allows the call whatever it does."""
     note: Callable[[str, bool], None] = lambda path, there: None
@@ -382,7 +385,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             FileRefused: it needs an approval that was not given.
         """
         if not self.free:
-            self.history.permit(self.call_id, path, use)
+            self.history.permit(self.call_id, path, use, self.target)
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
@@ -394,7 +397,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         digest = _digest(root, path)
         if path == new:
             raise FileRefused(f"{path!r} has that name already.")
-        self.permit(path, "remove")
+        self.permit(path, "move")
         self.permit(new, "write")
         own = self.history.is_own(path)
         stored = self.history.change(self.call_id, new, "move", digest, whole=own)
@@ -458,12 +461,12 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             done: [path for path, what in asked.items() if what == done]
             for done in dict.fromkeys(asked.values())
         }
-        agreed = not asked or self.free or self.ask(held)
+        no = "" if not asked or self.free else self.ask(held)
         back: set[str] = set()
         for path, digest in changed:
             found = operations.look(root, path)
             if path in asked and not (
-                agreed and (found is None or stat.S_ISREG(found.st_mode))
+                not no and (found is None or stat.S_ISREG(found.st_mode))
             ):
                 continue
             try:
@@ -477,7 +480,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             self.note(path, digest != "")
             self.tell(path, stored=stored and path in asked)
         if lost := [path for path in asked if path not in back]:
-            self.warn(call_errors.script_changes_refused(lost))
+            why = no or "only regular files are kept"
+            self.warn(call_errors.script_changes_refused(lost, why, self.target))
         return frozenset(back)
 
     def tell(self, path: str, *, stored: bool) -> None:
