@@ -360,9 +360,7 @@ class Session(Generic[Out]):
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
-            if turn.unwritten and not answer.error:
-                answer = replace(answer, error=turn.unwritten)
-            return answer
+            return turn.noted(answer)
         finally:
             self._sink.forget()
             turn.end()
