@@ -25,7 +25,7 @@ CALL_WORDS = (
     *("<｜tool▁call▁begin｜>search<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
     *("<|tool_call_begin|>functions.search:0", "<|tool_call_argument_begin|>"),
     *("<|tool_call_end|>", "<|channel|>commentary to=search<|message|>"),
-    "```tool_code",
+    *("```tool_code", "\nsearch(", 'search(query="q", limit=1)', "\nprint(", "to="),
     *("q: ", "\nq:", "\na: ", "# Evaluate this", "<!--", "-->", "<|", "|>"),
     *("<!-- RESPONSE_START -->", "<!-- RESPONSE_END -->", "<!--RESPONSE_START-->"),
     *("<!-- RESULTS_START -->", "<!-- RESULTS_END -->", "<!-- RESPONSE"),

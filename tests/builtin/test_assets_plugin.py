@@ -41,8 +41,9 @@ def _session(value: Any) -> Session:
     return session
 
 
-def _call(session: Session, name: str, number: str = "b1", **arguments: Any) -> Result:
-    asked = Call(id=number, plugin=None, command=name, arguments=arguments)
+def _call(session: Session, name: str, number: str = "", **arguments: Any) -> Result:
+    call_id = number or session.ids.new()
+    asked = Call(id=call_id, plugin=None, command=name, arguments=arguments)
     return asyncio.run(session.call(asked))
 
 

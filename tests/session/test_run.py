@@ -139,12 +139,18 @@ async def test_a_request_that_is_cancelled_while_it_watches_leaves_nothing() -> 
     """The run has ended when its watcher has."""
     session, done = _acting(ACT, "never")
 
-    async def request() -> None:
-        async for _ in session.run("go"):
-            pass
+    begun = asyncio.Event()
 
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(request(), 0.03)
+    async def request() -> None:
+        async for event in session.run("go"):
+            if isinstance(event, CallStarted):
+                begun.set()
+
+    task = asyncio.create_task(request())
+    await begun.wait()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
     assert len(asyncio.all_tasks()) == 1
     assert "acted" not in done
 

@@ -382,6 +382,7 @@ def _command(
         run=run,
         is_async=caller.is_async,
         context_name=caller.context_name,
+        deps=caller.deps,
     )
 
 

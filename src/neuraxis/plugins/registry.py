@@ -35,6 +35,7 @@ class Command:
         run: its code; None: there is a description only.
         is_async: whether `run` gives a coroutine.
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
+        deps: name of the class of `Context.deps` that it needs; empty: none.
         reconcile: says of an earlier call, by its id, whether it had its effect.
     """
 
@@ -46,6 +47,7 @@ class Command:
         run: Callable[..., Any] | None = None,
         is_async: bool = False,
         context_name: str = "",
+        deps: str = "",
         reconcile: Callable[..., Any] | None = None,
     ) -> None:
         self.plugin = plugin
@@ -53,6 +55,7 @@ class Command:
         self.run = run
         self.is_async = is_async
         self.context_name = context_name
+        self.deps = deps
         self.reconcile = reconcile
 
     @cached_property

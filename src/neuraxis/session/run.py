@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic
 
+from msgspec.structs import replace
+
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.events import Event
 from neuraxis.models import Model
@@ -61,6 +63,10 @@ class RunLock:
         if then is not None:
             with contextlib.suppress(StorageError):  # the answer reports it
                 then()
+
+    def noted(self, answer: Answer[Out]) -> Answer[Out]:
+        """Return the answer, with why its end is not in the journal."""
+        return replace(answer, error=answer.error or self.unwritten)
 
     def leave(self, work: Coroutine[Any, Any, Any]) -> None:
         """Begin work in this loop, for which the next run waits."""

@@ -341,14 +341,16 @@ class Session(Generic[Out]):
         turn.begin(self.id, watch)
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            planned = await needed.check(*own, self._shortlist) if is_resumed else ()
+            given = (*own, self._shortlist, parts.deps)
+            planned = await needed.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
             asked = None if is_resumed else text
             for item in attach:
                 self.attach(Path(item) if isinstance(item, str) else item)
-            cut_off = (self.history, self._pending, self.journal)
-            parts = await take_up(parts, asked, *cut_off)
+            parts = await take_up(
+                parts, asked, self.history, self._pending, self.journal
+            )
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
             choose_shown(self._shortlist, asked or "", self.history, planned)
@@ -358,9 +360,7 @@ class Session(Generic[Out]):
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
-            if turn.unwritten and not answer.error:
-                answer = replace(answer, error=turn.unwritten)
-            return answer
+            return turn.noted(answer)
         finally:
             self._sink.forget()
             turn.end()

@@ -188,3 +188,22 @@ def test_a_parameter_of_digits_is_a_name(name: str) -> None:
         found = cut(call, {"look"}.__contains__)
         calls = [call for piece in found for call in piece.calls]
         assert calls in ([("look", {name: 1})], [])
+
+
+@pytest.mark.parametrize(
+    "line", ["\nlook(", "\n- look(1", "\nlook(at=[) .", "\nlook(a) is"]
+)
+def test_calls_begun_on_every_line_are_read_in_linear_time(line: str) -> None:
+    """Each begins inside the one before it, and was read to its own end."""
+    text = line * (100_000 // len(line))
+    found = within(1.0, lambda: cut(text, {"look"}.__contains__), attempts=3)
+    assert found[-1].meant
+    few = cut(line * 40 + "\n", {"look"}.__contains__)
+    assert any(piece.meant for piece in few) is (line != "\nlook(a) is")
+
+
+def test_tags_on_every_line_are_not_looked_back_at() -> None:
+    """What stands before a tag matters to calls without one alone."""
+    text = "words\n" + "<tool_call>\n" * 330
+    assert cut(text, {"look"}.__contains__)
+    within(0.03, lambda: cut(text, {"look"}.__contains__), attempts=3)

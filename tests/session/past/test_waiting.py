@@ -489,3 +489,34 @@ def test_L_a_yes_to_run_is_for_the_script_as_it_was_asked_about(
         assert bool(second.pending()) is changed
     assert answer.outcome == ("waiting" if changed else "answered")
     assert [result.status for result in answer.calls] == ([] if changed else ["done"])
+
+
+class Shop:
+    """What the program passes to a run."""
+
+    name = "ours"
+
+
+@command(effects="once")
+def refund(to: str, context: Context[Shop]) -> str:
+    """Pay back."""
+    with (context.workspace / "paid").open("a") as file:
+        file.write(f"{context.deps.name} {to}\n")
+    return "paid"
+
+
+def test_deps_are_asked_for_before_a_yes_is_used_up(tmp_path: Path) -> None:
+    """The journal does not have them, and the call would fail."""
+    call = plan({"tool": "refund", "to": "ann"})
+    rules = Policy(rules=[Rule(verdict="ask", target="refund.*")])
+    given: dict[str, Any] = {"plugins": [refund], "policy": rules}
+    with session(tmp_path, call, **given) as first:
+        first.run_sync("pay", deps=Shop())
+        first.approve("a1")
+    with session(tmp_path, "ok", earlier="s", **given) as second:
+        with pytest.raises(
+            ConfigError, match=r"Context\[Shop\].*resume\(deps=\.\.\.\)"
+        ):
+            second.resume_sync()
+        assert second.resume_sync(deps=Shop()).outcome == "answered"
+    assert paid(tmp_path) == ["ours ann"]

@@ -17,6 +17,7 @@ from neuraxis.dialects.families.python_calls import BEFORE, PYTHON
 from neuraxis.dialects.families.tagged import TAGGED
 from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
 from neuraxis.parsing.json_scan import (
+    MOST_WASTED,
     Piece,
     ReadValue,
     Take,
@@ -142,8 +143,12 @@ def cut(
     return found
 
 
+_TOO_MUCH = "too much before this looks like calls and is none"
+_NOT_ONLY_CALLS = "expected nothing but calls with values in a fence"
+
+
 def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
-    fences = counted = last = defined = 0
+    fences = counted = last = defined = wasted = 0
 
     def is_program(start: int, end: int) -> bool:
         """Return whether the fence around a call holds more than calls."""
@@ -164,14 +169,18 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
         return defined == fences or not only_calls
 
     def take(match: re.Match[str], value: ReadValue) -> Piece | None:
+        nonlocal wasted
         start, tag = match.start(), match["tag"] is not None
         framed = match["framed"] is not None
         if (tag and text[start - 1 : start] == "`") or _is_cited(text, start, start):
             return None
         at = start if tag else match.end()
-        reading = Reading(value, is_tool, framed, _is_alone(text, start))
+        reading = Reading(value, is_tool, framed, lambda: _is_alone(text, start))
         try:
+            if wasted > MOST_WASTED + 4 * len(text):
+                raise broken(text, start, _TOO_MUCH)
             taken = _first(text, at, reading)
+            wasted += _wasted(reading, start)
             if taken is None:
                 named = not (tag or framed) or _is_named(text, match, is_tool)
                 return None if named else _unread(text, match, start)
@@ -181,8 +190,7 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
             if text[at] not in "<{" and is_program(start, taken.end):
                 if defined == fences:
                     return None
-                message = "expected nothing but calls with values in a fence"
-                raise broken(text, start, message)
+                raise broken(text, start, _NOT_ONLY_CALLS)
         except Broken as error:
             if tag and _is_quotation(text, start, at):
                 return None
@@ -244,6 +252,11 @@ def _first(text: str, at: int, reading: Reading) -> Taken | None:
         if begin is not None and (taken := family.read(text, begin, reading)):
             return taken
     return None
+
+
+def _wasted(reading: Reading, start: int) -> int:
+    """Return the characters read in vain, with the lines counted for them."""
+    return reading.reach - start + start // 256 + 16 if reading.reach else 0
 
 
 def _is_alone(text: str, start: int) -> bool:

@@ -24,15 +24,17 @@ def bare(name: str) -> str:
     return _OWN.sub("", name)
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct):
     """JSON at a place, the known tools, and what stands before."""
 
     value: ReadValue
     is_tool: Callable[[str], bool]
     framed: bool = False
     """True: a token of the model's own says that a call follows."""
-    alone: bool = False
-    """True: nothing but frames and fences stands before it in the reply."""
+    is_alone: Callable[[], bool] = bool
+    """Whether nothing but frames and fences stands before it in the reply."""
+    reach: int = 0
+    """End of what was read in vain."""
 
 
 class Taken(Struct, frozen=True, kw_only=True):

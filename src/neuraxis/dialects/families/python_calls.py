@@ -64,12 +64,14 @@ class _Python(Struct, frozen=True):
         at = end_of(_GIVEN_NAME, text, begin.start())
         listed = text[at] == "["
         known = reading.is_tool(_bare(begin["name"], reading))
-        whole = reading.alone and (listed or "```" not in text[:at])
+        alone = reading.is_alone()
+        whole = alone and (listed or "```" not in text[:at])
         if not (reading.framed or known or whole):
             return None
         quoted = _QUOTED.match(text, at)
         at = quoted.end() if quoted else at
         calls: list[Written] = []
+        end = at
         try:
             while True:
                 source, names, end = _scan(text, at)
@@ -90,8 +92,9 @@ class _Python(Struct, frozen=True):
                 raise broken(text, end, "expected nothing behind a call on its line")
             end = end_of(_REST, text, end)
         except Broken as error:
+            reading.reach = max(end, error.fault.position)
             half = error.fault.code == "truncated"
-            code = listed or half or (reading.alone and text.rstrip()[-1] in ")]}`;")
+            code = listed or half or (alone and text.rstrip()[-1] in ")]}`;")
             if reading.framed or (known and code):
                 raise
             return None  # words, or a program that is only shown

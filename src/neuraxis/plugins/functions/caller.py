@@ -53,6 +53,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     is_async: bool
     context_name: str
     """Name of the parameter annotated `Context`, or empty."""
+    deps: str
+    """Name of the class in `Context[Shop]`, or empty."""
     hints: Mapping[str, Hint]
     """Hints of the parameters that a call may name, in order."""
     defaults: Mapping[str, Any]
@@ -82,7 +84,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     written = _hints(function)
     given, function = function, _ended(function)
     taken = _from_code(given) or _from_signature(given)
-    context_name = ""
+    context_name = deps = ""
     hints: dict[str, Hint] = {}
     plain = not taken.positional  # Plain JSON values need no conversion.
     fields: dict[str, Any] = {}
@@ -92,7 +94,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
             hint = _with_field(name, hint, given_field, taken.defaults, fields)
         kind = _kind(hint)
         if kind is _CONTEXT:
-            context_name = name
+            context_name, deps = name, _deps_of(hint)
             continue
         hints[name] = hint
         plain = plain and kind is _PLAIN
@@ -101,6 +103,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         run=fill_fields(run, fields) if fields else run,
         is_async=_is_async(function),
         context_name=context_name,
+        deps=deps,
         hints=hints,
         defaults=taken.defaults,
         required=tuple([name for name in hints if name not in taken.defaults]),
@@ -108,6 +111,14 @@ def caller_of(function: Callable[..., Any]) -> Caller:
         rest=written.get(taken.rest, Any),
         returns=_gathered(written.get("return", _EMPTY)),
     )
+
+
+def _deps_of(hint: Hint) -> str:
+    """Return the name of the class whose object a run must pass."""
+    wanted = next(iter(typing.get_args(hint)), None)
+    if not isinstance(wanted, type) or wanted in (Any, object, type(None)):
+        return ""
+    return wanted.__name__
 
 
 def _with_field(

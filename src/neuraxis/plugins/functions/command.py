@@ -245,6 +245,7 @@ def _plugin(
                 run=built.caller.run,
                 is_async=built.caller.is_async,
                 context_name=built.caller.context_name,
+                deps=built.caller.deps,
                 reconcile=reconcile if callable(reconcile) else None,
             )
             for built in read

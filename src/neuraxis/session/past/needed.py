@@ -6,7 +6,7 @@ was planned, and a person's yes, would be lost: the session is not resumed inste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -34,12 +34,13 @@ async def check(
     dialect: Dialect,
     registry: Registry,
     shortlist: Shortlist | None,
+    deps: object,
 ) -> list[tuple[str, str]]:
     """Return plugin and name of the commands still to be called.
 
     Raises:
-        ConfigError: no request was cut off, one of these commands is not there, or the
-            plan was written in another dialect.
+        ConfigError: no request was cut off, one of these commands is not there or
+            needs `deps`, or the plan was written in another dialect.
     """
     if not is_cut_off:
         raise ConfigError(
@@ -64,7 +65,10 @@ async def check(
     # nobody checked an unread reply: its unknown command may be the model's mistake
     if lacking and (gone or standing is not None):
         raise _not_there(session, lacking, gone)
-    return [_key(command) for _, command in found if command is not None]
+    there = [command for _, command in found if command is not None]
+    if deps is None:
+        _check_deps(session, there)
+    return [(command.plugin.name, command.spec.name) for command in there]
 
 
 def _begun(events: Sequence[Event | Unknown]) -> SessionStarted:
@@ -132,5 +136,12 @@ def _not_there(session: str, lacking: list[str], gone: list[str]) -> ConfigError
     )
 
 
-def _key(command: Command) -> tuple[str, str]:
-    return command.plugin.name, command.spec.name
+def _check_deps(session: str, commands: Iterable[Command]) -> None:
+    """Refuse a call that would find no `deps`."""
+    for command in commands:
+        if command.deps:
+            raise ConfigError(
+                f"resume: session {session} is still to call {command.plugin.name}."
+                f"{command.spec.name}, which takes a Context[{command.deps}], and no "
+                f"deps were given; write resume(deps=...), as for the run. {_DROPS}"
+            )
