@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cpu_time import within
 from neuraxis import Options, Session, command
 from neuraxis.errors import ConfigError
 from neuraxis.events import Event, PlanChecked
@@ -505,3 +506,14 @@ def test_the_text_of_a_plan_cannot_break_its_drawing() -> None:
     root = ElementTree.fromstring(svg.encode("utf-8"))
     assert root.findall(".//{*}script") == []
     assert "\x1b" not in as_text(drawn(built(("note", {"text": hostile}))))
+
+
+def test_many_mistakes_in_one_line_are_told_in_linear_time() -> None:
+    """The line was searched for bare braces once for each of them."""
+    text = "version: 1\nparameters: {a: {type: string, " + "g, " * 16_000 + "}}\n"
+
+    def read() -> None:
+        with pytest.raises(ConfigError, match="stands twice"):
+            read_plan(text)
+
+    within(2.0, read, attempts=2)

@@ -423,3 +423,10 @@ def test_R6_a_long_list_is_checked_in_slices() -> None:
     assert not Schema({"type": "array", "items": {"type": "integer"}}).valid(rows)
     most = Schema({"type": "array", "maxItems": 4999})
     assert not most.valid(rows)
+
+
+def test_a_problem_of_two_keywords_is_told_once() -> None:
+    """Type and enum of a number both refuse a text, in the same words."""
+    schema = Schema({"type": "integer", "enum": [1, 2]})
+    (problem,) = schema.problems("q")
+    assert (problem.expected, problem.got) == ("one of 1, 2", '"q"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import dataclass
 from typing import Any, cast
@@ -159,3 +160,15 @@ def test_a_value_is_what_the_command_returned_at_every_size(count: int) -> None:
         (result,) = session.run_sync("go").calls
     assert result.value == [Row(number) for number in range(count)]
     assert call(rows, "rows", {"count": count}).value == result.value
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("content", "text"), ("tool_calls", "calls"), ("txt", "text")]
+)
+def test_a_name_of_another_library_is_told_with_ours(name: str, meant: str) -> None:
+    """As of a run that was not awaited; nothing is made up for other names."""
+    answer = Answer(text="Yes.", outcome="answered")
+    with pytest.raises(AttributeError, match=rf"no '{name}'. Did you mean {meant}"):
+        getattr(answer, name)
+    assert not hasattr(answer, "_repr_png_")
+    assert copy.deepcopy(answer).text == "Yes."

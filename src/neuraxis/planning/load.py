@@ -188,11 +188,11 @@ def _document(text: str, file: str) -> Tree:
 def _unreadable(text: str, error: ManifestError) -> ConfigError:
     """Return the error of an unreadable file, with its most frequent cause."""
     lines = text.splitlines()
-    near = [
-        line
+    near = {
+        line  # once, also where many problems are on it
         for problem in error.problems
         for line in lines[max(0, problem.line - 2) : problem.line]
-    ]
+    }
     hint = ""
     if any(_BARE_BRACES.search(line) for line in near):
         hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'

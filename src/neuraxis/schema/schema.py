@@ -125,7 +125,9 @@ class Schema:
         for error in errors:
             if not _in_hole(error, blind):
                 found += explain(error, self.json, checked)
-        return tuple(dict.fromkeys(found))[:MOST]
+        # A wrong type may break several keywords that say the same.
+        told = {(one.path, one.expected, one.got): one for one in reversed(found)}
+        return tuple(reversed(told.values()))[:MOST]
 
     def _whole_floats(self, value: Any) -> list[Problem]:
         return [

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 else:
     Out = TypeVar("Out")
 
+_ELSEWHERE = {
+    **dict.fromkeys(("content", "response", "message"), "text"),
+    **dict.fromkeys(("data", "final_output", "parsed", "result"), "output"),
+    **dict.fromkeys(("tool_calls", "tool_results"), "calls"),
+    **dict.fromkeys(("cost", "total_cost"), "usd"),
+}
+"""What other libraries call a field of an answer."""
 Outcome = Literal["answered", "failed", "budget", "waiting", "declined"]
 """How a run ended; `waiting`: a person is to say yes, see `Session.pending`."""
 
@@ -128,6 +135,17 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
             NoAnswer: the run did not end with an answer.
         """
         return cast("Out", self.check().checked)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Imported for error messages only.
+            from neuraxis.formatting import did_you_mean, nearest
+
+            names = (*self.__struct_fields__, "output", "check", "asset")
+            near = _ELSEWHERE.get(name)
+            hint = did_you_mean([near] if near else nearest(name, names, 1))
+            raise AttributeError(f"an Answer has no {name!r}.{hint}")
 
     def _repr_html_(self) -> str:
         kept = [(one.id, one.read) for one in self.assets]
