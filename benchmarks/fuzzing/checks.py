@@ -11,8 +11,8 @@ from neuraxis.call_errors import to_json
 from neuraxis.messages import CallError, ErrorCode, Problem, Reply
 
 CODES = frozenset(get_args(ErrorCode))
-SECONDS = 0.1
-"""Processor time for each 10,000 characters that are read."""
+SECONDS = 0.3
+"""Processor time for each 10,000 characters that are read: four times the slowest."""
 slowness = 1.0
 """How much more a reader may take: its code is slower while it is traced."""
 
