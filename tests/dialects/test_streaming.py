@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from neuraxis.dialects import Dialect
 from neuraxis.dialects.envelope.dialect import Envelope
-from neuraxis.dialects.intents.decode import END, START
+from neuraxis.dialects.intents.calls import END, START
 from neuraxis.dialects.intents.dialect import Intents
 from neuraxis.dialects.native.dialect import Native
 from neuraxis.dialects.streaming import EarlyReader, ReadsEarly

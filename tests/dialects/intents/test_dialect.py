@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraxis.call_errors import truncated_reply
-from neuraxis.dialects.intents.decode import END, START, read_reply
+from neuraxis.dialects.intents.calls import END, START
+from neuraxis.dialects.intents.decode import read_reply
 from neuraxis.dialects.intents.dialect import Intents
 from neuraxis.dialects.well_formed import read_calls
 from neuraxis.errors import TemplateError

@@ -20,6 +20,9 @@ from neuraxis.messages import Call, CallError, Path
 from neuraxis.parsing.json_scan import Value, loads
 from neuraxis.specs import Json
 
+START = "<!-- RESPONSE_START -->"
+END = "<!-- RESPONSE_END -->"
+"""The markers around a block of calls."""
 RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 """Keys of an intent that are not parameters; `$` escapes a parameter."""
 

@@ -14,6 +14,8 @@ from neuraxis.call_errors import malformed_reply, truncated_reply
 from neuraxis.dialects.families.cut import cut, is_framed, markers
 from neuraxis.dialects.families.family import bare
 from neuraxis.dialects.intents.calls import (
+    END,
+    START,
     IsTool,
     ParameterNames,
     Reading,
@@ -38,9 +40,6 @@ from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import Piece, read_at
 from neuraxis.specs import Json
-
-START = "<!-- RESPONSE_START -->"
-END = "<!-- RESPONSE_END -->"
 
 _MARKERS = markers(
     r"(?P<start><!--\s*RESPONSE_START\s*-->)|(?P<end><!--\s*RESPONSE_END\s*-->)"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from neuraxis.call_errors import to_json
-from neuraxis.dialects.intents.calls import ParameterNames, escape_key
-from neuraxis.dialects.intents.decode import END, START, read_reply, read_strictly
+from neuraxis.dialects.intents.calls import END, START, ParameterNames, escape_key
 from neuraxis.dialects.intents.form import call_form
 from neuraxis.dialects.intents.prompt import prompt_text
 from neuraxis.dialects.intents.signatures import form_text
@@ -129,6 +128,9 @@ class Intents:
         said = read_answer(text)
         if said is not None:
             return Reply(texts=said)
+        # Imported on first use: its patterns take 14 ms, and most replies are flawless.
+        from neuraxis.dialects.intents.decode import read_reply, read_strictly
+
         names = self._parameter_names
         if self._strict:
             return read_strictly(text, next_id=next_id, parameter_names=names)

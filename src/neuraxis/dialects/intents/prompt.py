@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.dialects.intents.calls import escape_key
-from neuraxis.dialects.intents.decode import END, START
+from neuraxis.dialects.intents.calls import END, START, escape_key
 from neuraxis.dialects.intents.signatures import (
     one_line,
     parameter_lines,
