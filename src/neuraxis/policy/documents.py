@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import leaves, place_of, tokens
-from neuraxis.sandbox.files.naming import is_called
+from neuraxis.sandbox.files.naming import is_called, words_of
 from neuraxis.specs import Json
 
 DOCUMENTS = (
@@ -91,7 +90,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
 def is_document(path: str, request: Iterable[str]) -> bool:
     """Whether a path is that of a document nothing loads."""
     stem, suffix = os.path.splitext(os.path.basename(normal(path).lower()))
-    if not is_plain(path) or not LOADED.isdisjoint(_words(stem)):
+    if not is_plain(path) or not LOADED.isdisjoint(words_of(stem)):
         return False
     if suffix in (".txt", ".rst") and stem.startswith("test"):
         return False  # pytest runs what stands in it
@@ -122,7 +121,7 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
         and stem.isidentifier()
         and _is_free_name(path, request)
         and not low.startswith("test")
-        and (LOADED | SCRIPTS).isdisjoint(_words(stem))
+        and (LOADED | SCRIPTS).isdisjoint(words_of(stem))
         and importlib.util.find_spec(low) is None
         and not _is_mentioned(stem, workspace)
     )
@@ -145,7 +144,7 @@ def _is_free_name(
     said, every = _spoken(request), _spoken(request, addresses=addresses)
     folder, _, last = normal(path).rpartition("/")
     stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
-    folders = {word.removesuffix("s") for word in _words(folder)}
+    folders = {word.removesuffix("s") for word in words_of(folder)}
     return is_plain(path) and (
         is_named(path, request)
         or (
@@ -153,7 +152,7 @@ def _is_free_name(
             and not stem.isupper()
             and (
                 (has_it and folder != "")
-                or any(word[:4] in begins for word in _words(stem))
+                or any(word[:4] in begins for word in words_of(stem))
             )
         )
     )
@@ -165,13 +164,8 @@ def _spoken(request: Iterable[str], *, addresses: bool = False) -> set[str]:
         word
         for token in every
         if addresses or "://" not in token
-        for word in _words(token.rpartition("/")[2] if "://" in token else token)
+        for word in words_of(token.rpartition("/")[2] if "://" in token else token)
     }
-
-
-def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c if c.isalnum() else " " for c in plain).split()
 
 
 def is_plain(path: str) -> bool:

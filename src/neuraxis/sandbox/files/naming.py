@@ -45,7 +45,7 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     called = _name_words(path)
     if len("".join(called)) < _SHORTEST or "".join(called).isdecimal():
         return False
-    if not any(_stand_in(called, _words(_plain(said))) for said in words):
+    if not any(_stand_in(called, words_of(_plain(said))) for said in words):
         return False
     found = [*islice(_texts(workspace), _MOST_FILES + 1)]
     same = [name for name in found if _name_words(name) == called]
@@ -61,7 +61,7 @@ def _texts(workspace: Path) -> Iterator[str]:
 
 def _name_words(path: str) -> list[str]:
     stem, suffix = os.path.splitext(path.rpartition("/")[2])
-    return _words(stem) if suffix.lower() in _TEXTS else []
+    return words_of(stem) if suffix.lower() in _TEXTS else []
 
 
 def _plain(said: str) -> str:
@@ -69,7 +69,8 @@ def _plain(said: str) -> str:
     return " ".join(part for part in said.split() if not _PATH.search(part))
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, of letters and digits, case folded."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(char if char.isalnum() else " " for char in plain).split()
 
