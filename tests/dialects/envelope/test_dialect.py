@@ -537,3 +537,23 @@ def test_dialects_are_found_by_name(name: str) -> None:
     assert name == dialect.name
     assert dialect.prompt([spec(MANIFEST)], {})
     assert dialect.decode(Completion(), next_id=counter()).calls == ()
+
+
+@pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
+def test_what_stands_behind_the_first_messages_is_named(name: Name) -> None:
+    """With words between them only the first runs, and the model is told the rest."""
+    dialect = find_dialect(name)
+    sent = [
+        json.dumps(
+            {
+                "receiver": {"role": "plugin", "name": "web"},
+                "content_type": "command",
+                "content": {"command": command, "param": {}},
+            }
+        )
+        for command in ("search", "fetch")
+    ]
+    text = f"First I search:\n{sent[0]}\nThen I fetch:\n{sent[1]}"
+    reply = dialect.decode(Completion(text=text, finish_reason="stop"), next_id=str)
+    assert [call.command for call in reply.calls] == ["search"]
+    assert reply.left == ("fetch",)

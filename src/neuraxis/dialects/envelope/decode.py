@@ -50,6 +50,8 @@ class _Reading(Struct, kw_only=True):
     calls: list[Call] = field(default_factory=list[Call])
     texts: list[str] = field(default_factory=list[str])
     thoughts: list[str] = field(default_factory=list[str])
+    left: list[str] = field(default_factory=list[str])
+    """Commands of messages that were not read."""
 
     def reply(self, next_id: Callable[[], str]) -> Reply:
         """Return the decoded reply, or only its errors."""
@@ -62,6 +64,7 @@ class _Reading(Struct, kw_only=True):
             texts=tuple(self.texts),
             thoughts=thought,
             notes=notes,
+            left=tuple(self.left),
         )
 
 
@@ -131,7 +134,17 @@ def _find_block(
     groups = adjacent(text, [piece for piece in sent.found if piece.start in sent.made])
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
+        reading.left += [_command(piece) for group in groups[1:] for piece in group]
     return (groups[0] if groups else []), None
+
+
+def _command(piece: Piece) -> str:
+    """Return the command of a message; `?` if it has none, or is a list."""
+    value = None if piece.value is None else piece.value.value
+    message = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    content = message.get("content")
+    inside = cast("dict[str, Json]", content) if isinstance(content, dict) else {}
+    return str(inside.get("command", "?"))
 
 
 def _other_form(text: str, sent: Sent) -> CallError | None:
