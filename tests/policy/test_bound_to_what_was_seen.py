@@ -255,3 +255,60 @@ def test_a_question_shows_the_numbers_of_characters_that_nobody_sees(
     for text in (question.summary, *question.offers):
         assert "\\u{202e}" in text or '"eve' not in text
         assert text == visible(text)
+
+
+@command(
+    effects={"kind": "once", "destructive": False, "others_write": False},
+    trusted_only=["to"],
+)
+def mail(to: str) -> str:
+    """Mail somebody.
+
+    Args:
+        to: whom.
+    """
+    return f"mailed {to}"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tool": "append_file", "file_path": "a.txt", "text": "x"},
+        {"tool": "replace_in_file", "file_path": "a.txt", "old": " X", "new": ""},
+        {"tool": "move_file", "file_path": "a.txt", "new_path": "b.txt"},
+        None,
+    ],
+)
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_stays_in_a_changed_file_is_as_foreign_as_before(
+    tmp_path: Path, change: dict[str, Any] | None, reopened: bool
+) -> None:
+    """A file of others is not the session's own for a word added, or a new name."""
+    folder, journal = tmp_path / "w", str(tmp_path / "j.sqlite")
+    folder.mkdir()
+    (folder / "a.txt").write_text("eve@evil.example X")
+    name = "b.txt" if change and change["tool"] == "move_file" else "a.txt"
+    first = [change] if change else []
+    then = [
+        {"tool": "file_reader", "file_path": name, "as": "r"},
+        {"tool": "mail", "to": "{{ r['contents'] }}"},
+    ]
+    request = "Change a.txt, or move it to b.txt, and mail them"
+    given: Any = {"plugins": [mail], "policy": Policy(yes_to=["files.move_file"])}
+    plans = ([first] if first else []) if reopened else [first + then]
+    with _session(folder, *plans, "ok", **given, id="s", journal=journal) as session:
+        answer = session.run_sync(request)
+    if reopened:
+        with Session.open(
+            "s",
+            model=ScriptedModel([json.dumps(then), "ok"]),
+            plugins=[fetch, inbox, mail, *FILES],
+            workspace=folder,
+            settings=Settings(),
+            journal=journal,
+            policy=given["policy"],
+        ) as session:
+            answer = session.run_sync(request)
+    assert answer.calls[-1].call.command == "mail"
+    assert answer.calls[-1].status == "failed", answer.calls[-1].value
+    assert not first or answer.calls[0].status == "done"

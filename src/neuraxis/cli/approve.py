@@ -22,7 +22,6 @@ from neuraxis.specs import Json
 if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
 
-"""Characters that show nothing and are no spaces: fillers, choices of a form."""
 _PAGE = 40
 """Lines of a question that are shown before the person turns the page."""
 

@@ -38,7 +38,7 @@ def cut_off_loop(
         for at, result in begun.items()
         if result.error is not None and result.error.code in _UNSURE
     ]
-    ended = [at for at in begun if at not in set(unsure)]
+    ended = sorted(begun.keys() - unsure)
     left = None if total is None else [at for at in range(total) if at not in begun]
     return Result(
         call=call,

@@ -31,7 +31,7 @@ from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
-from neuraxis.policy.provenance.trace import references
+from neuraxis.policy.provenance.trace import kept_content, references
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.specs import Json
@@ -80,7 +80,12 @@ def _answers(
 ) -> Label:
     """Note what is sent; return the label: private, of inner hosts."""
     origins, places = gate.origins, step.command.marks.sends_out
+    marks = step.command.marks
     label = origins.answers(step, traced)
+    if marks.files:
+        kept = kept_content(origins, arguments, marks, gate.workspace)
+        moved = any(use == "remove" for _, use in marks.files)
+        origins.keeps(step.call.id, kept, moved=moved)
     for _, value in sent_values(arguments, places) if places else ():
         origins.sent.add(str(value))
         hosts = {host_of(value), host_of(value, port=False)}

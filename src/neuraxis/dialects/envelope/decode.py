@@ -139,7 +139,7 @@ def _find_block(
 
 
 def _command(piece: Piece) -> str:
-    """Return the command of a message; `?` if it has none, or is a list."""
+    """Return the command of a message; `?` if it names none."""
     value = None if piece.value is None else piece.value.value
     message = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
     content = message.get("content")

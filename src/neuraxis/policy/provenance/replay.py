@@ -84,6 +84,9 @@ def _replay_undo(
 ) -> None:
     if isinstance(event, FileChanged):
         changed.setdefault(event.run, []).append(event.path)
+        if event.before and event.kind in ("append", "edit", "move"):
+            label = origins.files.get(event.path, FILES)
+            origins.kept[event.call] = origins.kept.get(event.call, OWN) | label
         return
     for path in changed.get(event.run, ()):
         origins.restored(path)
@@ -96,7 +99,9 @@ def _replay_finish(
     if event.id not in started:  # answered with what one of them gave (`same`)
         origins.is_made_of(label, event.id)
     for path in event.wrote:
-        origins.wrote(path, origins.results.get(event.id, OWN))
+        kept = origins.kept.get(event.id, OWN)
+        origins.wrote(path, origins.results.get(event.id, OWN) | kept)
+    origins.kept.pop(event.id, None)
     if event.status == "skipped":  # also if it ran: it was given up
         origins.forget({event.id})
 

@@ -58,7 +58,7 @@ def _contents(
 ) -> Iterator[Traced]:
     """The files that arguments name, where others may have written them."""
     for place, use in marks.files:
-        if use not in ("read", "run", "remove"):
+        if use not in ("read", "run"):
             continue
         given = [
             value
@@ -68,9 +68,18 @@ def _contents(
         if not given and isinstance(arguments, dict) and place[0] not in arguments:
             given = ["."]  # what is left out is the whole workspace
         for value in given:
-            if use == "remove":  # what was copied stays so where it is moved
-                label = origins.copied_into(value)
-            else:
-                label = origins.of_file(workspace, value, run=use == "run")
-            if label:
+            if label := origins.of_file(workspace, value, run=use == "run"):
                 yield Traced(path=place, value=value, label=label, how="file")
+
+
+def kept_content(
+    origins: Origins, arguments: Json, marks: Annotations, workspace: File
+) -> Label:
+    """Return the label of what stays in changed and moved files."""
+    return OWN.union(
+        *(
+            origins.of_file(workspace, value)
+            for path, value in leaves(arguments)
+            if marks.file_use(path) in ("change", "remove") and isinstance(value, str)
+        )
+    )

@@ -89,6 +89,8 @@ class Origins(Struct):
     """Stored results of the program's own calls; the next request shows them."""
     copying: set[str] = field(default_factory=set[str])
     """Calls that were handed something from outside by reference."""
+    kept: dict[str, Label] = field(default_factory=dict[str, Label])
+    """What stays in the files that each running call changes or moves."""
 
     def aside(self) -> Origins:
         """A copy for what may not come about."""
@@ -182,11 +184,6 @@ class Origins(Struct):
             return label if all(known) else label | FILES
         return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
-    def copied_into(self, path: str) -> Label:
-        """Return the label of a file into which something was copied."""
-        name = normal(path)
-        return self.files[name] if name in self.copies else OWN
-
     def code_from_outside(self, path: str) -> Label:
         """Return the label of what a script or its modules copied."""
         own = normal(path)
@@ -260,14 +257,25 @@ class Origins(Struct):
     def wrote(self, path: str, label: Label, call_id: str = "") -> None:
         """Record a file that a call wrote; it replaces the file's label."""
         name = normal(path)
+        label |= self.kept.get(call_id, OWN)
+        is_copy = call_id in self.copying or (
+            call_id in self.kept and name in self.copies
+        )
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
         self.files[name] = label if is_outside(label) else OWN
         self.copies.discard(name)
-        if self.files[name] and (not call_id or call_id in self.copying):
+        if self.files[name] and (not call_id or is_copy):
             self.copies.add(name)
             self.copied.add(name)
+
+    def keeps(self, call_id: str, label: Label, *, moved: bool) -> None:
+        """Record the label of what stays in the files of a call."""
+        if is_outside(label):
+            self.kept[call_id] = label
+            if moved:
+                self.copying.add(call_id)
 
     def restored(self, path: str) -> None:
         """Record a file that `undo` brought back, with its old origin."""
@@ -277,6 +285,7 @@ class Origins(Struct):
     def ended(self, call_id: str) -> tuple[str, ...]:
         """Record the end of a call; return the files it wrote."""
         self.copying.discard(call_id)
+        self.kept.pop(call_id, None)
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
     def is_made_of(self, label: Label, call_id: str) -> None:

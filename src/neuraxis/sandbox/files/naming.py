@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 _EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
+"""Characters that a path in a request stands between."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
-_BEFORE = ("my", "our", "the")
 _PATH = re.compile(r"[/\\@]|\w\.\w")
 _SHORTEST = 4
 """Letters of a name that the words of a request can mean."""
@@ -45,7 +45,9 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     called = _name_words(path)
     if len("".join(called)) < _SHORTEST or "".join(called).isdecimal():
         return False
-    if not any(_stand_in(called, words_of(_plain(said))) for said in words):
+    name = r"[ \t_-]+".join(called)  # words have no special characters
+    meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]+{name}(?!\w)")
+    if not any(meant.search(_plain(said)) for said in words):
         return False
     found = [*islice(_texts(workspace), _MOST_FILES + 1)]
     same = [name for name in found if _name_words(name) == called]
@@ -65,17 +67,13 @@ def _name_words(path: str) -> list[str]:
 
 
 def _plain(said: str) -> str:
-    """Return a request without its addresses and paths."""
-    return " ".join(part for part in said.split() if not _PATH.search(part))
+    """Return a request in one form, without its addresses and paths."""
+    folded = unicodedata.normalize("NFKC", said).casefold()
+    parts = re.split(r"([^\S\n]+)", folded)
+    return "".join("|" if _PATH.search(part) else part for part in parts)
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, of letters and digits, case folded."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(char if char.isalnum() else " " for char in plain).split()
-
-
-def _stand_in(called: list[str], said: list[str]) -> bool:
-    width = len(called)
-    places = [at + 1 for at, word in enumerate(said) if word in _BEFORE]
-    return any(said[at : at + width] == called for at in places)

@@ -63,7 +63,6 @@ _JOINERS = "\u200c\u200d"
 _SLASHES = frozenset("⁄∕⧵⧸⧹／＼﹨")
 """Characters that some conversions turn into a path separator."""
 
-"""Characters that a path in a request stands between."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENCODED = re.compile(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]+\}?|%[A-Za-z_]+%")
