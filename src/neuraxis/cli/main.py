@@ -141,6 +141,10 @@ def _take_logs() -> None:
 
     def shown(record: logging.LogRecord) -> bool:
         record.msg, record.args = inert(record.getMessage()), ()
+        if record.exc_info and record.exc_info[0] is not None:
+            # a formatter takes this text instead of its own
+            told = logging.Formatter().formatException(record.exc_info)
+            record.exc_text = inert(told)
         return True
 
     if logging.lastResort is not None:

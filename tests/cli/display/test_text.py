@@ -2,12 +2,15 @@
 
 import ast
 import json
+import logging
+import sys
 from pathlib import Path
 
 import pytest
 
 import neuraxis.cli
 from neuraxis.cli.display.text import echo, echo_json, inert, one_line
+from neuraxis.cli.main import _take_logs
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
 
@@ -46,3 +49,20 @@ def test_printed_json_is_inert_and_the_same(
     assert inert(told) == told
     assert "é" in told
     assert json.loads(told) == {EVIL: [EVIL, "é\x7f"]}
+
+
+def test_a_logged_traceback_has_no_escape_codes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What an exception says may come from a server."""
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "broke", (), None)
+    try:
+        raise ValueError("\x1b]0;title\x07evil")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+    _take_logs()
+    assert logging.lastResort is not None
+    logging.lastResort.handle(record)
+    said = capsys.readouterr().err
+    assert "evil" in said
+    assert "\x1b" not in said

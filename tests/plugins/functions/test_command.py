@@ -28,6 +28,7 @@ from typing import (
 
 import pytest
 
+from neuraxis import Session
 from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.plugins import Command, Context, command, plugin_from
 from neuraxis.schema import Schema
@@ -924,3 +925,35 @@ def test_effects_without_their_name() -> None:
     decorate: Any = command
     with pytest.raises(ConfigError, match=r"write @command\(effects='read'\)"):
         decorate("read")
+
+
+def test_only_a_close_that_is_no_command_is_called_at_the_end(
+    tmp_path: pathlib.Path,
+) -> None:
+    """By the method's name, whatever its command is called."""
+    done: list[str] = []
+
+    class Door:
+        """A door."""
+
+        @command(name="shut", effects="once")
+        def close(self) -> str:
+            """Shut the door."""
+            done.append("shut")
+            return "shut"
+
+    class Room:
+        """A room."""
+
+        @command(name="close", effects="once")
+        def shut(self) -> str:
+            """Shut the room."""
+            return "shut"
+
+        def close(self) -> None:
+            done.append("closed")
+
+    for plugin in (Door, Room):
+        with Session("local:", plugins=[plugin], workspace=tmp_path):
+            pass
+    assert done == ["closed"]

@@ -196,9 +196,10 @@ def plugin_from(
         raise ConfigError(no_method(source, cls))
     where = f"{cls.__module__}:{cls.__qualname__}"
     made = _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
-    if isinstance(source, type):  # an object that is handed over is closed by its owner
-        return replace(made, close=close_of(instance, made.commands))
-    return made
+    if not isinstance(source, type):  # an object handed over is closed by its owner
+        return made
+    own = ("close",) if is_command(getattr(instance, "close", None)) else ()
+    return replace(made, close=close_of(instance, own))
 
 
 def _attributes(cls: type[Any]) -> list[str]:

@@ -44,19 +44,21 @@ def look(workspace: Path, path: str) -> os.stat_result | None:
 
 
 @contextmanager
-def opened(workspace: Path, path: str) -> Generator[int]:
+def opened(workspace: Path, path: str, *, hint: bool = True) -> Generator[int]:
     """Return a descriptor of a regular file.
+
+    `hint`: an error of a missing file names similar ones.
 
     Raises:
         FileRefused: it is not there, a link, or no regular file.
     """
     parts = parts_of(path)
-    with parent_folder(workspace, parts, create=False) as folder:
+    with parent_folder(workspace, parts, create=False, hint=hint) as folder:
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | FLAGS
         try:
             fd = os.open(folder.name(parts[-1]), flags, dir_fd=folder.fd)
         except FileNotFoundError:
-            raise missing(folder, "/".join(parts)) from None
+            raise missing(folder, "/".join(parts), hint=hint) from None
         except OSError as error:
             raise _failed(path, "opened", error) from None
         try:
@@ -70,7 +72,7 @@ def opened(workspace: Path, path: str) -> Generator[int]:
 def digest_of(workspace: Path, path: str) -> str:
     """The SHA-256 digest of a regular file; empty: there is none."""
     try:
-        with opened(workspace, path) as fd:
+        with opened(workspace, path, hint=False) as fd:
             sha = hashlib.sha256()
             for piece in pieces_of(fd):
                 sha.update(piece)
