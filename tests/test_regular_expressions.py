@@ -111,6 +111,7 @@ COVERED = {
     "dialects.families.tagged:_tags": "its patterns stand in `TAGGED`",
     "models.http.optional_parts:option": "its patterns are fields of what it gives",
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
+    "sandbox.files.naming:is_called": "the words of a name, between letters",
     "sandbox.files.naming:is_named": "a file's name, escaped, between letters",
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }

@@ -45,8 +45,8 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     called = _name_words(path)
     if len("".join(called)) < _SHORTEST or "".join(called).isdecimal():
         return False
-    name = r"[ \t_-]+".join(called)  # words have no special characters
-    meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]+{name}(?!\w)")
+    name = r"[ \t_-]++".join(called)  # words have no special characters
+    meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]++{name}(?!\w)")
     if not any(meant.search(_plain(said)) for said in words):
         return False
     found = [*islice(_texts(workspace), _MOST_FILES + 1)]
