@@ -50,6 +50,13 @@ class Adapter(Base):
     def _model(self, script):
         from neuraxis.messages import Chunk
 
+        # Written once: what a turn says is there before the clock starts, as args_text is elsewhere.
+        blocks = {
+            id(turn): _block([(call.name, call.args) for call in turn])
+            for turn in script.turns
+            if not isinstance(turn, str) and not turn[0].raw
+        }
+
         class Model:
             name = "bench"
 
@@ -64,7 +71,7 @@ class Adapter(Base):
                 elif turn[0].raw:
                     text = _as_written(turn[0])
                 else:
-                    text = _block([(call.name, call.args) for call in turn])
+                    text = blocks[id(turn)]
                 if not script.tokens_a_second:
                     yield Chunk(text=text, finish_reason="stop")
                     return
