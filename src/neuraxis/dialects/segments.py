@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from neuraxis.call_errors import malformed_reply, truncated_reply
+from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
     between_calls,
     without_frames,
 )
-from neuraxis.messages import CallError, Completion, Reply
+from neuraxis.messages import CallError
 from neuraxis.parsing.json_scan import (
     Piece,
     is_closed,
@@ -30,21 +30,6 @@ _REACT = re.compile(
     r"\s*(?:Question:[^\n]*\n\s*)?Thought:.*?(?:\nFinal Answer:|\Z)", re.DOTALL
 )
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
-
-
-_WHOLE = ("stop", "tool_calls", "answer")
-"""Finish reasons of a complete reply (rule D10)."""
-
-
-def was_cut(completion: Completion) -> bool:
-    """Return whether the server cut the reply off (rule D10)."""
-    return completion.finish_reason not in _WHOLE
-
-
-def cut_reply(text: str) -> Reply:
-    """Return the reply for a cut-off text: only plain text remains."""
-    bare = text.strip() if not re.search(r"[{<\[]", text) else ""
-    return Reply(texts=(bare,) if bare else (), errors=(truncated_reply(),))
 
 
 def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 from neuraxis.call_errors import to_json
-from neuraxis.dialects.envelope.decode import Generation, read_reply, read_strictly
-from neuraxis.dialects.envelope.prompt import node_text, plugins_text, prompt_frame
+from neuraxis.dialects.cut_off import cut_reply, was_cut
+from neuraxis.dialects.envelope.prompt import (
+    Generation,
+    node_text,
+    plugins_text,
+    prompt_frame,
+)
 from neuraxis.dialects.results import json_text, sayable
-from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.dialects.template import Template, load_plugins_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
@@ -93,6 +97,9 @@ class Envelope:
         """Decode a completion; if it was cut off, nothing runs (D10)."""
         if was_cut(completion):
             return cut_reply(completion.text)
+        # imported on first use: no session waits for its patterns to begin
+        from neuraxis.dialects.envelope.decode import read_reply, read_strictly
+
         read = read_strictly if self._strict else read_reply
         return read(completion.text, generation=self._generation, next_id=next_id)
 
