@@ -7,7 +7,6 @@ was planned, and a person's yes, would be lost: the session is not resumed inste
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import count
 from typing import TYPE_CHECKING
 
 from neuraxis.dialects import Dialect
@@ -16,6 +15,7 @@ from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
 from neuraxis.plugins.registry import Command, Registry
+from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
 from neuraxis.session.past.waiting import Standing, last_plan
@@ -108,8 +108,7 @@ def _unread(
         return ()
     _check_dialect(session, begun, dialect)
     reply = past.messages[-1 - len(past.untold)]
-    ids = map("a{}".format, count(1)).__next__
-    return decoded(None, dialect, completion_of(reply), ids).calls
+    return decoded(None, dialect, completion_of(reply), CallIds().next).calls
 
 
 def _check_dialect(session: str, begun: SessionStarted, dialect: Dialect) -> None:
