@@ -97,10 +97,11 @@ class FileHistory:
 
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
+        if {"", ".", ".."}.isdisjoint(path.split("/")):
+            return path
         root = os.path.realpath(self.workspace)
         full = os.path.realpath(os.path.join(root, path))
-        odd = path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/"))
-        return os.path.relpath(full, root) if odd and full.startswith(root) else path
+        return os.path.relpath(full, root) if full.startswith(root) else path
 
     def _is_all_own(self, path: str, mode: int) -> bool:
         """Whether the runtime wrote a file, or all that a folder holds."""
