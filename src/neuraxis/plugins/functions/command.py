@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestProblem, warnings_in
 from neuraxis.formatting import did_you_mean, listed, nearest
-from neuraxis.plugins.extensions import parse_effects, parse_examples
+from neuraxis.plugins.extensions import no_flag, parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
@@ -32,7 +32,6 @@ from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
     check_marking,
-    no_flag,
     no_method,
     none_marked,
     starred,
@@ -311,7 +310,8 @@ def read_function(function: Callable[..., Any]) -> Built:
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())
         problems += warnings_in(where_of(function), more)
-    if options.failure_field and (wrong := no_flag(options.failure_field, spec)):
+    flag = options.failure_field
+    if flag and (wrong := no_flag(flag, spec.response)):
         raise bad_function(where_of(function), wrong)
     return Built(spec=spec, caller=caller, problems=problems)
 

@@ -20,7 +20,6 @@ from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.schema.annotations import FILE_USES, FLAGS
-from neuraxis.specs import CommandSpec
 
 
 def check_marking(
@@ -135,19 +134,6 @@ def untyped(names: Iterable[str]) -> Iterator[str]:
             f"the parameter {name} has no type hint, so that the model may write any "
             f"value{hint}"
         )
-
-
-def no_flag(name: str, spec: CommandSpec) -> str:
-    """Return why a `failure_field` cannot be read; empty if it can.
-
-    A response of which no fields are declared may have any.
-    """
-    fields: Mapping[str, Mapping[str, Any]] = (spec.response or {}).get(
-        "properties", {}
-    )
-    if not fields or fields.get(name, {}).get("type") == "boolean":
-        return ""
-    return f"failure_field: the response has no boolean field {name!r}"
 
 
 def _code_of(function: Any) -> CodeType | None:
