@@ -141,7 +141,8 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
         if session is not None:
             own = session_in(known, session)
             known = [info for info in known if info.session == own]
-        found = [each for i in known for each in waiting.pending(opened, i.session)]
+        ids = [info.session for info in known if info.state == "waiting"]
+        found = [each for own in ids for each in waiting.pending(opened, own)]
     finally:
         opened.close()
     for question in found:
