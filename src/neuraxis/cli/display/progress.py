@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from neuraxis.call_errors.checking import without_list
 from neuraxis.cli.display.markdown import complete_blocks, print_markdown
-from neuraxis.cli.display.text import console, inert, one_line, seconds, short
+from neuraxis.cli.display.text import console, folded, inert, one_line, seconds, short
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -241,9 +241,10 @@ class Live:
         from rich.text import Text
 
         self._stop()
-        # words stay whole on a terminal; in a file a line stays a line
-        is_wide = not self._console.is_terminal
-        self._console.print(Text(inert(text), style=style), soft_wrap=is_wide)
+        text = inert(text)
+        if self._console.is_terminal:  # in a file a line stays a line
+            text = "\n".join(folded(text, self._console.width))
+        self._console.print(Text(text, style=style), soft_wrap=True)
 
     def _spin(self, text: str) -> None:
         if self._questions or not self._console.is_terminal:
