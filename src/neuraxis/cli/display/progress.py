@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from neuraxis.call_errors.checking import without_list
+from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.markdown import complete_blocks, print_markdown
 from neuraxis.cli.display.text import console, folded, inert, one_line, seconds, short
 from neuraxis.events import (
@@ -133,7 +133,7 @@ class Live:
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            told = without_list(str(problem.get("message", "")))
+            told = for_person(str(problem.get("message", "")))
             self._print(f"  ✗ {told}", "red")
         if event.problems:
             return
@@ -181,7 +181,7 @@ class Live:
             took = "  discarded, since an earlier step failed"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
-            self._block(str(event.error.get("message", "")), "red")
+            self._block(for_person(str(event.error.get("message", ""))), "red")
         elif event.status == "done" and event.asset is None and self._results:
             self._block(said(event.value), "")
         for warning in event.warnings:
