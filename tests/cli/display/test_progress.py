@@ -273,7 +273,7 @@ def test_a_denial_shows_no_instructions_for_the_model(
             tool="send",
             status="failed",
             error=to_json(error),
-        )  # fmt: skip
+        )
     )
     shown = capsys.readouterr().err.splitlines()
     assert shown[1].strip() == "send was not allowed to run: the user said no: not now"
