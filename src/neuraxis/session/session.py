@@ -419,7 +419,7 @@ class Session(Generic[Out]):
                 has. If one is wrong, none runs; each result's error is the first
                 problem (`check` returns all).
             watch: sees every event as it happens.
-            params: values for `{{ params['x'] }}`; None: that is plain text.
+            params: values for `{{ params['x'] }}` of a saved plan; None: plain text.
             on_error: for this plan; None: the session's.
             deps: see `run`.
         """
