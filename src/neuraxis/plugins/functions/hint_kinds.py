@@ -85,21 +85,6 @@ def is_struct(hint: Hint) -> bool:
     return isinstance(hint, type) and issubclass(hint, Struct)
 
 
-def json_names(hint: type[Any]) -> dict[str, str]:
-    """Return the names in JSON of a Struct's fields; empty otherwise."""
-    if not issubclass(hint, Struct):
-        return {}
-    return dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
-
-
-def tag_of(hint: type[Any]) -> dict[str, Json]:
-    """Return a Struct's tag by its key in JSON; empty without."""
-    if not issubclass(hint, Struct) or hint.__struct_config__.tag is None:
-        return {}
-    config = hint.__struct_config__
-    return {str(config.tag_field): config.tag}
-
-
 def is_named_tuple(hint: Hint) -> bool:
     """Return whether the hint is a class made by `NamedTuple`."""
     fields: Any = getattr(hint, "_fields", None)
