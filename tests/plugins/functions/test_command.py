@@ -794,8 +794,14 @@ def test_what_is_no_plugin_says_what_it_is() -> None:
     ("given", "words"),
     [
         ({"effect": "read"}, "there is no option 'effect'. Did you mean effects"),
-        ({"time_limit": "5"}, "time_limit: expected seconds above 0, got .5"),
-        ({"time_limit": -1}, "time_limit: expected seconds above 0, got -1"),
+        (
+            {"time_limit": "5"},
+            "time_limit: expected a finite number of seconds above 0, got .5",
+        ),
+        (
+            {"time_limit": -1},
+            "time_limit: expected a finite number of seconds above 0, got -1",
+        ),
         ({"concurrency": 0}, "concurrency: expected a whole number above 0, got 0"),
         ({"concurrency": "2"}, "concurrency: expected a whole number above 0"),
         ({"tool_name": 3}, "tool_name: expected a name on one line, got 3"),
