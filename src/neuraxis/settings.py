@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -260,13 +261,23 @@ _VARIABLE = "environment variable"
 
 
 def check_settings(settings: Settings) -> None:
-    """Validate settings of files, variables and programs before a run.
+    """Validate settings before a run; log variables that look misspelt.
 
     Raises:
         ConfigError: a key is none of ours, or its value of a wrong kind.
     """
     if found := faults_of(settings):
         raise ConfigError("\n".join(found))
+    for slip in faults_of(settings, variables=True):
+        _warn_once(slip)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning; every session of a process checks its settings."""
+    import logging  # few have such a variable
+
+    logging.getLogger(__name__).warning("%s", text)
 
 
 def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
