@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
 from neuraxis import Options, Session, command
+from neuraxis.cli.main import cli
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
@@ -103,6 +105,21 @@ def test_going_on_needs_a_journal() -> None:
     """One in memory holds no earlier session."""
     with pytest.raises(ConfigError, match="name the journal that holds it"):
         Session.open("ab12", model=ScriptedModel([]))
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_request_is_told_and_not_asked(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a program and on the command line alike, also beside an attached object."""
+    model = ScriptedModel([])
+    with Session(model=model) as session:
+        with pytest.raises(ConfigError, match="the request is empty: write ") as told:
+            session.run_sync(text, attach=[{"a": 1}])
+        assert not session.assets.ids
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["run", text], standalone_mode=False)
+    assert str(done.exception) == str(told.value)
 
 
 @pytest.mark.parametrize("text", [None, b"hi", ["hi"], 3])

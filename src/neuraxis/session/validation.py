@@ -291,15 +291,20 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
 
 
 def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
-    """Check that a request is a text, and `watch` a function.
+    """Check that a request is a text with words, and `watch` a function.
 
     `attach` is a list, and not one thing.
 
     Raises:
-        ConfigError: one has a wrong type.
+        ConfigError: one has a wrong type, or the request is empty.
     """
     if not isinstance(text, str):
         refuse("the request", "a text", text)
+    if not text.strip():
+        raise ConfigError(
+            "the request is empty: write a question or a task, such as "
+            '"Which files are there?"'
+        )
     if isinstance(attach, str | bytes) or not isinstance(attach, Iterable):
         refuse("attach", "a list of paths or objects, [...]", attach)
     _check_watch(watch)
