@@ -291,9 +291,9 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
 
 
 def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
-    """Check that a request is a text with words, and `watch` a function.
+    """Check that a request is a text, and `watch` a function.
 
-    `attach` is a list, and not one thing.
+    The text has words; `attach` is a list, and not one thing.
 
     Raises:
         ConfigError: one has a wrong type, or the request is empty.
