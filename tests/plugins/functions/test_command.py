@@ -29,6 +29,7 @@ from typing import (
 import pytest
 
 from neuraxis import Session
+from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.plugins import Command, Context, command, plugin_from
 from neuraxis.schema import Schema
@@ -581,6 +582,28 @@ def test_arguments_are_converted(hint: Any, given: Any, expected: Any) -> None:
     found = converted(hint, given)
     assert found == expected
     assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize("given", ["5 minutes", "PT5M", datetime.timedelta(1)])
+def test_a_duration_is_told_in_seconds(given: Any) -> None:
+    """In the prompt, in errors and to servers, whatever the author says of it."""
+
+    @command(effects="none")
+    def wait(how_long: datetime.timedelta) -> datetime.timedelta:
+        """Wait.
+
+        Args:
+            how_long: the time.
+        """
+        return how_long
+
+    (problem,) = only(wait).parameters.problems({"how_long": given})
+    assert "number of seconds" in problem.expected
+    told = prompt_of(wait)
+    assert "- `how_long` (number of seconds): the time." in told
+    assert "Returns: number of seconds" in told
+    shown = for_server(only(wait).spec.parameters)["properties"]["how_long"]
+    assert shown == {"type": "number", "description": "the time (in seconds)"}
 
 
 def test_a_typed_dict_is_converted_inside() -> None:

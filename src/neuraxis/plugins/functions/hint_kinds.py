@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from neuraxis.schema.builders import uses_names
+from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json
 
 Hint = Any
@@ -42,7 +43,7 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     datetime.datetime: {"type": "string", "format": "date-time"},
     datetime.date: {"type": "string", "format": "date"},
     datetime.time: {"type": "string", "format": "time"},
-    datetime.timedelta: {"type": "number", "description": "Seconds."},
+    datetime.timedelta: {"type": "number", "format": SECONDS},
     decimal.Decimal: {"type": "string", "format": "decimal"},
     uuid.UUID: {"type": "string", "format": "uuid"},
     pathlib.Path: {"type": "string", "format": "path"},
