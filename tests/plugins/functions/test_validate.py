@@ -193,5 +193,11 @@ def test_a_failure_field_that_is_not_there_is_refused() -> None:
 
     for name, function in (("done", one), ("ok", other)):
         assert plugin_from(command(failure_field=name)(function)).commands
-    with pytest.raises(ManifestError, match="no boolean field 'ok'"):
-        plugin_from(command(failure_field="ok")(one))
+
+    def number() -> int:
+        """Do it."""
+        return 1
+
+    for function in (one, number):
+        with pytest.raises(ManifestError, match="no boolean field 'ok'"):
+            plugin_from(command(failure_field="ok")(function))

@@ -9,7 +9,6 @@ text. The caller passes Polars, since it may not be installed.
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -114,6 +113,8 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
         ending: as for `csv_frame`.
         separator: likewise.
     """
+    import csv  # few files are refused
+
     data, separator, line = _begun(data, ending, separator)
     text = io.StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(

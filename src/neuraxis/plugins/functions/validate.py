@@ -17,10 +17,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.schema.annotations import FILE_USES, FLAGS
-from neuraxis.specs import CommandSpec
 
 
 def check_marking(
@@ -137,19 +136,6 @@ def untyped(names: Iterable[str]) -> Iterator[str]:
         )
 
 
-def no_flag(name: str, spec: CommandSpec) -> str:
-    """Return why a `failure_field` cannot be read; empty if it can.
-
-    A response of which no fields are declared may have any.
-    """
-    fields: Mapping[str, Mapping[str, Any]] = (spec.response or {}).get(
-        "properties", {}
-    )
-    if not fields or fields.get(name, {}).get("type") == "boolean":
-        return ""
-    return f"failure_field: the response has no boolean field {name!r}"
-
-
 def _code_of(function: Any) -> CodeType | None:
     plain = inspect.unwrap(getattr(function, "func", function))
     return getattr(getattr(plain, "__func__", plain), "__code__", None)
@@ -213,7 +199,7 @@ def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
-    given = f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
+    given = f"{source!r:.80}" if is_plain else class_name(cls)
     said = (
         f"plugin {given}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "

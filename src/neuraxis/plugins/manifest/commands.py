@@ -15,7 +15,12 @@ from msgspec.structs import replace
 from neuraxis.call_errors import problem_text
 from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path as Place
-from neuraxis.plugins.extensions import parse_effects, parse_examples, reference_places
+from neuraxis.plugins.extensions import (
+    no_flag,
+    parse_effects,
+    parse_examples,
+    reference_places,
+)
 from neuraxis.plugins.functions.hints import Defs, inlined
 from neuraxis.plugins.functions.validate import TIME_LIMIT, is_time_limit
 from neuraxis.plugins.manifest.problems import Notes
@@ -343,9 +348,7 @@ def _failure_field(
     name = notes.text(command.get("failure_field"), where)
     if name is None:
         return None
-    fields: Mapping[str, Mapping[str, Json]] = (response or {}).get("properties", {})
-    if name not in fields or fields[name].get("type") != "boolean":
-        message = f"failure_field: the response has no boolean field {name!r}"
-        notes.error(where, message)
+    if wrong := no_flag(name, response):
+        notes.error(where, wrong)
         return None
     return name

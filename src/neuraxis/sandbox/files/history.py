@@ -97,10 +97,11 @@ class FileHistory:
 
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
+        if {"", ".", ".."}.isdisjoint(path.split("/")):
+            return path
         root = os.path.realpath(self.workspace)
         full = os.path.realpath(os.path.join(root, path))
-        odd = path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/"))
-        return os.path.relpath(full, root) if odd and full.startswith(root) else path
+        return os.path.relpath(full, root) if full.startswith(root) else path
 
     def _is_all_own(self, path: str, mode: int) -> bool:
         """Whether the runtime wrote a file, or all that a folder holds."""
@@ -394,7 +395,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             FileRefused: it needs an approval, or the system refuses.
         """
         root, (path, new) = self.history.workspace, map(operations.spelled, (path, new))
-        digest = _digest(root, path)
+        digest = operations.digest(root, path)
         if path == new:
             raise FileRefused(f"{path!r} has that name already.")
         self.permit(path, "move")
@@ -417,7 +418,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if found is not None and stat.S_ISDIR(found.st_mode):
             operations.remove(root, path)
             return
-        _digest(root, path)
+        operations.digest(root, path)  # refused if it is not there
         self.permit(path, "remove")
         stored = self.history.change(self.call_id, path, "delete", "", whole=False)
         operations.remove(root, path)
@@ -489,12 +490,3 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if stored:
             durable = self.history.store.is_durable
             self.warn(call_errors.version_stored(path, durable=durable))
-
-
-def _digest(root: Path, path: str) -> str:
-    """The digest of a regular file that must be there."""
-    with operations.opened(root, path) as fd:
-        sha = hashlib.sha256()
-        for piece in pieces_of(fd):
-            sha.update(piece)
-    return sha.hexdigest()

@@ -69,14 +69,23 @@ def opened(workspace: Path, path: str, *, hint: bool = True) -> Generator[int]:
             os.close(fd)
 
 
+def digest(workspace: Path, path: str, *, hint: bool = True) -> str:
+    """The SHA-256 digest of a regular file.
+
+    Raises:
+        FileRefused: as `opened`.
+    """
+    with opened(workspace, path, hint=hint) as fd:
+        sha = hashlib.sha256()
+        for piece in pieces_of(fd):
+            sha.update(piece)
+    return sha.hexdigest()
+
+
 def digest_of(workspace: Path, path: str) -> str:
     """The SHA-256 digest of a regular file; empty: there is none."""
     try:
-        with opened(workspace, path, hint=False) as fd:
-            sha = hashlib.sha256()
-            for piece in pieces_of(fd):
-                sha.update(piece)
-            return sha.hexdigest()
+        return digest(workspace, path, hint=False)
     except (FileRefused, OSError):
         return ""
 
