@@ -23,6 +23,7 @@ from neuraxis.bridges.mcp_server.client import (
 )
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
+from neuraxis.policy.gate import NobodyToAsk
 
 KEY = "approval"
 _SCHEMA: dict[str, Any] = {
@@ -43,17 +44,23 @@ class NeedsYes(Exception):
 
 
 async def approve(asked: ApprovalAsked) -> bool:
-    """Ask the person behind the current request, where there is one."""
+    """Ask the person behind the current request.
+
+    Raises:
+        NobodyToAsk: the client has no way to ask, or has not asked yet.
+    """
     client = calling()
-    if client is None or client.said_no or not client.can("elicitation"):
+    if client is None or not client.can("elicitation"):
+        raise NobodyToAsk("this MCP client cannot ask its user (elicitation)")
+    if client.said_no:
         return False
     if client.is_modern and not client.runs_plan:
         client.waiting = asked
-        return False
+        raise NobodyToAsk("the MCP client asks its user, and then calls again")
     try:
         answers = await client.ask(**{KEY: form(question_text(asked), _SCHEMA)})
-    except (MCPError, ValueError):
-        return False
+    except (MCPError, ValueError) as error:
+        raise NobodyToAsk(f"the MCP client did not ask its user: {error}") from error
     return bool(answers[KEY]) and answers[KEY].get("allow") is True
 
 
