@@ -134,7 +134,7 @@ def undeclared_way_out(target: str, command: str) -> str:
 
 
 def yes_way_out(target: str) -> str:
-    """Return what to do where no request of the user could ask for it."""
+    """Say that approval is the only way."""
     return f"Tell the user that it needs their approval ({yes_ahead(target)})."
 
 

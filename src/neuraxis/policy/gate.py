@@ -27,7 +27,7 @@ Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
 
 
 class NobodyToAsk(Exception):
-    """What an `approve` raises that can ask nobody; the text says why."""
+    """What `approve` raises where nobody can be asked; says why."""
 
 
 class Refusals(Struct, kw_only=True):

@@ -113,7 +113,19 @@ def transfer(to: str, amount: int) -> str:
     return f"sent {amount} to {to}"
 
 
-PLUGINS = [add, letters, picture, width, steps, pay, broken, book, greeting, mails, transfer]
+PLUGINS = [
+    add,
+    letters,
+    picture,
+    width,
+    steps,
+    pay,
+    broken,
+    book,
+    greeting,
+    mails,
+    transfer,
+]
 
 
 @pytest.fixture
@@ -306,6 +318,27 @@ async def test_what_the_client_was_given_is_read(session, mode, can_ask, read):
     told = (questions or [result.content[0].text])[0]
     assert "after it read mails.mails" in told
     assert can_ask or "--yes-to transfer.transfer" in told
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_yes_may_be_for_more_than_one_call(session, mode):
+    """The question offers it; the answer is for those values only."""
+    forms = []
+
+    async def person(context, params):
+        forms.append(params.requested_schema)
+        choice = params.requested_schema["properties"]["more"]
+        assert choice["default"] == choice["enum"][0] == "only what is shown here"
+        wider = choice["enum"][1]
+        return ElicitResult(action="accept", content={"allow": True, "more": wider})
+
+    async with client(session, mode, elicitation_callback=person) as asked:
+        await asked.call_tool("mails")
+        for amount in (1, 2):
+            await asked.call_tool("transfer", {"to": "ADA-1", "amount": amount})
+        assert len(forms) == 1
+        await asked.call_tool("transfer", {"to": "EVE-123", "amount": 5})
+        assert len(forms) == 2
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -119,9 +119,11 @@ class McpService:
             )
 
         async def begun(client: McpClient) -> _Answer | types.InputRequiredResult:
-            digest = self._waiting.answered(params, client)
+            digest, wider = self._waiting.answered(params, client)
             if digest:
                 self._session.approvals.grant(digest)
+            if wider:
+                self._session.approvals.offered.add(wider)
             progress = Progress(client, self._logging)
             try:
                 return await work(client, progress.hear)

@@ -86,9 +86,9 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
 
 
 def as_json(result: Result) -> Json:
-    """Return what a call gave as JSON; None: it gave nothing that has such a form."""
+    """Return a result as JSON, or None if it has none."""
     can_be_said, said = to_json_value(result.value)
-    return cast("Json", said) if result.error is None and can_be_said else None
+    return said if result.error is None and can_be_said else None
 
 
 def _stored(result: Result) -> list[types.ContentBlock]:
