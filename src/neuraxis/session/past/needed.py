@@ -24,7 +24,9 @@ from neuraxis.session.typed.output import decoded
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
 
-_DROPS = "Nothing was changed; run(…) drops what was planned, and tells the model"
+_DROPS = (
+    "Nothing was changed. A new request drops what was planned, and tells the model so"
+)
 
 
 async def check(
@@ -44,8 +46,8 @@ async def check(
     """
     if not is_cut_off:
         raise ConfigError(
-            f"resume: no request of session {session} was cut off; run(…) answers "
-            "another"
+            f"resume: no request of session {session} was cut off, so there is nothing "
+            "to continue; send a new request"
         )
     if shortlist is not None:
         shortlist.prepare()  # a plan may search for commands, too
@@ -116,7 +118,8 @@ def _check_dialect(session: str, begun: SessionStarted, dialect: Dialect) -> Non
         raise ConfigError(
             f"resume: the calls of session {session} were written in the dialect "
             f"{begun.dialect!r}, and it is open with {dialect.name!r}; open it with "
-            f"dialect={begun.dialect!r}. {_DROPS}"
+            f"dialect={begun.dialect!r} (--dialect {begun.dialect} on the command "
+            f"line). {_DROPS}"
         )
 
 

@@ -306,19 +306,18 @@ def answer(
         opened = () if standing is None else standing.asked.keys() - standing.answered
         listed = ", ".join(sorted(opened)) or "none"
         raise ConfigError(
-            f"session {session}: expected an open question ({listed}), got "
-            f"{question!r}; pending() lists them"
+            f"session {session}: expected an open question ({listed}), got {question!r}"
         )
     if (said := standing.answered.get(question)) is not None:
         how = "approved" if said.allowed else "denied"
         raise ConfigError(
-            f"question {question} of session {session} was {how} already; resume() "
-            "goes on with it"
+            f"question {question} of session {session} was {how} already; resume the "
+            "session to continue"
         )
     if time.time() > asked.expires:
         raise ConfigError(
-            f"question {question} of session {session} expired; resume() goes on "
-            "without that call"
+            f"question {question} of session {session} expired; resume the session to "
+            "continue without that call"
         )
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
