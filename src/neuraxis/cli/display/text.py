@@ -130,10 +130,8 @@ def why(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error)
 
 
-def console(*, to_stderr: bool = True) -> Console:
-    """Create a console that honours NO_COLOR; plain without a terminal."""
+def console() -> Console:
+    """Create a console on standard error; it honours NO_COLOR."""
     from rich.console import Console
 
-    return Console(
-        file=sys.stderr if to_stderr else sys.stdout, highlight=False, soft_wrap=True
-    )
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
