@@ -233,7 +233,7 @@ class _Layer(Struct, frozen=True, kw_only=True):
 
 
 def _layers(text: str) -> Iterator[_Layer]:
-    """Yield a text as it is, and with its escapes read again and again."""
+    """Yield a text as it is, then with its escapes read, repeatedly."""
     layer = _Layer(text=text, starts=[], origins=[])
     yield layer
     for _ in range(_MOST_LAYERS):
@@ -259,7 +259,7 @@ def _read(below: _Layer) -> _Layer:
 
 
 def _meant(found: re.Match[str]) -> str:
-    """Return the character that an escape stands for; what adds nothing: none."""
+    """Return the character that an escape stands for, if any."""
     kind = found.lastgroup
     if kind is None:
         return ""
@@ -284,7 +284,7 @@ def _as_number(value: str) -> float | None:
 
 
 def _forms(value: str) -> set[str]:
-    """Return a value as programs write it, without escapes and with its own read."""
+    """Return a value as programs write it, apart from escapes."""
     raw = value.encode()
     units = memoryview(value.encode("utf-16-le")).cast("H")
     found = {value, raw.decode("latin-1"), "".join(map(chr, units))}
