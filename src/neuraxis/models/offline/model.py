@@ -79,7 +79,7 @@ def _spoken(text: str) -> str:
 
 
 def _attached(listed: str) -> list[str]:
-    """Return the ids of what the user attached, from the list of assets."""
+    """Return the ids of attached objects, from the list of assets."""
     rows = [json.loads(row) for row in listed.splitlines() if row.startswith("{")]
     told = [row for row in rows if "content" in row]  # others are short or a count
     return [row["asset_id"] for row in told if "content/command" not in row]
