@@ -75,7 +75,9 @@ def test_who_only_looks_makes_no_journal(here: Path) -> None:
     for words in (("ls",), ("show", "abc")):
         done = neuraxis("sessions", *words, "--journal", "j.bd")
         assert isinstance(done.exception, ConfigError)
-        assert "--journal j.bd: there is no such file" in str(done.exception)
+        assert "--journal j.bd: cannot be read: there is no such file" in str(
+            done.exception
+        )
     done = neuraxis("run", "-c", "--journal", "j.bd", "go")
     assert "holds no session to continue" in str(done.exception)
     assert not Path("j.bd").exists()
@@ -162,3 +164,20 @@ def test_a_lock_of_one_plugin_says_who_else_is_refused(here: Path) -> None:
     assert "neuraxis plugins lock own --accept own" in done.stderr
     assert neuraxis("plugins", "lock", "own", "--accept", "own").return_value == 0
     assert neuraxis("plugins", "lock").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("-m", "scripted:no.yaml"), "no.yaml"),
+        (("--output", "no.yaml"), "--output no.yaml"),
+        (("--template", "no.yaml"), "--template no.yaml"),
+        (("--instructions", "@no.yaml"), "instructions: no.yaml"),
+    ],
+)
+def test_a_missing_file_is_told_in_one_form(
+    here: Path, arguments: tuple[str, ...], place: str
+) -> None:
+    done = neuraxis("run", *arguments, "go")
+    told = f"{place}: cannot be read: there is no such file"
+    assert str(done.exception) == told, done.output
