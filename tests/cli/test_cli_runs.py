@@ -181,3 +181,17 @@ def test_a_missing_file_is_told_in_one_form(
     done = neuraxis("run", *arguments, "go")
     told = f"{place}: cannot be read: there is no such file"
     assert str(done.exception) == told, done.output
+
+
+def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
+    """A later session that changed none does not hide it; both are named."""
+    write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
+    run("write a.md", replies=[write, "Written."])
+    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    run("hello", replies=["Hello."])
+    undone = neuraxis("undo", "--journal", "j.db")
+    assert undone.stderr == f'undoing "write a.md" of session {own[0]["session"]}\n'
+    assert undone.stdout == "removed: a.md\n"
+    again = neuraxis("undo", "--journal", "j.db")
+    said = "nothing to undo: no run in the journal j.db changed a file\n"
+    assert again.stderr == said

@@ -210,7 +210,7 @@ def asset_folder(settings: Settings) -> Path | None:
 def versions_folder(settings: Settings) -> Path | None:
     """Return the folder of old versions where the journal has none.
 
-    Commands that have no journal (`call`, `plan run`) know by it what they wrote.
+    The next command knows by it which files this one wrote.
     """
     from neuraxis.settings import user_dir
 
