@@ -127,10 +127,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_settings_page_names_the_guards() -> None:
     """What a project's file may not set is told where settings are told."""
-    from neuraxis.settings import GUARDS
+    from neuraxis.settings import GUARDED
 
     text = (_ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert all(f"`{guard}" in text for guard in GUARDS)
+    assert all(f"`{guard}" in text for guard in GUARDED)
 
 
 def test_what_the_api_page_lists_of_a_session_is_there() -> None:

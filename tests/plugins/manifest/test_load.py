@@ -963,7 +963,10 @@ def test_a_byte_order_mark_is_taken_off(tmp_path: Path) -> None:
 # --- real files ---------------------------------------------------------------------
 
 _NAMELESS = "no name is given: artifact_id is used as the name"
-_MESSAGE = "unknown type 'Message': its values are not checked"
+_MESSAGE = (
+    "unknown type 'Message': its values are not checked; write a class with its module "
+    "or plugin, as in PLUGIN.Message"
+)
 _PLACEHOLDER = 'example: expected one of "<enum_1>", "<enum_2>", got \'<example>\''
 REAL_WARNINGS = {
     # An interactor is no plugin for the model and has no name of its own.

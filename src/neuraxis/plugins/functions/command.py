@@ -193,7 +193,7 @@ def plugin_from(
     methods.sort(key=lambda method: order.get(method.__name__, 0))
     if not methods:
         raise ConfigError(no_method(source, cls))
-    where = f"{cls.__module__}:{cls.__qualname__}"
+    where = f"{place_of(cls.__module__)}:{cls.__qualname__}"
     made = _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
     if not isinstance(source, type):  # an object handed over is closed by its owner
         return made

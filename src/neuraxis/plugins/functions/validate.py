@@ -17,7 +17,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.schema.annotations import FILE_USES, FLAGS
 
@@ -199,7 +199,7 @@ def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
-    given = f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
+    given = f"{source!r:.80}" if is_plain else class_name(cls)
     said = (
         f"plugin {given}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "
