@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,29 @@ def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     again = neuraxis("undo", "--journal", "j.db")
     said = "nothing to undo: no run in the journal j.db changed a file\n"
     assert again.stderr == said
+
+
+def test_sessions_are_shown_with_local_times_and_short_fields(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is empty, a default or for programs only is left out."""
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        run("hello", replies=["Hello."])
+        heading, row = neuraxis(
+            "sessions", "ls", "--journal", "j.db"
+        ).stdout.splitlines()
+        now = time.strftime("%Y-%m-%d %H:")
+        shown = neuraxis("sessions", "show", row[:8], "--journal", "j.db").stdout
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert heading.split() == ["session", "last", "used", "events", "state", "request"]
+    assert now in row
+    lines = shown.splitlines()
+    assert lines[0].startswith(f"session {row.split()[0]}, begun {now}")
+    assert lines[1].split()[2] == "session_started"
+    assert "key=" not in shown
+    assert "input_tokens" not in shown
+    assert re.search(r"outcome=\"answered\"  text=\"Hello.\"  took=\d+ ms$", shown)
