@@ -274,6 +274,11 @@ def preview(
 # --- a program's arguments ------------------------------------------------------
 
 
+def counted(number: int, what: str) -> str:
+    """Return `1 step`, `1,200 steps`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def why_unusable(error: OSError | UnicodeDecodeError) -> str:
     """Return why a file is unusable, without the system's error number."""
     if isinstance(error, UnicodeDecodeError):

@@ -15,7 +15,7 @@ from neuraxis.cli.display.text import echo, echo_file, echo_json
 from neuraxis.cli.options import PLANS, Choices, read_file, session_options
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError, StorageError
-from neuraxis.formatting import in_seconds, why_unusable
+from neuraxis.formatting import counted, in_seconds, why_unusable
 
 if TYPE_CHECKING:
     from neuraxis.messages import Result
@@ -54,7 +54,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     _, built = _checked(file, given, options)
     if not _report_problems(built):
         return 1
-    echo(f"{file}: {len(built.steps)} steps, nothing wrong")
+    echo(f"{file}: {counted(len(built.steps), 'step')}, nothing wrong")
     return 0
 
 

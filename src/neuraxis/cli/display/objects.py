@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neuraxis.assets.frames import as_library, library_of
 from neuraxis.cli.display.text import echo, one_line, short
 from neuraxis.cli.standard_output import stdout
+from neuraxis.formatting import counted
 from neuraxis.formatting import digits as digits_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _table(frame: Any) -> RenderableType:
     from rich.markup import escape
     from rich.table import Table
 
-    size = f"{frame.height:,} rows, {frame.width} columns"
+    size = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
     table = Table(caption=size, min_width=len(size))
     for name in frame.columns[:COLUMNS]:
         justify = "right" if frame[name].dtype.is_numeric() else "left"
