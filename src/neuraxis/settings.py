@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -297,13 +298,23 @@ _VARIABLE = "environment variable"
 
 
 def check_settings(settings: Settings) -> None:
-    """Validate settings of files, variables and programs before a run.
+    """Validate settings before a run; log variables that look misspelt.
 
     Raises:
         ConfigError: a key is none of ours, or its value of a wrong kind.
     """
     if found := faults_of(settings):
         raise ConfigError("\n".join(found))
+    for slip in faults_of(settings, variables=True):
+        _warn_once(slip)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning; every session of a process checks its settings."""
+    import logging  # few have such a variable
+
+    logging.getLogger(__name__).warning("%s", text)
 
 
 def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
@@ -358,7 +369,7 @@ def _unknown(key: str) -> str:
 
 
 def unknown_option(key: str) -> str:
-    """Return why a key of a table [models.NAME] is none; empty if it is one.
+    """Return the fault of a key of [models.NAME]; empty: none.
 
     A dot may be the name's own, as in `gpt-4.1`: the last part is the option.
     """
@@ -405,7 +416,7 @@ def _wrong_value(key: str, value: Json) -> str:
 
 
 def wrong_option(key: str, value: Json) -> str:
-    """Return why a value does not fit its key of [models.NAME], or ""."""
+    """Return why a value does not fit its key of [models.NAME]."""
     name, _, option = key.rpartition(".")
     if any(f".{tree}." in f"{name}." for tree in _MODEL_TREES):
         return ""

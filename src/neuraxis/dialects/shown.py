@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
+    QUOTED_LINE,
     before_frames,
     behind_frames,
     between_calls,
@@ -128,7 +129,6 @@ _LINE_GOES_ON = re.compile(
     # behind a token of its own a call is a block
     r"[^>](?:[ \t]++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]|[ \t]*+[,–—][ \t]+[^\W\d])"
 )
-_CITED = re.compile(r"\s*>(?!>)")
 _FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
 _OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
 _CODE_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+`(?!`)")
@@ -309,7 +309,7 @@ def _is_shown(words: str, rest: str) -> bool:
         _, closed, after = rest.partition("\n")[0].partition(mark)
         return not closed or bool(line[:-1].strip() or after.strip(" .`"))
     return (
-        _CITED.match(line) is not None
+        QUOTED_LINE.match(line) is not None
         or _SHOWN.search(_line(words)) is not None
         or _is_quoted(words, rest)
         or _is_inside(words, rest)
@@ -346,7 +346,7 @@ def _asks(text: str, calls: Sequence[Piece], end: int) -> bool:
 
 
 def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None:
-    """Return the error of calls with another question behind them, in any language."""
+    """Return the error of calls that another question stands behind."""
     for sentence in _SENTENCE.findall(_IN_QUOTES.sub("", _behind(text, calls, end))):
         known = _MORE.search(sentence) or _MAY_I.search(sentence)
         if not known and sentence.endswith(_ASKS):
