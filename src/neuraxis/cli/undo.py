@@ -58,7 +58,7 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
 
 
 def _last_change(events: Sequence[Event | Unknown]) -> str | None:
-    """Return the request whose run `undo` takes back; None if there is none."""
+    """Return the request that `undo` takes back; None if there is none."""
     from neuraxis.events import FileChanged, MessageSent, RunUndone
 
     undone = {event.run for event in events if isinstance(event, RunUndone)}

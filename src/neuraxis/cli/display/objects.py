@@ -46,7 +46,7 @@ def print_object(value: Any) -> bool:
 
 
 def print_value(value: Any) -> None:
-    """Print a result: a text as it is, an object as it describes itself, else JSON."""
+    """Print a result as text, or as JSON if it has any."""
     if isinstance(value, str):
         echo(value)
     elif value is None or isinstance(value, bool | int | float | list | tuple | dict):
