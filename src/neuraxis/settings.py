@@ -224,7 +224,7 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
-            f"{file}: not valid TOML: {error}; a text stands in quotes, as in "
+            f"{file}: not valid TOML: {error}; write text in quotes, as in "
             'model = "local:"'
         ) from error
     except RecursionError:
