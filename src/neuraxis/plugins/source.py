@@ -46,6 +46,15 @@ class PluginSource(Protocol):
         ...
 
 
+@runtime_checkable
+class LogsProblems(Protocol):
+    """Plugin source that logs what it could not use."""
+
+    def log_problems(self) -> None:
+        """Log each problem once."""
+        ...
+
+
 class ReadSource:
     """Plugin source that is read for each session.
 

@@ -14,7 +14,7 @@ from neuraxis.messages import Message
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
-from neuraxis.plugins.source import find_source
+from neuraxis.plugins.source import LogsProblems, find_source
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
 
@@ -89,8 +89,11 @@ def _loaded(
             closing.append(plugin.close)
         return [(isinstance(source, str | Path), plugin)]
     closing.append(outer.close_plugins)
+    opened = outer.open_plugins(workspace)
+    if isinstance(outer, LogsProblems):
+        outer.log_problems()
     # a server that cannot be reached says nothing that could have changed
-    return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
+    return [(each.spec.listed, each) for each in opened]
 
 
 def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
