@@ -81,5 +81,6 @@ def at_risk(
             continue
         if use == "remove" and any(other == "write" for _, other in marks.files):
             use = "move"
-        if isinstance(path, str) and (reason := files.risk(path, use)):
+        words = gate.origins.own_words
+        if isinstance(path, str) and (reason := files.risk(path, use, words)):
             yield path, use, reason

@@ -29,9 +29,10 @@ def _way(
         folder,
         VersionStore(tmp_path / "state/versions", "s1", budget),
         events.append,
-        words,
     )
-    way = CallFiles(history=history, call_id="a1", warn=warned.append, **kept)
+    way = CallFiles(
+        history=history, call_id="a1", warn=warned.append, words=words, **kept
+    )
     return way, folder, events, warned
 
 

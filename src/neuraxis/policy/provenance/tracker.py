@@ -56,8 +56,6 @@ class Origins(Struct):
     """All from outside that the model was shown."""
     private: set[str] = field(default_factory=set[str])
     """Calls that read something private, shown or not: what it decides tells it."""
-    words: list[str] = field(default_factory=list[str])
-    """What the user said, all of it."""
     request: list[str] = field(default_factory=list[str])
     """What the user said in this request."""
     asked_by: tuple[str, ...] = ()
@@ -106,7 +104,6 @@ class Origins(Struct):
         self.request[:] = self.asked_by
         if not self.is_nested:
             self.sent.clear()
-            self.words.append(text)
             self.request.append(text)
 
     def instructed(self, text: str) -> None:

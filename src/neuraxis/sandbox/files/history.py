@@ -51,7 +51,6 @@ class FileHistory:
         workspace: the folder.
         store: where old versions are stored.
         emit: reports a change to the journal, before it is made.
-        words: the user's requests; the list grows with the session.
     """
 
     def __init__(
@@ -59,12 +58,10 @@ class FileHistory:
         workspace: Path,
         store: VersionStore,
         emit: Callable[[Event], None] = lambda event: None,
-        words: Sequence[str] = (),
     ) -> None:
         self.workspace = workspace
         self.store = store
         self.emit = emit
-        self.words = words
         self._lock = threading.RLock()
         self._run = 1
         self._changes: list[FileChanged] = []
@@ -83,14 +80,20 @@ class FileHistory:
         written = self._known().get(path)
         return bool(written) and operations.digest_of(self.workspace, path) == written
 
-    def risk(self, path: str, use: Use) -> str:
-        """Why this needs an approval, in words; empty: it needs none."""
+    def risk(self, path: str, use: Use, words: Sequence[str] = ()) -> str:
+        """Why this needs an approval, in words; empty: it needs none.
+
+        Args:
+            path: the file.
+            use: what would be done to it.
+            words: the user's, of this request.
+        """
         path = self._inside(operations.spelled(path))
         found = operations.look(self.workspace, path)
         if found is None or self._is_all_own(path, found.st_mode):
             return ""
         if use == "change" and (
-            is_named(path, self.words) or is_called(path, self.words, self.workspace)
+            is_named(path, words) or is_called(path, words, self.workspace)
         ):
             return ""
         return call_errors.file_of_the_user(path, use)
@@ -133,18 +136,10 @@ class FileHistory:
         now = operations.digest_of(self.workspace, path)
         self._allowed.add((call_id, path, now))
 
-    def permit(self, call_id: str, path: str, use: Use, target: str) -> None:
-        """Let a change happen; `target` is the command that makes it.
-
-        Raises:
-            FileRefused: it needs an approval, and there is none for the file as it is.
-        """
-        why = self.risk(path, use)
-        if not why:
-            return
+    def is_allowed(self, call_id: str, path: str) -> bool:
+        """Whether a person approved this change to the file as it is."""
         now = operations.digest_of(self.workspace, path)
-        if (call_id, operations.spelled(path), now) not in self._allowed:
-            raise FileRefused(f"{why}. {call_errors.file_way_out(use, target)}")
+        return (call_id, operations.spelled(path), now) in self._allowed
 
     # --- what happened -------------------------------------------------------------
 
@@ -342,6 +337,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     ask: Callable[[Mapping[str, Sequence[str]]], str] = lambda held: call_errors.NOBODY
     """Asks a person about files that a script `changed`, `deleted` or `made`; returns
     why not, or nothing for a yes."""
+    words: Sequence[str] = ()
+    """The user's, of this request: what they name may be changed in part."""
     free: bool = False
     """The policy allows the call whatever it does."""
     note: Callable[[str, bool], None] = lambda path, there: None
@@ -382,10 +379,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         """Let a change happen.
 
         Raises:
-            FileRefused: it needs an approval that was not given.
+            FileRefused: it needs an approval, and there is none for the file as it is.
         """
-        if not self.free:
-            self.history.permit(self.call_id, path, use, self.target)
+        why = "" if self.free else self.history.risk(path, use, self.words)
+        if why and not self.history.is_allowed(self.call_id, path):
+            raise FileRefused(f"{why}. {call_errors.file_way_out(use, self.target)}")
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
