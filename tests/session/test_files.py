@@ -110,6 +110,21 @@ def test_N1_yes_to_and_a_policy_that_allows_are_approvals(tmp_path: Path) -> Non
     session.close()
 
 
+def test_the_answer_lists_the_files_that_are_there(tmp_path: Path) -> None:
+    """Not those that the same run deleted or moved."""
+    delete = {"tool": "delete_file", "file_path": "a.txt"}
+    move = {"tool": "move_file", "file_path": "b.txt", "new_path": "c.txt"}
+    plan = [_write(name="a.txt"), _write(name="b.txt"), delete, move]
+    ends: list[Any] = []
+    with Session(
+        model=ScriptedModel([json.dumps(plan), "Done."]),
+        plugins=PLUGINS,
+        workspace=tmp_path / "folder",
+    ) as session:
+        assert session.run_sync("go", ends.append).files == ("c.txt",)
+    assert ends[-1].files == ("c.txt",)
+
+
 def test_N1_an_own_file_is_written_again(tmp_path: Path) -> None:
     """In this session and in the next; not after somebody changed it."""
     new = tmp_path / "folder/new.txt"
