@@ -118,6 +118,28 @@ def test_N1_the_old_version_is_told_and_stored_for_its_owner_only(
         assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
+def test_what_is_told_of_old_versions(tmp_path: Path) -> None:
+    """Moved, deleted, or a changed passage of the user's; once, and what is stored."""
+    way, folder, _, warned = _way(tmp_path, free=True)
+    for name in ("a", "b", "c"):
+        (folder / name).write_bytes(b"old")
+    way.move("a", "m")
+    way.write("b", b"old x", Q, use="change", kind="append")
+    way.write("b", b"old x y", Q, use="change", kind="append")
+    way.bring_back([("c", "0" * 64)])
+    way.write("new", b"x", Q)
+    way.write("new", b"x y", Q)
+    way.delete("new")
+    assert [text.split('"')[1] for text in warned] == ["a", "b", "c"]
+    way.write("new", b"x", Q)
+    way.history.begin()
+    way.write("new", b"x y", Q, use="change", kind="append")
+    assert len(warned) == 3  # a changed passage of what the runtime wrote
+    way.history.begin()
+    way.move("new", "newer")
+    assert warned[3:] == [warned[0].replace('"a"', '"new"')]
+
+
 def test_N1_undo_brings_back_bytes_and_permissions(tmp_path: Path) -> None:
     """Replaced, moved over another, deleted and made; folders that were made go."""
     way, folder, _, _ = _way(tmp_path, free=True)

@@ -162,13 +162,13 @@ class FileHistory:
             whole: all of the new content is the runtime's.
 
         Returns:
-            Whether an old version of the user's was stored.
+            Whether an old version was stored that the new one is not.
 
         Raises:
             FileRefused: the old version cannot be stored.
         """
         with self._lock:
-            was_own, before, mode = self.is_own(path), "", 0
+            was_own, before, mode, stored = self.is_own(path), "", 0, False
             found = operations.look(self.workspace, path)
             if found is not None:
                 if not stat.S_ISREG(found.st_mode):
@@ -180,6 +180,7 @@ class FileHistory:
                 if not self._made(path, before):
                     with operations.opened(self.workspace, path) as fd:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
+                    stored = before != after
             own = bool(after) and whole
             for folder in operations.missing_folders(self.workspace, path):
                 self._report(call_id, folder, "folder", after="folder")
@@ -187,7 +188,7 @@ class FileHistory:
                 call_id, path, kind, before=before, after=after,
                 mode=mode, own=own, was_own=was_own,
             )  # fmt: skip
-        return bool(before) and before != after
+        return stored
 
     def _made(self, path: str, digest: str) -> bool:
         """Whether this run made the file what it is."""
@@ -366,13 +367,15 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         def begin(shown: str) -> None:
             self.permit(shown, use)
             after = hashlib.sha256(data).hexdigest()
-            whole = use == "write" or history.is_own(shown)
-            stored.append(history.change(self.call_id, shown, kind, after, whole=whole))
+            own, part = history.is_own(shown), use == "change"
+            whole = own or not part
+            kept = history.change(self.call_id, shown, kind, after, whole=whole)
+            stored.append(kept and not (own and part))
 
         written = workspace.write_bytes(
             history.workspace, path, data, quota=quota, before=begin
         )
-        self.tell(written, stored=stored == [True] and use == "write")
+        self.tell(written, stored=stored == [True])
         return written
 
     def permit(self, path: str, use: Use) -> None:
@@ -398,10 +401,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         self.permit(path, "move")
         self.permit(new, "write")
         own = self.history.is_own(path)
-        stored = self.history.change(self.call_id, new, "move", digest, whole=own)
-        self.history.change(self.call_id, path, "move", "", whole=False)
+        replaced = self.history.change(self.call_id, new, "move", digest, whole=own)
+        stored = self.history.change(self.call_id, path, "move", "", whole=False)
         operations.move(root, path, new)
-        self.tell(new, stored=stored)
+        self.tell(path, stored=stored)
+        self.tell(new, stored=replaced)
         return new
 
     def delete(self, path: str) -> None:
@@ -446,12 +450,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             found = operations.look(root, path)
             is_file = found is not None and stat.S_ISREG(found.st_mode)
             # a link of the user's has no version that could be stored
-            if (found is not None and not is_file) or (
-                not self.free
-                and (
-                    self.history.risk(path, "write" if digest else "remove")
-                    or (self.holds and (found is not None or self.holds(path)))
-                )
+            if (
+                (found is not None and not is_file)
+                or self.history.risk(path, "write" if digest else "remove")
+                or (self.holds and (found is not None or self.holds(path)))
             ):
                 done = "made" if found is None else "changed" if digest else "deleted"
                 asked[path] = done
