@@ -193,6 +193,16 @@ def test_where_a_new_document_may_lie(
         assert f'"{path}"' in talk.asked[0].reason
 
 
+@pytest.mark.parametrize(("name", "asked"), [("IMG_20-600.jpg", 0), ("IMG.jpg", 1)])
+def test_a_name_in_capitals_with_a_digit_is_none_that_tools_load(
+    work: Path, name: str, asked: int
+) -> None:
+    """As that of a photo."""
+    talk = Talk(work)
+    talk.ask("Make IMG_20.jpg smaller", [read("todo.md")], [write(name)])
+    assert len(talk.asked) == asked
+
+
 def test_what_this_request_made_it_may_delete(work: Path) -> None:
     """And nothing that lay there before, or that a person changed since."""
     talk = Talk(work)

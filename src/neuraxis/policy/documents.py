@@ -149,7 +149,7 @@ def _is_free_name(
         is_named(path, request)
         or (
             folders.issubset(word.removesuffix("s") for word in said)
-            and not stem.isupper()
+            and (not stem.isupper() or any(map(str.isdigit, stem)))
             and (
                 (has_it and folder != "")
                 or any(word[:4] in begins for word in words_of(stem))
