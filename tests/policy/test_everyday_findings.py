@@ -203,6 +203,30 @@ def test_a_name_in_capitals_with_a_digit_is_none_that_tools_load(
     assert len(talk.asked) == asked
 
 
+def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
+    """Then what the request lacks; and whether the file was ever the runtime's."""
+    talk = Talk(work)
+    move = {"tool": "move_file", "file_path": "todo.md", "new_path": "errands.md"}
+    talk.ask("Give my list a better name", [read("todo.md")], [move])
+    assert talk.asked[0].reason == (
+        '"todo.md" was not written by Neuraxis; it would be moved; '
+        'the request does not name "errands.md"'
+    )
+    append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
+    talk.ask("More milk", [append])
+    assert talk.asked[0].reason == (
+        '"errands.md" was not written by Neuraxis, and the request does not name it; '
+        "it would be changed"
+    )
+    fresh = Talk(work)
+    fresh.ask("Write a.md", [write("a.md")])
+    (work / "a.md").write_text("mine", encoding="utf-8")
+    fresh.ask("Write a.md again", [write("a.md")])
+    assert fresh.asked[0].reason == (
+        '"a.md" was changed since Neuraxis wrote it; it would be replaced as a whole'
+    )
+
+
 def test_what_this_request_made_it_may_delete(work: Path) -> None:
     """And nothing that lay there before, or that a person changed since."""
     talk = Talk(work)

@@ -62,6 +62,23 @@ def test_N1_a_file_of_the_user_is_not_lost(
     assert events
 
 
+@pytest.mark.parametrize(
+    ("content", "instead"),
+    [
+        (b"old", "Write to another name, append to it, or change a passage of it; or "),
+        (b"\x89PNG\r\n\x1a\n\0\0", "Write to another name; or tell"),
+    ],
+)
+def test_what_may_be_done_instead_fits_the_file(
+    content: bytes, instead: str, tmp_path: Path
+) -> None:
+    """Nothing is appended to a picture."""
+    way, folder, _, _ = _way(tmp_path)
+    (folder / "n").write_bytes(content)
+    with pytest.raises(FileRefused, match=instead):
+        way.write("n", b"new", Q)
+
+
 def test_N1_an_approval_is_for_the_file_as_it_was(tmp_path: Path) -> None:
     """Who changes it in between did not approve that."""
     way, folder, _, _ = _way(tmp_path)
@@ -83,7 +100,7 @@ def test_N1_C14_own_files_are_written_again_until_somebody_changes_them(
     later.write("n.txt", b"three", Q)
     (folder / "n.txt").write_bytes(b"mine")
     for each in (way, later, _way(tmp_path)[0]):
-        with pytest.raises(FileRefused, match="changed by them"):
+        with pytest.raises(FileRefused, match="changed since Neuraxis wrote it"):
             each.write("n.txt", b"four", Q)
 
 

@@ -96,7 +96,13 @@ class FileHistory:
             is_named(path, words) or is_called(path, words, self.workspace)
         ):
             return ""
-        return call_errors.file_of_the_user(path, use)
+        was_ours = bool(self._known().get(path))
+        return call_errors.file_of_the_user(path, use, was_ours=was_ours)
+
+    def way_out(self, path: str, use: Use, target: str) -> str:
+        """What the command `target` may do instead, in words."""
+        is_text = operations.is_text(self.workspace, path)
+        return call_errors.file_way_out(use, target, is_text=is_text)
 
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
@@ -386,7 +392,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         """
         why = "" if self.free else self.history.risk(path, use, self.words)
         if why and not self.history.is_allowed(self.call_id, path):
-            raise FileRefused(f"{why}. {call_errors.file_way_out(use, self.target)}")
+            instead = self.history.way_out(path, use, self.target)
+            raise FileRefused(f"{why}. {instead}")
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
@@ -395,7 +402,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             FileRefused: it needs an approval, or the system refuses.
         """
         root, (path, new) = self.history.workspace, map(operations.spelled, (path, new))
-        digest = _digest(root, path)
+        digest = operations.digest(root, path)
         if path == new:
             raise FileRefused(f"{path!r} has that name already.")
         self.permit(path, "move")
@@ -419,7 +426,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if found is not None and stat.S_ISDIR(found.st_mode):
             operations.remove(root, path)
             return
-        _digest(root, path)
+        operations.digest(root, path)
         self.permit(path, "remove")
         stored = self.history.change(self.call_id, path, "delete", "", whole=False)
         operations.remove(root, path)
@@ -489,12 +496,3 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if stored:
             durable = self.history.store.is_durable
             self.warn(call_errors.version_stored(path, durable=durable))
-
-
-def _digest(root: Path, path: str) -> str:
-    """The digest of a regular file that must be there."""
-    with operations.opened(root, path) as fd:
-        sha = hashlib.sha256()
-        for piece in pieces_of(fd):
-            sha.update(piece)
-    return sha.hexdigest()
