@@ -41,23 +41,53 @@ _ATTRIBUTES = {
     }
 }
 """What an object has beside what its class declares."""
+_NOT_MADE = ("Run",)
+"""Classes that no program makes: `session.run` returns one."""
 _MORE = """
 ## Further objects
 
 What the objects above contain, and what programs import from elsewhere.
 """
+_TESTING = "`from neuraxis.testing import {}`"
+_MESSAGES = "`from neuraxis.messages import {}`"
+_ERRORS = "`from neuraxis.errors import {}`"
 _FURTHER = {
     "StoredAsset": ("session.answer", "an item of `answer.assets`"),
-    "Usage": ("messages", "`answer.usage`"),
+    "Usage": ("messages", f"`answer.usage`; {_MESSAGES}"),
+    "Plan": ("planning.plan", "an item of `answer.plans`; `session.check` returns one"),
+    "Problem": ("messages", "an item of `CallError.problems`"),
+    "Undone": ("sandbox.files.history", "what `session.undo` returns"),
+    "SessionInfo": ("journal", "an item of what `list_sessions` returns"),
     "Done": ("session.batch", "what `run_many` yields"),
-    "Settings": ("settings", "`from neuraxis.settings import Settings`"),
-    "open_journal": ("journal", "`from neuraxis.journal import open_journal`"),
-    "ScriptedModel": (
-        "models.scripted",
-        "`from neuraxis.testing import ScriptedModel`",
-    ),
+    "Decision": ("policy.decision", "what `Policy.decide` returns"),
+    "Settings": ("settings", "`from neuraxis.settings import {}`"),
+    "open_journal": ("journal", "`from neuraxis.journal import {}`"),
+    "Journal": ("journal", "`from neuraxis.journal import {}`"),
+    "Entry": ("journal", "an item of what `Journal.read` returns"),
+    "ManifestError": ("errors", _ERRORS),
+    "ManifestProblem": ("errors", "an item of `ManifestError.problems`"),
+    "MissingExtra": ("errors", _ERRORS),
+    "Model": ("models", "`from neuraxis.models import {}`"),
+    "Prompt": ("messages", _MESSAGES),
+    "Message": ("messages", _MESSAGES),
+    "Part": ("messages", "an item of `Message.parts`"),
+    "Chunk": ("messages", _MESSAGES),
+    "ToolCallDelta": ("messages", _MESSAGES),
+    "ModelUnavailable": ("errors", _ERRORS),
+    "ModelRefused": ("errors", _ERRORS),
+    "ModelTimeout": ("errors", _ERRORS),
+    "ModelBroken": ("errors", _ERRORS),
+    "ScriptedModel": ("models.scripted", _TESTING),
+    "ScriptedReply": ("models.scripted", "a reply of a `ScriptedModel`"),
+    "call": ("testing", _TESTING),
+    "check_plugin": ("testing", _TESTING),
+    "prompt_of": ("testing", _TESTING),
+    "golden": ("testing", _TESTING),
+    "round_trip": ("testing", _TESTING),
 }
 """Name: its module, and where a program meets it."""
+_RULES = re.compile(r" \((?:(?:rules?|decision) )?[A-Z]?\d+(?:, [A-Z]\d+)*\)")
+"""Numbers of rules.md and ARCHITECTURE.md, which are for those who change the code."""
 
 
 def page() -> str:
@@ -81,20 +111,23 @@ def page() -> str:
         found = package[f"{module}.{name}"]
         made = _class(found, name, "###") if found.is_class else _function(found, "###")
         title, *rest = made
+        where = where.format(name)
         lines += [title, f"{where[0].upper()}{where[1:]}.\n", *rest]
     lines.append(_EVENTS)
     for name in (made.__name__ for made in events.NAMES.values()):
         lines += _class(package["events"][name], name, "###")
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+    text = _RULES.sub("", "\n".join(lines))
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def _class(found: Any, name: str, level: str = "##") -> Iterator[str]:
-    bases = ", ".join(str(base).partition("[")[0] for base in found.bases)
-    is_data = "Struct" in bases
+    names = [str(base).partition("[")[0] for base in found.bases]
+    is_data = "Struct" in names
+    bases = ", ".join(one for one in names if one not in ("Generic", "Protocol"))
     yield f"\n{level} {name}\n"
     if bases and not is_data:
         yield f"Derived from `{bases}`.\n"
-    if "__init__" in found.members:
+    if "__init__" in found.members and name not in _NOT_MADE:
         yield _fenced(_signature(found.members["__init__"], name))
     yield from _text(found)
     if name in _ATTRIBUTES:
@@ -115,8 +148,9 @@ def _class(found: Any, name: str, level: str = "##") -> Iterator[str]:
 
 def _field(found: Any, is_data: bool) -> str:
     default = str(found.value or "") if is_data else ""
-    default = "…" if default.startswith("field(") else default
-    shown = f"{found.name}: {found.annotation}" + (f" = {default}" if default else "")
+    default = "…" if default.startswith(("field(", "cast(", "_")) else default
+    typed = f": {found.annotation}" if found.annotation else ""
+    shown = f"{found.name}{typed}" + (f" = {default}" if default else "")
     said = f": {_one_line(found.docstring.value)}" if found.docstring else ""
     return f"- `{shown}`{said}"
 

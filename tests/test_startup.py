@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_file import benchmark
+from neuraxis.dialects import DIALECTS
 
 HEAVY = (
     "click", "httpx2", "httpcore2", "anyio", "rich", "yaml", "sqlite3", "http",
@@ -20,7 +21,8 @@ HEAVY = (
     "neuraxis.models.openai.model", "neuraxis.models.offline",
     "neuraxis.plugins.manifest.load",
     "neuraxis.parsing.yaml", "neuraxis.dialects.envelope.dialect",
-    "neuraxis.dialects.native.dialect", "neuraxis.sandbox.process.supervise",
+    "neuraxis.dialects.native.dialect", "neuraxis.dialects.families.cut",
+    "neuraxis.sandbox.process.supervise",
     "neuraxis.planning.draw",
     "neuraxis.planning.load", "neuraxis.planning.save",
 )  # fmt: skip
@@ -47,6 +49,17 @@ def test_a_first_run_loads_what_it_needs(tmp_path: Path) -> None:
     loaded = _loaded(benchmark("startup").FIRST_RUN, tmp_path)
     assert {"asyncio", "jsonschema_rs", "neuraxis.session.session"} <= loaded
     assert loaded.isdisjoint(HEAVY), loaded.intersection(HEAVY)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_no_dialect_waits_for_the_patterns_of_replies(
+    name: str, tmp_path: Path
+) -> None:
+    """They are loaded with the first reply that needs them."""
+    code = f"from neuraxis.dialects import find_dialect; find_dialect({name!r})"
+    loaded = _loaded(code, tmp_path)
+    assert "neuraxis.dialects.cut_off" in loaded
+    assert "neuraxis.dialects.families.cut" not in loaded
 
 
 def test_a_first_run_compiles_no_data_class(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         ModelError,
         NeuraxisError,
         NoAnswer,
+        SessionBusy,
+        StorageError,
     )
     from neuraxis.events import Event
     from neuraxis.execution.budget import Budget
@@ -58,6 +60,8 @@ _WHERE = {
     "Rule": "neuraxis.policy.rules",
     "Run": "neuraxis.session.run",
     "Session": "neuraxis.session.session",
+    "SessionBusy": "neuraxis.errors",
+    "StorageError": "neuraxis.errors",
     "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins",
     "list_sessions": "neuraxis.session.past.waiting",
@@ -89,6 +93,8 @@ __all__ = [
     "Rule",
     "Run",
     "Session",
+    "SessionBusy",
+    "StorageError",
     "agent",
     "command",
     "list_sessions",

@@ -10,6 +10,7 @@ NeuraxisError
     ModelTimeout     no answer in time
     ModelBroken      the stream broke off or was not understood
   NoAnswer           a run ended without an answer: `Answer.check`
+  SessionBusy        the session is open elsewhere, or answering a request
   StorageError       journal or assets could not be written or read
   MissingExtra       an optional package is not installed
   CommandError       raised by a plugin to speak to the model
@@ -34,9 +35,11 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
     """One error in a plugin's description, with its place."""
 
     file: str
+    """The file's path."""
     line: int
     """Line, from 1; 0 if the file has no such place."""
     message: str
+    """What was expected, and what is there."""
     severity: str = "error"
     """`error`: nothing of the file is loaded. `warning`: it is loaded."""
 
@@ -96,6 +99,10 @@ class ModelBroken(ModelError):
 
 class NoAnswer(NeuraxisError):
     """Error: the run has no answer, though its model could be asked."""
+
+
+class SessionBusy(NeuraxisError):
+    """Error: the session is open elsewhere, or is answering a request."""
 
 
 class StorageError(NeuraxisError):

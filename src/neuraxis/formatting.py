@@ -81,6 +81,34 @@ def file_name(given: str) -> str:
     return f"@{hashlib.sha256(encoded).hexdigest()}"
 
 
+FILE_MODULE = "_neuraxis_plugin_"
+"""Begin of the names of modules that are a plugin's own file."""
+_OF_FILE = re.compile(r"_neuraxis_plugin_[0-9a-f]{12}_")
+
+
+def identifier(name: str) -> str:
+    """Return a plugin's name as Python can write it."""
+    return "_" * name[:1].isdecimal() + re.sub(r"\W", "_", name)
+
+
+def file_module(digest: str, plugin: str) -> str:
+    """Return the module name of a plugin's file.
+
+    It is unique by the file's digest; people and models read the plugin's name only.
+    """
+    return f"{FILE_MODULE}{digest[:12]}_{identifier(plugin)}"
+
+
+def public_names(text: str) -> str:
+    """Return a text with plugins' names for the modules of their files."""
+    return _OF_FILE.sub("", text) if FILE_MODULE in text else text
+
+
+def class_name(cls: type[Any]) -> str:
+    """Return `module.Class`; for a class in a plugin's file, `plugin.Class`."""
+    return public_names(f"{cls.__module__}.{cls.__qualname__}")
+
+
 def type_name(value: Any) -> str:
     """Return JSON's name of the value's type, or the class name."""
     match value:
@@ -99,8 +127,7 @@ def type_name(value: Any) -> str:
         case dict():
             return "object"
         case _:
-            cls: type[Any] = value.__class__
-            return f"{cls.__module__}.{cls.__qualname__}"
+            return class_name(value.__class__)
 
 
 def path_text(path: Path, root: str = "") -> str:

@@ -47,16 +47,20 @@ class Problem(Struct, frozen=True, kw_only=True):
     """One error at one place of a call (rule D7)."""
 
     path: Path = ()
+    """Keys and indices from the arguments to the place."""
     expected: str
+    """What the schema wants there."""
     got: str
     """Type or short quotation of the given value, never a secret's."""
     candidates: tuple[str, ...] = ()
+    """Names that the model may have meant."""
     keyword: str = ""
     """The JSON Schema keyword that failed, or a keyword of this package."""
 
 
+# Made in `call_errors.py`.
 class CallError(Struct, frozen=True, kw_only=True):
-    """Error of a call, shown to the model. Made in `call_errors.py`."""
+    """Error of a call, shown to the model."""
 
     code: ErrorCode
     """One of a closed list of codes."""
@@ -72,7 +76,7 @@ class CallError(Struct, frozen=True, kw_only=True):
     """Who can fix it; `author`: the plugin's."""
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class Call(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """One call as the model wrote it, before any check.
 
     `plugin` is None in the intent dialect, where one name identifies both. `id` is
@@ -92,7 +96,7 @@ class Call(Struct, frozen=True, kw_only=True):
     for_each: Json = None
     """List or reference to one; the call runs once for each `{{ item }}`."""
     max_items: int | None = None
-    """Maximum items of `for_each`; None: `plan.MOST_ITEMS`."""
+    """Maximum items of `for_each`; None: 20."""
 
     @property
     def target(self) -> str:
@@ -100,7 +104,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return f"{self.plugin}.{self.command}" if self.plugin else self.command
 
 
-class Result(Struct, frozen=True, kw_only=True, eq=False):
+class Result(Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=True):
     """Result of one call."""
 
     call: Call
@@ -190,26 +194,33 @@ FinishReason = Literal[
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):
-    """Piece of a native tool call; equal `index` joins pieces."""
+    """Piece of a native tool call; pieces are joined."""
 
     index: int
+    """Number of the call in its reply, from 0; the same in all its pieces."""
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+    """The next piece of the arguments' JSON text."""
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
     """One piece of a streamed completion. The last one has `finish_reason`."""
 
     text: str = ""
+    """The next piece of the reply."""
     reasoning: str = ""
+    """The next piece of the model's thoughts, which are no part of the reply."""
     tool_calls: tuple[ToolCallDelta, ...] = ()
+    """Pieces of native calls."""
     finish_reason: FinishReason | None = None
+    """Why the reply ended; in the last chunk only."""
     usage: Usage | None = None
+    """The tokens of the whole reply."""
     note: str = ""
     """Note of the model adapter for the journal (retries, tiers)."""
     carried: str = ""
-    """See `Completion.carried`; whole, in one chunk."""
+    """What the adapter wants back with this turn, opaque; whole, in one chunk."""
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
     model: str = ""
@@ -246,6 +257,7 @@ class Part(Struct, frozen=True, kw_only=True):
     media_type: str
     """`image/png`, `image/jpeg`, `application/pdf`, …"""
     data: bytes
+    """The file's content."""
     name: str = ""
     """The file's name, for servers that want one."""
     about: str = ""
@@ -258,17 +270,21 @@ class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation, in the dialect's wire form.
 
     `calls` and `results` hold the same content as data, for models that do not read
-    text (the planner of the embedded model) and for the native dialect.
+    text (the offline planner) and for the native dialect.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
+    """Who wrote it; `tool`: the result of a native call."""
     content: str
+    """The text."""
     calls: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
     tool_calls: tuple[NativeCall, ...] = ()
+    """Native calls of a reply."""
     tool_call_id: str | None = None
+    """The native call whose result this is."""
     carried: str = ""
-    """See `Completion.carried`; no part of what is said."""
+    """What the adapter wanted back with this turn (`Chunk.carried`)."""
     is_request: bool = False
     """Whether it begins a turn: a request of the user's."""
     finish_reason: FinishReason = "stop"
@@ -295,15 +311,16 @@ class CallForm(Struct, frozen=True, kw_only=True):
 class Prompt(Struct, frozen=True, kw_only=True):
     """Prompt sent to a model.
 
-    The first `constant` messages are byte-identical from turn to turn, so that servers
-    keep what they have read. `plugins` and `write` are for models that plan
-    without reading the text: `write(calls)` returns the calls in the session's
-    dialect.
+    `plugins` and `write` are for models that plan without reading the text:
+    `write(calls)` returns the calls in the session's dialect.
     """
 
     messages: tuple[Message, ...]
+    """The conversation, oldest first."""
     constant: int = 0
+    """Number of messages from the first on that are the same bytes in every turn."""
     stop: tuple[str, ...] = ()
+    """Texts at which the reply may end."""
     plugins: tuple[PluginSpec, ...] = ()
     tool_names: Mapping[str, tuple[str, str]] = field(
         default_factory=dict[str, tuple[str, str]]

@@ -13,6 +13,7 @@ import pytest
 
 from neuraxis import Policy, Rule, Session, command
 from neuraxis.cli.approve import ask_on_terminal
+from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 
 SENT: list[str] = []
@@ -62,7 +63,7 @@ def test_M5_the_whole_call_is_shown_before_a_yes_counts(
     turns = screen.getvalue().count("-- Enter: more, n: no -- ")
     assert turns > 5
     shown = screen.getvalue().replace("\n-- Enter: more, n: no -- ", "")
-    assert shown.replace("\n", "").count(TEXT) == many
+    assert "".join(shown.split()).count("".join(TEXT.split())) == many
     _ask(tmp_path, monkeypatch, "\n" * turns + "y\n", calls)
     assert SENT == [TEXT] * many
 
@@ -84,3 +85,23 @@ def test_M5_what_nobody_would_read_is_refused(
     screen = _ask(tmp_path, monkeypatch, "\n" * 9_000 + "y\n", calls)
     assert SENT == []
     assert "wants to run" not in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("1", False), ("2", False), ("y", True), ("a", "all of them")]
+)
+def test_the_number_of_a_call_takes_no_wider_offer(
+    monkeypatch: pytest.MonkeyPatch, typed: str, answer: bool | str
+) -> None:
+    """The calls of a plan have numbers, so that the wider offers have letters."""
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stdin", _Typed(f"{typed}\n"))
+    monkeypatch.setattr(sys, "stderr", screen)
+    call = {"plugin": "bank", "command": "pay", "arguments": {}, "origins": {}}
+    asked = ApprovalAsked(
+        id="a1", call={}, reason="why", plan=(call, call), offers=("all of them",)
+    )
+    assert asyncio.run(ask_on_terminal(asked)) == answer
+    shown = screen.getvalue().splitlines()
+    assert [line.split()[0] for line in shown[1:4]] == ["1.", "2.", "a:"]
+    assert shown[4] == "Run all of them? [y/N/a] "

@@ -113,14 +113,14 @@ def test_ctrl_d_at_a_question_is_a_no_on_a_line_of_its_own(chat: Terminal) -> No
     """It is no end of the conversation, and nothing is run."""
     chat.wait("> ")
     chat.type(b"go\r")
-    chat.wait("Run it? [y/N/1] ")
+    chat.wait("Run it? [y/N/a] ")
     chat.type(b"\x04")
     chat.wait("\n")
     chat.wait("the user said no")
     chat.wait("> ")
     chat.type(b"\x04")
     assert chat.end() == 0
-    assert "[y/N/1] \r\n" in chat.seen
+    assert "[y/N/a] \r\n" in chat.seen
     assert "wiped" not in chat.seen
 
 
@@ -128,13 +128,13 @@ def test_ctrl_c_at_a_question_ends_the_answer_only(chat: Terminal) -> None:
     """What became of the call stands on a line of its own."""
     chat.wait("> ")
     chat.type(b"go\r")
-    chat.wait("Run it? [y/N/1] ")
+    chat.wait("Run it? [y/N/a] ")
     chat.type(b"\x03")
     chat.wait("stopped")
     chat.wait("> ")
     chat.type(b"/quit\r")
     assert chat.end() == 0
-    behind = chat.seen.partition("[y/N/1] ")[2].splitlines()[0]
+    behind = chat.seen.partition("[y/N/a] ")[2].splitlines()[0]
     assert behind.strip() in ("", "^C")
     assert "wiped" not in chat.seen
 

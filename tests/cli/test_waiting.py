@@ -51,6 +51,10 @@ def _waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = neuraxis("run", "--later", *model(CALLS), "pay them")
     assert done.return_value == 6, (done.output, done.exception)
     assert "reason: money" in done.output
+    said = done.stderr.splitlines()[-3:]
+    assert said[0].startswith("to approve: neuraxis sessions approve ")
+    assert said[0].endswith(" a1")
+    assert said[2].startswith("then: neuraxis sessions resume ")
 
 
 def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
@@ -65,7 +69,7 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     assert isinstance(wrong.exception, ConfigError)
     yes = neuraxis("sessions", "approve", own, "a1", "amount=4.5", "to=eve", *journal)
     assert yes.return_value == 0, yes.exception
-    assert "a1 is approved; 1 of its questions open still" in yes.stdout
+    assert "a1 is approved; still open: a2 (neuraxis" in yes.stdout
     assert "  waiting  " in neuraxis("sessions", "ls", *journal).stdout
     assert "  a1  " not in neuraxis("sessions", "pending", *journal).stdout
     no = neuraxis("sessions", "deny", own, "a2", "no", *journal)
@@ -97,3 +101,27 @@ def test_report_a14_steps_keep_their_numbers_when_a_plan_goes_on() -> None:
         line.split()[1] for line in done.stderr.splitlines() if line[:4] == "  ✓ "
     ]
     assert numbers == ["1.", "2."], done.stderr
+
+
+def chat(*lines: str) -> Result:
+    given = "".join(f"{line}\n" for line in lines)
+    arguments = ("chat", "--later", *model(CALLS, "All is paid.", "Hello."))
+    return CliRunner().invoke(cli, arguments, input=given, standalone_mode=False)
+
+
+def test_a_chat_answers_what_waits_in_it() -> None:
+    """The last answer continues the plan."""
+    done = chat("pay them", "/approve a1", "/deny a2 he has it")
+    assert "/approve a2, or /deny a2 WHY" in done.stderr
+    assert "still open: a2" in done.stderr
+    assert "the user said no: he has it" in done.stderr
+    assert "All is paid." in done.stdout
+    assert Path("paid").read_text(encoding="utf-8") == "ann 5\n"
+
+
+def test_a_chat_says_what_another_request_drops() -> None:
+    """The calls that wait are told before the model is asked."""
+    done = chat("pay them", "hello")
+    said = "not run, since you ask for something else: a1 pay, a2 pay"
+    assert said in done.stderr, done.output
+    assert not Path("paid").exists()

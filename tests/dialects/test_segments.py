@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from neuraxis.dialects.segments import (
     FENCED,
     adjacent,
-    cut_reply,
     open_thought,
     said_around,
     thoughts,
-    was_cut,
 )
-from neuraxis.messages import Completion
 from neuraxis.parsing.json_scan import Piece, Value, pieces
 
 WORDS = st.text("abc .", min_size=1, max_size=8).filter(lambda text: text.strip(" ."))
@@ -37,37 +34,6 @@ def _said(text: str, block: list[Piece] | None = None) -> tuple[list[str], list[
     found = list(pieces(text))
     taken = _values(text) if block is None else block
     return list(said_around(text, found, taken, _is_ours, notes)), list(notes)
-
-
-@pytest.mark.parametrize(
-    ("reason", "cut"),
-    [
-        ("stop", False),
-        ("tool_calls", False),
-        ("length", True),
-        ("content_filter", True),
-    ],
-)
-def test_D10_who_ended_the_reply(reason: str, cut: bool) -> None:
-    """The model itself, or the server before it did."""
-    assert was_cut(Completion(finish_reason=reason)) is cut  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        (" Just words. ", ("Just words.",)),
-        ("", ()),
-        ('Words {"a": 1}', ()),
-        ("[1", ()),
-        ("a < b", ()),
-    ],
-)
-def test_D10_of_a_cut_reply_nothing_is_run(text: str, kept: tuple[str, ...]) -> None:
-    """Plain words are kept; what may be half a call is not shown as words."""
-    reply = cut_reply(text)
-    assert (reply.calls, reply.texts) == ((), kept)
-    assert [error.code for error in reply.errors] == ["truncated_reply"]
 
 
 def test_thoughts_are_read_without_their_tags() -> None:

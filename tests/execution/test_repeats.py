@@ -92,3 +92,39 @@ def test_B42_a_repeated_answer_is_the_object_too() -> None:
         repeats=1,
     )
     assert seen == [Part(7)]
+
+
+def test_equal_effects_of_one_reply_all_run() -> None:
+    """Each is meant; a further one in a later reply was not done, and says so."""
+    pressed: list[int] = []
+
+    @command(effects="once")
+    def press() -> int:
+        """Press."""
+        pressed.append(1)
+        return len(pressed)
+
+    one = {"tool": "press"}
+    answer = _run([press], _block(*[one] * 4), _block(one))
+    assert [result.value for result in answer.calls[:4]] == [1, 2, 3, 4]
+    assert len(pressed) == 4
+    last = answer.calls[-1]
+    assert (last.status, last.value) == ("failed", None)
+    assert last.error is not None
+    assert last.error.code == "repeated_call"
+    assert "It was not run again" in last.error.message
+
+
+def test_a_stuck_model_repeats_an_effect_only_so_often() -> None:
+    """One call in each reply: what exceeds the limit fails."""
+    pressed: list[int] = []
+
+    @command(effects="idempotent")
+    def press() -> None:
+        """Press."""
+        pressed.append(1)
+
+    answer = _run([press], *[_block({"tool": "press"})] * 4)
+    assert len(pressed) == 2
+    told = [result.status for result in answer.calls]
+    assert told == ["done", "done", "failed", "failed"]

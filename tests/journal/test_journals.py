@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import StorageError
-from neuraxis.events import CallStarted, MessageSent, SessionFinished
+from neuraxis.events import CallStarted, MessageSent, PlanChecked, SessionFinished
 from neuraxis.journal import Journal, open_journal
 from neuraxis.journal.session_lock import Claims
 
@@ -55,6 +55,17 @@ def test_sessions_are_listed_last_used_first(journal: Journal) -> None:
     assert listed[1].title.startswith("Write ")
     assert "\n" not in listed[1].title
     assert listed[1].events == 1
+
+
+def test_a_session_without_a_request_has_the_title_of_its_calls(
+    journal: Journal,
+) -> None:
+    """`neuraxis call` and `plan run` begin such sessions."""
+    checked = PlanChecked(steps=({"tool": "files.a"}, {"tool": "b"}), by_program=True)
+    journal.append("s", checked)
+    assert [info.title for info in journal.sessions()] == ["files.a, b"]
+    journal.append("s", SAID)
+    assert journal.sessions()[0].title.startswith("Write ")
 
 
 def test_a_file_is_opened_again_and_numbering_goes_on(tmp_path: Path) -> None:

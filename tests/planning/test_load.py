@@ -169,6 +169,49 @@ def test_params_are_a_word_of_ours_in_saved_plans_only() -> None:
     assert RAN == [("note", "{{ params.x }}", 1)]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("is {{ countz }}", "counts?"),
+        ("{{ countz }}", "counts?"),
+        ("{{ previous_resutl['urls'] }} and", "previous_result?"),
+        ("{{ results.urls }}", "results[0]?"),
+        ("{{ parms.a | upper }}", "params?"),
+        ("{{ item }}", "`literal: true`"),
+        ("<p>{{ user.name }}</p>", "`literal: true`"),
+    ],
+)
+def test_an_unknown_name_in_braces_is_a_mistake_of_a_plan_file(
+    text: str, told: str
+) -> None:
+    """It was text, silently; a step that means text can say so."""
+    steps: list[Any] = [
+        {"tool": "search", "arguments": {"query": "x"}, "as": "counts"},
+        {"tool": "note", "arguments": {"text": text}},
+    ]
+    with session() as here:
+        calls = read_plan(json.dumps({"version": 1, "steps": steps})).calls
+        (problem,) = here.check(calls, {}).problems
+        assert told in problem.message
+        steps[1]["literal"] = True
+        calls = read_plan(json.dumps({"version": 1, "steps": steps})).calls
+        assert here.check(calls, {}).problems == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ 3 }}", "{{ a", "{{ a {{ counts.urls }}", "{{ '{{' }} a }}", "{{}}"]
+)
+def test_what_is_no_expression_stays_text_in_a_plan_file(text: str) -> None:
+    """Only a name between braces could be a slip."""
+    steps = [
+        {"tool": "search", "arguments": {"query": "x"}, "as": "counts"},
+        {"tool": "note", "arguments": {"text": text}},
+    ]
+    with session() as here:
+        calls = read_plan(json.dumps({"version": 1, "steps": steps})).calls
+        assert here.check(calls, {}).problems == ()
+
+
 def test_values_of_parameters_are_checked() -> None:
     """All that is wrong with what was typed, at once."""
     saved = read_plan(PLAN)

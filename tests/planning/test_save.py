@@ -68,6 +68,12 @@ def test_a_name_of_two_replies_is_two_names() -> None:
     assert calls[3].arguments == {"text": "{{ page_2.page }} page"}
 
 
+def test_braces_of_a_reply_that_were_text_are_text_in_the_file() -> None:
+    """A plan file would take them for a misspelt name."""
+    reply = [_done(_call("a1")), _done(_call("a2", "{{ user }}: {{ results[0] }}"))]
+    assert _texts(reply) == ["x", "{{ '{{' }} user }}: {{ results[0] }}"]
+
+
 def test_what_need_not_change_is_the_same() -> None:
     """Blanks and quotes of the author, too."""
     text = "{{page [ 'urls' ]}} and {{ page|length }}"

@@ -320,7 +320,7 @@ def test_a_relative_path_has_its_line_too(
     [
         (
             "from .helper import x",
-            "No module named '.helper'; there is no helper.py be",
+            "No module named 'tools.helper'; there is no helper.",
         ),
         ("from .a.b import x", "there is no a.py beside it"),
         ("from ..helper import x", "only what lies beside it can be imported: from .N"),

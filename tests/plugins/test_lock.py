@@ -9,7 +9,14 @@ from cli_process import neuraxis
 from neuraxis import Policy, Session
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins.lock import accept, check, entry, read_lock, write_lock
+from neuraxis.plugins.lock import (
+    accept,
+    check,
+    digest,
+    entry,
+    read_lock,
+    write_lock,
+)
 
 MANIFEST = """\
 name: greeter
@@ -151,3 +158,37 @@ def test_lock_and_accept_on_the_command_line(tmp_path: Path) -> None:
     taken = neuraxis("plugins", "lock", "greeter", "--accept", "greeter", cwd=tmp_path)
     assert taken.returncode == 0
     assert "not as it was accepted" not in neuraxis(*call, cwd=tmp_path).stderr
+
+
+_SHOP = """
+from neuraxis import command
+
+class Basket: ...
+
+@command(effects="read")
+def basket() -> Basket:
+    \"\"\"Return the basket.\"\"\"
+    return Basket()
+"""
+
+
+def test_a_class_of_the_file_has_one_name_in_any_folder(tmp_path: Path) -> None:
+    """A lock file moves with the plugin; one of an earlier version still opens."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "shop.py").write_text(_SHOP, encoding="utf-8")
+    file = lock(tmp_path, tmp_path / "one" / "shop.py")
+    open_session(tmp_path, tmp_path / "two" / "shop.py").close()
+    text = file.read_text(encoding="utf-8")
+    assert '"x-type": "shop.Basket"' in text
+    tree = json.loads(
+        text.replace("shop.Basket", "_neuraxis_plugin__8c57a2b4d6e8.Basket")
+    )
+    shop = tree["plugins"]["shop"]
+    shop["digest"] = digest(shop["said"])
+    file.write_text(json.dumps(tree), encoding="utf-8")
+    open_session(tmp_path, tmp_path / "two" / "shop.py").close()
+    other = _SHOP.replace("-> Basket", "-> str")
+    (tmp_path / "two" / "shop.py").write_text(other, encoding="utf-8")
+    with pytest.raises(ManifestError, match=r'x-type: gone: "shop\.Basket"'):
+        open_session(tmp_path, tmp_path / "two" / "shop.py")

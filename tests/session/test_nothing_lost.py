@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Context, Policy, Session, command
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import ConfigError, SessionBusy
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -106,7 +106,7 @@ def test_R1_two_sessions_with_one_id_are_refused_in_one_process(
     first = Session(**options(tmp_path, "hi", journal=journal, id="s"))
     first.run_sync("hello")
     for other in (journal, tmp_path / "j.db"):
-        with pytest.raises(StorageError, match="session s is open already"):
+        with pytest.raises(SessionBusy, match="session s is open already"):
             Session.open("s", **options(tmp_path, journal=other))
     first.close()
     Session.open("s", **options(tmp_path, journal=journal)).close()
@@ -130,7 +130,7 @@ def test_R1_two_processes_do_not_share_a_session(tmp_path: Path) -> None:
     )  # fmt: skip
     assert other.stdout is not None
     assert other.stdout.readline() == "open\n"
-    with pytest.raises(StorageError, match="session s is open already"):
+    with pytest.raises(SessionBusy, match="session s is open already"):
         Session.open("s", **options(tmp_path))
     other.kill()
     other.communicate()

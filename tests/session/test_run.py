@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Context, Options, Session, command
-from neuraxis.errors import ConfigError
+from neuraxis.errors import SessionBusy
 from neuraxis.events import CallFinished, CallProgress, CallStarted, Event, Inside
 from neuraxis.journal import open_journal
 from neuraxis.messages import Call
@@ -273,7 +273,7 @@ def test_of_two_requests_at_once_one_is_refused() -> None:
     )
     thread.start()
     assert begun.wait(5)
-    with pytest.raises(ConfigError, match="already answering"):
+    with pytest.raises(SessionBusy, match="already answering"):
         session.run_sync("me, too")
     go_on.set()
     thread.join()

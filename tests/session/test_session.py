@@ -21,7 +21,7 @@ from neuraxis import (
     Session,
     command,
 )
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import ConfigError, SessionBusy, StorageError
 from neuraxis.events import (
     BudgetReached,
     CallFinished,
@@ -557,7 +557,7 @@ async def test_one_session_answers_one_request_at_a_time() -> None:
     session = _session({"text": "slow", "delay": 0.2}, "x")
     task = asyncio.create_task(session.drive("one"))
     await asyncio.sleep(0.05)
-    with pytest.raises(ConfigError, match="already answering"):
+    with pytest.raises(SessionBusy, match="already answering"):
         await session.drive("two")
     assert (await task).text == "slow"
 
@@ -729,7 +729,7 @@ def test_a_refused_second_request_closes_no_connections() -> None:
     first.start()
     try:
         assert begun.wait(10)
-        with pytest.raises(ConfigError, match="already answering"):
+        with pytest.raises(SessionBusy, match="already answering"):
             session.run_sync("me, too")
         assert closed == []
     finally:
@@ -761,7 +761,7 @@ async def test_a_call_beside_a_run_takes_nothing_from_it() -> None:
         result = await session.call(asked, own.append)
         assert result.value == {"count": 4000}
         assert [e.id for e in own if isinstance(e, CallFinished)] == ["q1"]
-        with pytest.raises(ConfigError, match="already answering"):
+        with pytest.raises(SessionBusy, match="already answering"):
             await session.drive("me, too")
     finally:
         go_on.set()

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from neuraxis.schema.python_values import imported_class
+from neuraxis.schema.python_values import imported_classes
 
 _CLASSES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table",
             "numpy": "ndarray"}  # fmt: skip
@@ -37,9 +37,10 @@ def may_become(given: str, wanted: str) -> bool:
     """Return whether an object of one class may become another."""
     if given == wanted or (library_of(given) and library_of(wanted)):
         return True
-    one, other = imported_class(given), imported_class(wanted)
-    return (
-        one is None or other is None or issubclass(one, other) or issubclass(other, one)
+    some, others = imported_classes(given), imported_classes(wanted)
+    return not (some and others) or any(
+        issubclass(one, others) or any(issubclass(other, one) for other in others)
+        for one in some
     )
 
 

@@ -32,6 +32,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from neuraxis.errors import StorageError
+from neuraxis.formatting import class_name
 
 MAGIC = b"NXBUNDL1"
 ALIGN = 64
@@ -185,7 +186,7 @@ def _native(value: Any, writer: _Writer) -> list[Any]:
         return writer.add(
             "image", image.tobytes(), mode=image.mode, size=list(image.size)
         )
-    raise CannotBeSaved(f"a {cls.__module__}.{cls.__qualname__} has no form in a file")
+    raise CannotBeSaved(f"a {class_name(cls)} has no form in a file")
 
 
 def _numpy_tree(value: Any, writer: _Writer) -> list[Any]:

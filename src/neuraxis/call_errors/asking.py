@@ -12,6 +12,11 @@ from neuraxis.specs import Json
 
 SAID_NO = "the user said no"
 """How the answer of a person who refused begins."""
+INSTEAD = (
+    "Do not do the same in another way: go on without it, or ask the user what they "
+    "want instead."
+)
+"""What a model is told after a no."""
 NOBODY = "it needs a person's yes, and nobody can be asked"
 
 
@@ -23,10 +28,7 @@ def refused(why: str, way_out: str = "") -> str:
         way_out: what helps where nobody answered; who said no is not asked again.
     """
     if why.startswith(SAID_NO):
-        way_out = (
-            "Do not do the same in another way: go on without it, or ask the user what "
-            "they want instead."
-        )
+        way_out = INSTEAD
     return f"{why.rstrip('.')}. {way_out}" if way_out else why
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from neuraxis.call_errors.asking import INSTEAD
 from neuraxis.formatting import (
     MOST_NAME,
     did_you_mean,
@@ -16,11 +17,12 @@ from neuraxis.messages import CallError, Problem
 
 _LISTS = (" Plugins there are: ", " Its commands are: ", " The tools are: ")
 """What comes before the names that only a model needs."""
+_FOR_MODELS = (*_LISTS, f". {INSTEAD}")
 
 
-def without_list(message: str) -> str:
-    """Return a message for a person, without the names that there are."""
-    return min((message.partition(mark)[0] for mark in _LISTS), key=len)
+def for_person(message: str) -> str:
+    """Return a message without what only a model needs."""
+    return min((message.partition(mark)[0] for mark in _FOR_MODELS), key=len)
 
 
 def unknown_plugin(name: str, known: Sequence[str]) -> CallError:

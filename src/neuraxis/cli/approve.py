@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
 
-from neuraxis.cli.display.text import echo
+from neuraxis.cli.display.text import columns, echo, folded
 from neuraxis.formatting import visible
 from neuraxis.specs import Json
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 _PAGE = 40
 """Lines of a question that are shown before the person turns the page."""
+_LETTERS = "abcdefghijklmopqrstuvwxz"
+"""Answers that take a wider offer: neither yes, nor no, nor the number of a call."""
 
 
 def is_somebody_there() -> bool:
@@ -53,7 +54,7 @@ def _terminal() -> IO[str]:
 async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
     """Ask for an approval; anything but yes is a no.
 
-    All that the yes covers is shown, page by page; a number takes a wider offer.
+    All that the yes covers is shown, page by page; a letter takes a wider offer.
     Ctrl-C ends the run.
     """
     with contextlib.ExitStack() as stack:
@@ -62,6 +63,7 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             source = stack.enter_context(_terminal())
         _forget_typed(source)
         *first, last = pages(question(asked))
+        offers = dict(zip(_LETTERS, asked.offers, strict=False))
         what = "Run all of them" if asked.plan else "Run it"
         if "files" in cast("dict[str, Json]", asked.call):
             what = "Keep what it did"
@@ -71,10 +73,9 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
                 if await _line(source) != "\n":
                     return False
             echo(last, err=True)
-            for number, offer in enumerate(asked.offers, 1):
-                echo(f"  {number}: yes to {_one(offer)}", err=True)
-            numbers = "".join(f"/{each}" for each, _ in enumerate(asked.offers, 1))
-            echo(f"{what}? [y/N{numbers}] ", err=True, nl=False)
+            for letter, offer in offers.items():
+                echo(f"  {letter}: yes to {_one(offer)}", err=True)
+            echo(f"{what}? [{'/'.join(['y', 'N', *offers])}] ", err=True, nl=False)
             answer = await _line(source)
         except asyncio.CancelledError:
             echo(err=True)  # Ctrl-C was pressed on the line of the question
@@ -82,19 +83,12 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
     if not answer.endswith("\n"):
         echo(err=True)  # After Ctrl-D the next output must begin on a new line.
     said = answer.strip().lower()
-    if said.isdecimal() and 0 < int(said) <= len(asked.offers):
-        return asked.offers[int(said) - 1]
-    return said in ("y", "yes")
+    return offers.get(said, said in ("y", "yes"))
 
 
 def pages(text: str) -> list[str]:
     """Return a question in pages that fit a screen, nothing left out."""
-    wide = max(20, shutil.get_terminal_size().columns - 1)
-    lines = [
-        line[at : at + wide]
-        for line in text.split("\n")
-        for at in range(0, max(1, len(line)), wide)
-    ]
+    lines = folded(text, columns() - 1, exact=True)
     if len(lines) <= _PAGE:
         return [text]
     return ["\n".join(lines[at : at + _PAGE]) for at in range(0, len(lines), _PAGE)]
@@ -120,7 +114,7 @@ def question(asked: ApprovalAsked) -> str:
 
 def _plan_question(asked: ApprovalAsked) -> str:
     """List all calls of a plan, with those the approval covers."""
-    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}; its calls:"]
+    lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}:"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")

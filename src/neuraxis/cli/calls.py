@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.text import echo, echo_json, one_line, why
 from neuraxis.cli.options import CALLS, Choices, session_options
 from neuraxis.cli.standard_output import answers_alone
@@ -102,7 +103,8 @@ def _print(result: Result, as_json: bool) -> None:
 
         echo_json(result_json(result))
     elif result.error is not None:
-        echo(f"neuraxis: {result.error.message}{_place(result.exception)}", err=True)
+        told = f"{for_person(result.error.message)}{_place(result.exception)}"
+        echo(f"neuraxis: {told}", err=True)
     else:
         text = (
             result.value

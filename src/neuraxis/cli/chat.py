@@ -34,6 +34,9 @@ HELP = """/help           this list
 /undo           restore the files that the last run changed
 /retry          repeat the last request
 /pending        list the calls that wait for approval
+/approve ID     approve a call that waits; the last answer continues its plan
+/deny ID [WHY]  deny a call that waits
+/resume         continue what waited or was cut off
 /new            begin a new conversation
 /session        show this conversation's id
 /quit           end (also Ctrl-D)
@@ -59,7 +62,7 @@ class Conversation:
             return
         if not line.startswith("/"):
             self.last = line
-            self.code = ask(self.session, line)[1]
+            self.ask(line)
         elif (do := _COMMANDS.get(word)) is None:
             echo(f"there is no command {word}; /help lists them", err=True)
         else:
@@ -67,6 +70,12 @@ class Conversation:
                 do(self, rest.strip())
             except NeuraxisError as error:
                 echo(f"neuraxis: {error}", err=True)
+
+    def ask(self, request: str | None) -> None:
+        """Run a request, or continue the last one; say what waits for approval."""
+        self.code = ask(self.session, request)[1]
+        for question in self.session.pending():
+            echo(f"/approve {question.id}, or /deny {question.id} WHY", err=True)
 
     def reopen(self, choices: Choices, session_id: str | None) -> None:
         """Go on in another session: with another model, or from the beginning."""
@@ -222,6 +231,29 @@ def _pending(talk: Conversation, rest: str) -> None:
         echo(line)
 
 
+def _approve(talk: Conversation, rest: str) -> None:
+    talk.session.approve(rest)
+    _continue(talk)
+
+
+def _deny(talk: Conversation, rest: str) -> None:
+    question, _, reason = rest.partition(" ")
+    talk.session.deny(question, reason.strip())
+    _continue(talk)
+
+
+def _continue(talk: Conversation) -> None:
+    """Continue the plan that waited, once all of its questions are answered."""
+    if left := talk.session.pending():
+        echo(f"still open: {', '.join(question.id for question in left)}", err=True)
+    else:
+        talk.ask(None)
+
+
+def _resume(talk: Conversation, rest: str) -> None:
+    talk.ask(None)
+
+
 def _new(talk: Conversation, rest: str) -> None:
     talk.reopen(talk.choices, None)
     echo(talk.session.id, err=True)
@@ -242,6 +274,9 @@ _COMMANDS: dict[str, Callable[[Conversation, str], None]] = {
     "/undo": _undo,
     "/retry": _retry,
     "/pending": _pending,
+    "/approve": _approve,
+    "/deny": _deny,
+    "/resume": _resume,
     "/new": _new,
     "/session": _session,
 }

@@ -32,6 +32,7 @@ from neuraxis.errors import (
     MissingExtra,
     ModelError,
     NeuraxisError,
+    SessionBusy,
     StorageError,
 )
 
@@ -156,7 +157,7 @@ def exit_code(error: NeuraxisError) -> int:
     match error:
         case ModelError():
             return 4
-        case StorageError():
+        case StorageError() | SessionBusy():
             return 5
         case ConfigError() | MissingExtra():
             return 2

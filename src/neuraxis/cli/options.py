@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -209,7 +209,7 @@ def asset_folder(settings: Settings) -> Path | None:
 def versions_folder(settings: Settings) -> Path | None:
     """Return the folder of old versions where the journal has none.
 
-    Commands that have no journal (`call`, `plan run`) know by it what they wrote.
+    With it, commands still know which files they wrote before.
     """
     from neuraxis.settings import user_dir
 
@@ -248,12 +248,10 @@ def _schema_in(file: str | None) -> Json:
 
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     """Return the built-in plugins and the named ones."""
+    from neuraxis.settings import listed
+
     named = list(choices.plugin)
-    listed = settings.get("plugins")
-    if isinstance(listed, list):
-        named += [str(item) for item in cast("list[Json]", listed)]
-    elif isinstance(listed, str):
-        named += [item for item in listed.split(",") if item]
+    named += [str(item) for item in listed(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
     return list(dict.fromkeys([*builtin, *named]))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.text import echo, echo_file, echo_json, why
 from neuraxis.cli.options import PLANS, Choices, session_options
 from neuraxis.cli.standard_output import answers_alone
@@ -153,7 +154,7 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
         return
     for item in results:
         if item.error is not None:
-            echo(f"neuraxis: {item.error.message}", err=True)
+            echo(f"neuraxis: {for_person(item.error.message)}", err=True)
     last = results[-1] if results else None
     if last is None or last.status != "done":
         return

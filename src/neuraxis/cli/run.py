@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from neuraxis.events import Event
     from neuraxis.session.answer import Answer
-    from neuraxis.session.past.waiting import Question
+    from neuraxis.session.past.waiting import Question, Standing
     from neuraxis.session.session import Session
     from neuraxis.session.watch import Watch
     from neuraxis.specs import Json
@@ -90,9 +90,10 @@ def run(
     writable, 6 a call waits for approval, 130 interrupted (Ctrl-C), 143 and 129 ended
     by SIGTERM and SIGHUP.
     """
+    from neuraxis.session.validation import check_request  # delays `--help`
+
     text = _piped(request) if request in (None, "-") else request
-    if not text.strip():
-        raise ConfigError("the request is empty")
+    check_request(text)
     if "-" in attach and request in (None, "-"):
         raise ConfigError("--attach -: standard input is already the request")
     choices = Choices(**options)
@@ -107,6 +108,8 @@ def run(
         if text is request:  # else standard input is the request
             attach_piped(session, is_asked_for="-" in attach)
         answer, code = ask(session, text, as_json=as_json, quiet=quiet, verbose=verbose)
+        if not as_json:
+            say_next(session)
         if save_plan is not None:
             keep_plan(session, answer, text, save_plan, choices.on_error)
     return code
@@ -187,8 +190,13 @@ def ask(
     from neuraxis.cli.display.progress import Live
 
     live = Live(aloud=stdout().isatty(), results=verbose)
-    if request is None:
-        live.number(_planned(session))
+    plan = _waiting_plan(session)
+    if request is None and plan is not None:
+        live.number(plan.steps)
+    elif plan is not None and plan.asked:
+        left = [one for one in plan.steps if one not in plan.ended]
+        calls = ", ".join(f"{one} {plan.steps[one]['tool']}" for one in left)
+        echo(f"not run, since you ask for something else: {one_line(calls)}", err=True)
     try:
         answer, code = _drive(session, request, live)
     finally:
@@ -197,13 +205,11 @@ def ask(
     return answer, code
 
 
-def _planned(session: Session) -> list[str]:
-    """Return the ids of the calls of the plan that goes on."""
+def _waiting_plan(session: Session) -> Standing | None:
+    """Return the plan that waits or was cut off."""
     from neuraxis.session.past.waiting import last_plan
 
-    entries = session.journal.read(session.id)
-    plan = last_plan(entry.event for entry in entries)
-    return [] if plan is None else list(plan.steps)
+    return last_plan(entry.event for entry in session.journal.read(session.id))
 
 
 def _drive(
@@ -263,6 +269,24 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
         if question.call.for_each is not None:
             yield f"    once for each item of {one_line(str(question.call.for_each))}"
         yield f"  reason: {one_line(question.reason)}"
+
+
+def say_next(session: Session) -> None:
+    """Say how to answer what waits for approval, and to continue."""
+    questions = session.pending()
+    if questions:
+        named = f"{session.id} {questions[0].id}"
+        echo(f"to approve: neuraxis sessions approve {named}", err=True)
+        echo(f"or to deny: neuraxis sessions deny {named} REASON", err=True)
+        echo(f"then: {resuming(session.id)}", err=True)
+
+
+def resuming(session: str) -> str:
+    """Return the command that continues a session."""
+    return (
+        f"neuraxis sessions resume {session}, with the -m, -p and --journal of the run "
+        "if it had any"
+    )
 
 
 def show_answer(

@@ -132,7 +132,7 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="The questions as JSON lines.")
 def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     """List the calls that wait for approval, in SESSION or all."""
-    from neuraxis.cli.run import question_lines
+    from neuraxis.cli.run import question_lines, resuming
     from neuraxis.session.past import waiting
 
     opened = _journal(journal)
@@ -141,7 +141,8 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
         if session is not None:
             own = session_in(known, session)
             known = [info for info in known if info.session == own]
-        found = [each for i in known for each in waiting.pending(opened, i.session)]
+        ids = [info.session for info in known if info.state == "waiting"]
+        found = [each for own in ids for each in waiting.pending(opened, own)]
     finally:
         opened.close()
     for question in found:
@@ -151,15 +152,8 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
         echo("\n".join(question_lines(found)) or "nothing waits for approval")
         for info in known:
             if info.state == "ready":
-                echo(f"{info.session} is answered; now: {_resuming(info.session)}")
+                echo(f"{info.session} is answered; now: {resuming(info.session)}")
     return 0
-
-
-def _resuming(session: str) -> str:
-    return (
-        f"neuraxis sessions resume {session}, with the -m and -p of the run if it had "
-        "any"
-    )
 
 
 @sessions.command(short_help="Approve a call that waits.")
@@ -207,6 +201,7 @@ def deny(session: str, question: str, reason: str, journal: str | None) -> int:
 def _answer(
     journal: str | None, session: str, question: str, **said: Unpack[_Said]
 ) -> None:
+    from neuraxis.cli.run import resuming
     from neuraxis.session.past import waiting
 
     opened = _journal(journal)
@@ -219,9 +214,10 @@ def _answer(
         opened.close()
     verb = "approved" if answered.allowed else "denied"
     after = (
-        f"{len(left)} of its questions open still: neuraxis sessions pending {own}"
+        f"still open: {', '.join(each.id for each in left)} (neuraxis sessions pending "
+        f"{own})"
         if left
-        else f"now: {_resuming(own)}"
+        else f"now: {resuming(own)}"
     )
     echo(f"{question} is {verb}; {after}")
 
@@ -236,9 +232,12 @@ def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
 
     The exit codes are those of `neuraxis run`.
     """
-    from neuraxis.cli.run import ask, open_session
+    from neuraxis.cli.run import ask, open_session, say_next
 
     choices = Choices(**options)
     own = session_to_continue(choices, latest=False, given=session)
     with open_session(choices, own, None, quiet or as_json) as opened:
-        return ask(opened, None, as_json=as_json, quiet=quiet)[1]
+        code = ask(opened, None, as_json=as_json, quiet=quiet)[1]
+        if not as_json:
+            say_next(opened)
+        return code

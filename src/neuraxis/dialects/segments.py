@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from typing import cast
 
-from neuraxis.call_errors import malformed_reply, truncated_reply
+from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
     between_calls,
     without_frames,
 )
-from neuraxis.messages import CallError, Completion, Reply
+from neuraxis.messages import CallError
 from neuraxis.parsing.json_scan import (
     Piece,
     is_closed,
@@ -21,6 +22,7 @@ from neuraxis.parsing.json_scan import (
     strip_fence_before,
     thought_text,
 )
+from neuraxis.specs import Json
 
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
@@ -30,21 +32,6 @@ _REACT = re.compile(
     r"\s*(?:Question:[^\n]*\n\s*)?Thought:.*?(?:\nFinal Answer:|\Z)", re.DOTALL
 )
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
-
-
-_WHOLE = ("stop", "tool_calls", "answer")
-"""Finish reasons of a complete reply (rule D10)."""
-
-
-def was_cut(completion: Completion) -> bool:
-    """Return whether the server cut the reply off (rule D10)."""
-    return completion.finish_reason not in _WHOLE
-
-
-def cut_reply(text: str) -> Reply:
-    """Return the reply for a cut-off text: only plain text remains."""
-    bare = text.strip() if not re.search(r"[{<\[]", text) else ""
-    return Reply(texts=(bare,) if bare else (), errors=(truncated_reply(),))
 
 
 def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:
@@ -63,6 +50,15 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
     if is_closed(text[found[-1].start : found[-1].end]):
         return None
     return malformed_reply("the thought that begins with <think> is not closed.")
+
+
+def is_message(item: Json) -> bool:
+    """Return whether an object is a message of the protocols, or the content of one."""
+    if not isinstance(item, dict):
+        return False
+    said = cast("dict[str, Json]", item)
+    whole = isinstance(said.get("receiver"), dict) and "content" in said
+    return whole or (isinstance(said.get("command"), str) and "param" in said)
 
 
 def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece]:

@@ -27,9 +27,10 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     seconds: float = 600.0
     """Wall-clock limit; when it is reached, running commands stop and the run ends."""
     repeats: int = 2
-    """Maximum times that the same call runs without an effect in between.
+    """Maximum times that the same call runs without another effect in between.
 
-    Equal items of one `for_each` do not count as the same call.
+    A further one gets the earlier result; with an effect it fails instead, and only
+    calls of earlier replies count. Equal items of a `for_each` are not the same call.
     """
     usd: float | None = None
     """Maximum cost of models in US dollars, checked before each reply."""

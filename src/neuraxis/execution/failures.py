@@ -12,6 +12,7 @@ from neuraxis import call_errors
 from neuraxis.engines import NoThreadFree, TimeLimitReached
 from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.execution.runtime import Runtime
+from neuraxis.formatting import public_names
 from neuraxis.messages import Call, CallError, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
@@ -113,6 +114,6 @@ def failed_result(
 def _words(raised: BaseException) -> str:
     """Return an exception's message, or its type if `__str__` itself fails."""
     try:
-        return str(raised)
+        return public_names(str(raised))
     except Exception:  # noqa: BLE001 - as in `run_step`
         return ""

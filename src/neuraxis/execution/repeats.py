@@ -1,10 +1,11 @@
-"""Answer a call that was made too often with its earlier result."""
+"""A call that was made too often: it is not run."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import time
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import is_short_json
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
+from neuraxis.policy.decision import Refused
 from neuraxis.specs import Json
 
 _LARGE = 10_000
@@ -46,12 +48,31 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 
+def is_repeated(earlier: Sequence[Result], step: Step, runtime: Runtime) -> bool:
+    """Return whether a call ran too often to run again.
+
+    Calls with an effect that one plan repeats are each meant (rule C17): only those of
+    earlier plans count, since a model may be stuck there.
+    """
+    if not step.command.spec.effects.readonly:
+        ended = runtime.usage.ended
+        earlier = [result for result in earlier if result.call.id not in ended]
+    return len(earlier) >= max(1, runtime.budget.repeats)
+
+
 async def reuse_result(
     earlier: Result, step: Step, times: int, runtime: Runtime
 ) -> Result:
-    """Return the earlier result instead of running the call a `times`-th time."""
+    """Return the earlier result instead of running the call a `times`-th time.
+
+    Raises:
+        Refused: the call has an effect, so that no result can stand for it.
+    """
     call, assets = step.call, runtime.assets
-    warning = call_errors.repeated_call(call.target, times).message
+    repeated = call_errors.repeated_call(call.target, times)
+    if not step.command.spec.effects.readonly:
+        raise Refused(repeated)
+    warning = repeated.message
     if step.item is None:  # a later step may refer to it by its own id
         value = earlier.value
         with contextlib.suppress(ReferenceLost):

@@ -23,7 +23,7 @@ from neuraxis.execution.failures import (
 )
 from neuraxis.execution.invoke import invoke
 from neuraxis.execution.large import aside, is_large, leads_to_object
-from neuraxis.execution.repeats import call_key, reuse_result
+from neuraxis.execution.repeats import call_key, is_repeated, reuse_result
 from neuraxis.execution.report import (
     report_finished,
     report_started,
@@ -83,7 +83,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)
     if earlier is not None and (
-        len(earlier) >= runtime.budget.repeats
+        is_repeated(earlier, step, runtime)
         or is_sent_again(step, arguments, runtime.gate)
     ):
         return await reuse_result(earlier[-1], step, len(earlier) + 1, runtime)

@@ -17,16 +17,18 @@ from neuraxis.events import Event, Unknown
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """One line of `neuraxis sessions ls`."""
+    """A session of a journal, and how its last request ended."""
 
     session: str
+    """The session's id."""
     started: float
     """Seconds since 1970 of the first event."""
     ended: float
     """Seconds since 1970 of the last event."""
     events: int
+    """Number of stored events."""
     title: str
-    """Beginning of the user's first message."""
+    """Beginning of the user's first message; without one, the commands called."""
     state: str = ""
     """How the last request ended, such as `answered`; empty: there was none.
 
@@ -44,7 +46,10 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Journal(Protocol):
-    """Append-only; one journal holds many sessions. Errors are `StorageError`."""
+    """Append-only store of events; one journal holds many sessions.
+
+    Its errors are `StorageError`, and `SessionBusy` of `claim`.
+    """
 
     def claim(self, session: str) -> None:
         """Open a session; refused while anybody else has it open."""

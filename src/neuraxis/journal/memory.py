@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from neuraxis.errors import StorageError
-from neuraxis.events import Event, MessageSent, SessionFinished
+from neuraxis.errors import SessionBusy
+from neuraxis.events import Event, MessageSent, PlanChecked, SessionFinished
 from neuraxis.journal import Entry, SessionInfo
+from neuraxis.specs import Json
 
 
 class MemoryJournal:
@@ -21,10 +22,10 @@ class MemoryJournal:
         """Open a session.
 
         Raises:
-            StorageError: it is open already.
+            SessionBusy: it is open already.
         """
         if session in self._open:
-            raise StorageError(
+            raise SessionBusy(
                 f"session {session} is open already, in this process; close it "
                 "there, or begin another session"
             )
@@ -70,13 +71,26 @@ class MemoryJournal:
         """Do nothing: there is no file."""
 
 
-def title_of(events: Iterable[object]) -> str:
-    """Return the beginning of the user's first message."""
+def title_of(events: Iterable[Event]) -> str:
+    """Return the beginning of the user's first message, else the commands called."""
+    plans: list[PlanChecked] = []
     for event in events:
         if isinstance(event, MessageSent) and event.sender == "user":
-            line = " ".join(event.content.split())
-            return line if len(line) <= 60 else line[:59] + "…"
-    return ""
+            return short_title(event.content)
+        if isinstance(event, PlanChecked):
+            plans.append(event)
+    return title_of_calls(plans[0].steps) if plans else ""
+
+
+def title_of_calls(steps: Iterable[Mapping[str, Json]]) -> str:
+    """Return the title of a session without a request: the commands called."""
+    return short_title(", ".join(str(step["tool"]) for step in steps))
+
+
+def short_title(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
 
 
 def _state_of(newest_first: Iterable[Event]) -> str:

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from neuraxis.errors import StorageError
+from neuraxis.errors import SessionBusy, StorageError
 from neuraxis.events import (
     TYPES,
     Event,
@@ -33,6 +33,7 @@ from neuraxis.events import (
 )
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.database import Database
+from neuraxis.journal.memory import short_title, title_of_calls
 from neuraxis.journal.session_lock import Claims
 from neuraxis.journal.writer import Writer, last_number, went_on, write_failed
 from neuraxis.specs import Json
@@ -77,11 +78,11 @@ class SqliteJournal:
         """Open a session here and nowhere else, until `release`.
 
         Raises:
-            StorageError: it is open already.
+            SessionBusy: it is open already.
         """
         with self._lock:
             if session in self._owned or not self._claims.take(session):
-                raise _is_open(session)
+                raise SessionBusy(_is_open(session))
             self._owned.add(session)
 
     def release(self, session: str) -> None:
@@ -135,7 +136,7 @@ class SqliteJournal:
         """The number of the first event that is written here."""
         db = self._open()
         if not self._claims.take(session):
-            raise _is_open(session)
+            raise StorageError(_is_open(session))
         try:
             last = last_number(db, session)
         except sqlite3.Error as error:
@@ -191,9 +192,11 @@ class SqliteJournal:
             db = self._open()
             try:
                 rows = db.execute(
-                    "SELECT session, min(at), max(at), count(*), (SELECT body FROM "
-                    "events AS e WHERE e.session = events.session AND e.type = "
+                    "SELECT session, min(at), max(at), count(*), coalesce((SELECT body "
+                    "FROM events AS e WHERE e.session = events.session AND e.type = "
                     "'message' ORDER BY seq LIMIT 1), (SELECT body FROM events AS e "
+                    "WHERE e.session = events.session AND e.type = 'plan_checked' "
+                    "ORDER BY seq LIMIT 1)), (SELECT body FROM events AS e "
                     "WHERE e.session = events.session AND e.type IN ('message', "
                     "'session_finished') ORDER BY seq DESC LIMIT 1) FROM events GROUP "
                     "BY session ORDER BY max(at) DESC"
@@ -247,16 +250,18 @@ class SqliteJournal:
         self._lock.release()
 
 
-def _is_open(session: str) -> StorageError:
-    return StorageError(
+def _is_open(session: str) -> str:
+    return (
         f"session {session} is open already, here or in another process; close it "
         "there, or begin another session"
     )
 
 
-def _title(message: Mapping[str, Json]) -> str:
-    line = " ".join(str(message.get("content", "")).split())
-    return line if len(line) <= 60 else line[:59] + "…"
+def _title(event: Mapping[str, Json]) -> str:
+    """Return the title by the first message, else the first plan."""
+    if "steps" in event:
+        return title_of_calls(event["steps"])
+    return short_title(str(event.get("content", "")))
 
 
 def _state(event: Mapping[str, Json]) -> str:

@@ -45,8 +45,8 @@ def build(
         lenient: whether lossless coercions and the bare word PREVIOUS are accepted.
         most_steps: a longer plan is one problem.
         asset_ids: the live assets, for the message that an id does not exist.
-        params: values of `{{ params['x'] }}` of a saved plan; None: such text
-            is plain data.
+        params: values of `{{ params['x'] }}` of a saved plan, in which an unknown
+            name in `{{ … }}` is a problem; None: such text is plain data.
     """
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)

@@ -74,15 +74,16 @@ def item_steps(step: Step, items: Sequence[Any]) -> list[Step]:
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Steps in the order of the calls; nothing runs with a problem.
-
-    `at_fault` gives the call id of each problem, in the same order ("": the plan).
-    """
+    """Checked calls; nothing runs if there is a problem."""
 
     steps: tuple[Step, ...] = ()
+    """In the order of the calls; each has `call`, `tool`, `arguments`, `depends`."""
     problems: tuple[CallError, ...] = ()
+    """All errors in the calls."""
     notes: tuple[str, ...] = ()
+    """Small mistakes that were corrected."""
     at_fault: tuple[str, ...] = ()
+    """The call id of each problem, in the same order; empty: the whole plan."""
 
 
 def waits_for(

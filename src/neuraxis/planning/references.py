@@ -59,6 +59,7 @@ class PlanBuilder(Struct, kw_only=True):
     templates: bool
     lenient: bool
     params: Mapping[str, Json] | None = None
+    """Of a saved plan, in which no other template is expected."""
     loops: bool = False
     """Whether any of the calls has a `for_each`."""
     ids: tuple[str, ...] = ()
@@ -127,6 +128,7 @@ class CallReader(Struct, kw_only=True):
             names=work.names,
             bare=work.lenient,
             extra=extra,
+            strict=work.params is not None,
         )
         written: dict[Path, Json] = {}
         for path, value in places:

@@ -131,8 +131,8 @@ def _text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
         if isinstance(piece, Malformed):
             return text  # reported when it was read: no step that worked has one
         if isinstance(piece, str):
-            # what the model wrote as text may be a reference in a file
-            changed = changed or split(piece, reply.others) != [piece]
+            # what the model wrote as text would be a reference in a file
+            changed = changed or split(piece, reply.others, strict=True) != [piece]
             written.append(piece.replace("{{", _BRACES))
             continue
         root, inside = piece.root, piece.text

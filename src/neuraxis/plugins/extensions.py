@@ -1,6 +1,6 @@
-"""Parse the Neuraxis extensions of a plugin description: effects and examples.
+"""Parse the Neuraxis extensions of a plugin description, such as effects.
 
-Manifests and `@command(...)` share these parsers. An error is returned as text; the
+Manifests and `@command(...)` share these checks. An error is returned as text; the
 caller
 adds the place.
 """
@@ -122,6 +122,19 @@ def _calls(
         rest = {key: part for key, part in fields.items() if key != "tool"}
         calls.append(ExampleCall(tool=tool, arguments=rest))
     return tuple(calls)
+
+
+def no_flag(name: str, response: Mapping[str, Json] | None) -> str:
+    """Return why a `failure_field` cannot be read; empty if it can.
+
+    An object of which no fields are declared may have any.
+    """
+    said = response or {}
+    fields: Mapping[str, Mapping[str, Json]] = said.get("properties", {})
+    is_unknown = not fields and "object" in said.get("type", "object")
+    if is_unknown or fields.get(name, {}).get("type") == "boolean":
+        return ""
+    return f"failure_field: the response has no boolean field {name!r}"
 
 
 def reference_places(value: Json, path: Path = ()) -> list[Path]:

@@ -179,7 +179,7 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
 
 def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin:
     if path.suffix == ".py" and path.is_file():
-        return plugin_from(import_file(path), name=path.stem)
+        return plugin_from(import_file(path, path.stem), name=path.stem)
     return _from_folder(path, allowed_dirs, strict)
 
 
@@ -188,13 +188,14 @@ def _from_folder(
 ) -> Plugin:
     # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.load import load_manifest
+    from neuraxis.plugins.manifest.own_classes import misnamed
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs, strict=strict)
     folder = path if path.is_dir() else path.parent
     # Beside a manifest of another name there may be others: the code is ambiguous.
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()
     code = next((file for name in names if (file := folder / name).is_file()), None)
-    module = None if code is None else import_file(code)
+    module = None if code is None else import_file(code, spec.name)
     if code is None or module is None or _is_bare(code, module):
         commands = {
             item.name: Command(plugin=spec, spec=item) for item in spec.commands
@@ -206,6 +207,7 @@ def _from_folder(
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
         raise ManifestError((*problems, *error.problems)) from error
+    problems = (*problems, *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
 

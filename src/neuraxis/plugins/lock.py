@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -18,11 +19,13 @@ from typing import cast
 import msgspec
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
-from neuraxis.formatting import quote
+from neuraxis.formatting import identifier, quote
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 FILE_NAME = "neuraxis.lock.json"
 VERSION = 2
+_EARLIER = re.compile(r"_neuraxis_plugin_\w{0,255}?_[0-9a-f]{12}")
+"""Module of a plugin's file in earlier lock files, which held its place."""
 _SHOWN = ("parameter", "parameters", "response")
 Locked = Mapping[str, Mapping[str, Json]]
 """Plugins of a lock file by name: each {digest, said}."""
@@ -131,10 +134,18 @@ def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
     if locked.get("digest") == now["digest"]:
         return []
     lines: list[str] = []
-    _compare(locked.get("said"), now["said"], "", lines)
+    before = _with_public_names(locked.get("said"), identifier(spec.name))
+    if before == now["said"]:
+        return []
+    _compare(before, now["said"], "", lines)
     # A change of text and schema is reported once, by the schema.
     plain = [line for line in lines if ".raw" not in line.partition(":")[0]]
     return plain or lines or ["something in its description"]
+
+
+def _with_public_names(said: Json, plugin: str) -> Json:
+    """Return a description in which the plugin's classes have today's names."""
+    return json.loads(_EARLIER.sub(plugin, json.dumps(said)))
 
 
 def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:

@@ -128,9 +128,7 @@ class Registry:
             wait: takes what an `async def close` returns.
         """
         closing, self.closing = self.closing, ()
-        with ExitStack() as after:
-            for close in reversed(closing):
-                after.callback(_close, close, wait)
+        close_all(closing, wait)
 
     def add(self, plugin: Plugin) -> None:
         """Add a plugin.
@@ -355,6 +353,21 @@ def _taken(spec: PluginSpec, message: str) -> ManifestError:
     return ManifestError(
         (ManifestProblem(file=spec.source or spec.name, line=0, message=message),)
     )
+
+
+def close_all(
+    closing: Sequence[Callable[[], Any]],
+    wait: Callable[[Coroutine[Any, Any, Any]], object],
+) -> None:
+    """Close each in turn, whatever one of them raises.
+
+    Args:
+        closing: what closes them.
+        wait: takes what an `async def close` returns.
+    """
+    with ExitStack() as after:
+        for close in reversed(closing):  # a stack runs the last first
+            after.callback(_close, close, wait)
 
 
 def _close(

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from neuraxis.errors import ManifestError, ManifestProblem, NeuraxisError
-from neuraxis.plugins.functions.caller import FILE_MODULE
+from neuraxis.formatting import FILE_MODULE, file_module, public_names
 from neuraxis.specs import Json
 
-_OWN = re.compile(FILE_MODULE + r"\w+")
 
-
-def import_file(code: Path) -> ModuleType:
-    """Import one file under a unique module name."""
+def import_file(code: Path, plugin: str) -> ModuleType:
+    """Import a file of the plugin with that name as a module."""
     import hashlib  # Imported on first use: slow, and only files need it.
 
-    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()[:12]
-    folder = re.sub(r"\W", "_", code.parent.name)
-    name = f"{FILE_MODULE}{folder}_{digest}"
+    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()
+    name = file_module(digest, plugin)
     found = importlib.util.spec_from_file_location(
         name, code, submodule_search_locations=[str(code.parent)]
     )
@@ -64,9 +60,7 @@ def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
 
 def _said(error: BaseException) -> str:
     first = next(iter(str(error).splitlines()), "")
-    # The generated module name means nothing to the author.
-    first = _OWN.sub("", first)
-    return f"{type(error).__name__}: {first}".removesuffix(": ")
+    return f"{type(error).__name__}: {public_names(first)}".removesuffix(": ")
 
 
 def _advice(error: BaseException, code: Path | None) -> str:

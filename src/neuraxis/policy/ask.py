@@ -71,11 +71,7 @@ async def ask_person(
     by, wider = "user", ""
     try:
         async with asyncio.timeout(gate.approvals.expires):
-            said = await gate.approve(asked)
-            # nothing else is a yes: a text may say no
-            wider = said if isinstance(said, str) and said in asked.offers else ""
-            allowed = said is True or bool(wider)
-            _look_at(said, asked)
+            allowed, wider = _read(await gate.approve(asked), asked)
     except TimeoutError:
         allowed, by = False, "nobody: the question expired"
     except asyncio.CancelledError:
@@ -104,15 +100,19 @@ async def ask_person(
     return call_errors.no_from(by)
 
 
-def _look_at(said: object, asked: ApprovalAsked) -> None:
-    """Log what is no answer, for the program's author."""
-    is_offer = isinstance(said, str) and said in asked.offers
-    if is_offer or said is None or isinstance(said, bool):
-        return
-    _LOG.error(
-        "approve= returned %.60r for %s: that is a no; a yes is True, or one of the "
-        "texts in `offers`", said, asked.id,
-    )  # fmt: skip
+def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
+    """Return whether it is a yes, and the wider approval in it.
+
+    Nothing else is a yes, since a text may say no; the program's author is told.
+    """
+    wider = said if isinstance(said, str) and said in asked.offers else ""
+    allowed = said is True or bool(wider)
+    if not (allowed or said is None or said is False):
+        _LOG.error(
+            "approve= returned %.60r for %s: that is a no; a yes is True, or one of "
+            "the texts in `offers`", said, asked.id,
+        )  # fmt: skip
+    return allowed, wider
 
 
 def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:

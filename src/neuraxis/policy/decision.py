@@ -30,7 +30,9 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
     verdict: Verdict
+    """`allow`, `ask` or `deny`."""
     reason: str = ""
+    """Why, in words."""
     way_out: str = ""
     """What the model can do instead where nobody approves."""
     offers: tuple[str, ...] = ()

@@ -82,7 +82,15 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
     def decide(
         self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
     ) -> Decision:
-        """Return the verdict on a call with these resolved arguments."""
+        """Return the verdict on a call.
+
+        Args:
+            plugin: the plugin's name.
+            spec: the command.
+            arguments: its arguments, without references.
+            facts: what the runtime knows of the values and files; leave it out, and
+                the verdict is that of the rules.
+        """
         target = f"{plugin}.{spec.name}"
         given = target, spec, arguments, facts
         found = [rule for rule in self.rules if _matches(rule, *given)]

@@ -10,7 +10,8 @@
 
 There is nothing to call and no attribute to reach, so an expression is only data: a
 root and a list of operations. An expression with another root stays text,
-byte for byte, so that a Vue, Jinja or workflow file can be written (rule C21).
+byte for byte, so that a Vue, Jinja or workflow file can be written (rule C21); in a
+plan file it is a mistake instead, since there a step can say `literal: true`.
 `{{ '{{' }}` writes the two braces themselves. Every bound is one of characters read,
 so time is linear in the text.
 """
@@ -18,7 +19,7 @@ so time is linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -82,12 +83,13 @@ _CONSTANTS: dict[str, Json] = {"none": None, "None": None, "null": None}
 _CONSTANTS.update({"true": True, "True": True, "false": False, "False": False})
 
 
-def split(text: str, names: Container[str]) -> list[Piece]:
+def split(text: str, names: Collection[str], *, strict: bool = False) -> list[Piece]:
     """Split a text into literal pieces and expressions, in order.
 
     Args:
         text: what the model wrote.
         names: the names of the plan's steps, which are roots too.
+        strict: whether an expression with another root is malformed.
     """
     whole = _whole(text) if len(text) <= 200 else None
     if whole is not None and (
@@ -105,10 +107,13 @@ def split(text: str, names: Container[str]) -> list[Piece]:
             done = at = escaped.end()
             continue
         root = _root(text, start, names)
-        if root is None:
+        if root is not None:
+            piece, end = _read(text, start, root)
+        elif strict and (unknown := _unknown(text, start, names)):
+            piece, end = unknown, start + len(unknown.text)
+        else:
             at = start + 1
             continue
-        piece, end = _read(text, start, root)
         literal += text[done:start]
         if literal:
             pieces.append(literal)
@@ -150,6 +155,22 @@ def _root(text: str, start: int, names: Container[str]) -> re.Match[str] | None:
     if word != found[1] and (word in PREVIOUS or word in names):
         return _ROOT.match(text, start, found.start(1) + len(word))
     return None
+
+
+def _unknown(text: str, start: int, names: Collection[str]) -> Malformed | None:
+    """Read what has braces around it and begins with no known root."""
+    end = text.find("}}", start, start + MOST_CHARACTERS)
+    found = _ROOT.match(text, start, max(start, end))
+    if found is None or text.find("{{", start + 2, end) >= 0:
+        return None
+    whole = text[start : end + 2]
+    return Malformed(
+        text=whole,
+        expected="previous_result, results[n], the name of a step, params or item in "
+        f"{quote(whole)} (if the braces are text, the step needs `literal: true`)",
+        got=found[1],
+        candidates=(*names, PREVIOUS[0], "results[0]"),
+    )
 
 
 def _read(text: str, start: int, root: re.Match[str]) -> tuple[Parsed | Malformed, int]:

@@ -84,6 +84,7 @@ class Scope(Struct, frozen=True, kw_only=True):
         bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
         extra: further roots and their `Expression.step`: `item` in a step with
             `for_each`.
+        strict: whether `{{ … }}` with another root is a problem.
     """
 
     ids: tuple[str, ...] = ()
@@ -91,6 +92,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     names: Mapping[str, int] = field(default_factory=dict[str, int])
     bare: bool = True
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    strict: bool = False
 
 
 def read_template(
@@ -104,7 +106,7 @@ def read_template(
         before = scope.ids[scope.here - 1]
         return Template(parts=(Expression(text=text, step=before),))
     roots = {*scope.names, *scope.extra} if scope.extra else scope.names
-    pieces = split(text, roots)
+    pieces = split(text, roots, strict=scope.strict)
     if len(pieces) == 1 and pieces[0] == text:
         return None
     parts: list[str | Expression] = []

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, cast
 
-from neuraxis.formatting import quote, type_name
+from neuraxis.formatting import (
+    FILE_MODULE,
+    class_name,
+    public_names,
+    quote,
+    type_name,
+)
 from neuraxis.messages import Path, Problem
 from neuraxis.schema.annotations import (
     CLASS_KEY,
@@ -39,25 +46,36 @@ _DEEPEST = 100
 def is_instance(value: Any, name: str) -> bool:
     """Return whether the object's class, or a base, has that name."""
     mro: tuple[type, ...] = type(value).__mro__
-    if any(f"{cls.__module__}.{cls.__qualname__}" == name for cls in mro):
+    if any(class_name(cls) == name for cls in mro):
         return True
-    found = imported_class(name)
-    return found is not None and isinstance(value, found)
+    return isinstance(value, imported_classes(name))
 
 
-def imported_class(name: str) -> type | None:
-    """Return the class of that name, if its module is already imported."""
+def imported_classes(name: str) -> tuple[type, ...]:
+    """Return the classes of that name in modules that are already imported.
+
+    There may be several, since files of several plugins may have one name.
+    """
     parts = name.split(".")
+    found: list[type] = []
     for cut in range(len(parts) - 1, 0, -1):
-        module = sys.modules.get(".".join(parts[:cut]))
-        if module is None:
-            continue
-        here: Any = module
-        for part in parts[cut:]:
-            inside: dict[str, Any] = getattr(here, "__dict__", {})
-            here = inside.get(part)
-        return here if isinstance(here, type) else None
-    return None
+        for module in _modules(".".join(parts[:cut])):
+            here: Any = module
+            for part in parts[cut:]:
+                inside: dict[str, Any] = getattr(here, "__dict__", {})
+                here = inside.get(part)
+            if isinstance(here, type):
+                found.append(here)
+    return tuple(found)
+
+
+def _modules(name: str) -> list[ModuleType]:
+    own = [
+        module
+        for key, module in list(sys.modules.items())
+        if key.startswith(FILE_MODULE) and public_names(key) == name
+    ]
+    return [*own, sys.modules[name]] if name in sys.modules else own
 
 
 def native_problem(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from inspect import iscoroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
-from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
 from neuraxis.plugins.source import find_source
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
@@ -70,9 +70,9 @@ def registry_of(
             for _, plugin in named
         )
     except BaseException:
-        for close in closing:
-            if iscoroutine(said := close()):
-                said.close()  # no loop ran, so nothing is open in one
+        with suppress(Exception):  # the user is told what could not be loaded
+            # no loop ran, so nothing is open in one
+            close_all(closing, lambda coroutine: coroutine.close())
         raise
     registry.closing = tuple(closing)
     return registry

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import SessionBusy, StorageError
 from neuraxis.events import Event
 from neuraxis.models import Model
 from neuraxis.session.answer import Answer, Out
@@ -47,10 +47,10 @@ class RunLock:
         """Acquire the lock, until `end`.
 
         Raises:
-            ConfigError: another request has it.
+            SessionBusy: another request has it.
         """
         if not self._taken.acquire(blocking=False):
-            raise ConfigError(
+            raise SessionBusy(
                 f"session {session} is already answering a request; wait for it, or "
                 "make another session"
             )
@@ -130,12 +130,8 @@ class Run(Generic[Out]):
     """One run: `await` it for the answer, or `async for` its events.
 
     You can do both: awaiting a run after watching its events returns the answer of the
-    same run. Leaving the `async for` early ends the run.
-
-    Args:
-        drive: answers the request.
-        text: the request.
-        left: the session's abandoned tasks.
+    same run. Leaving the `async for` early ends the run. While the session answers
+    another request, both raise `SessionBusy`.
     """
 
     def __init__(self, drive: Drive[Out], text: str, left: Left) -> None:

@@ -1,7 +1,4 @@
-"""Session: a user's conversation with a model that can call plugins.
-
-The agent loop itself is in `loop.py`.
-"""
+"""A user's conversation with a model; `loop.py` has the agent loop."""
 
 from __future__ import annotations
 
@@ -86,7 +83,8 @@ class Session(Generic[Out]):
     Raises:
         ConfigError: a name or file does not exist, an argument or setting is invalid,
             or a plugin has mistakes.
-        StorageError: the journal cannot be opened, or the session is already open.
+        SessionBusy: the session is already open, here or in another process.
+        StorageError: the journal cannot be opened.
     """
 
     _earlier = False
@@ -220,7 +218,8 @@ class Session(Generic[Out]):
 
         Raises:
             ConfigError: the journal holds no such session, or an argument is invalid.
-            StorageError: the session is already open, or the journal cannot be read.
+            SessionBusy: the session is already open, here or in another process.
+            StorageError: the journal cannot be read.
         """
         made = cls.__new__(cls)
         made._earlier = True
@@ -308,7 +307,7 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Do the same as `resume`, from synchronous code."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
-        return self._loop.run(run_alone(drive, "", watch, self._turn, self.model))
+        return self._loop.run(run_alone(drive, "resume", watch, self._turn, self.model))
 
     def run_sync(
         self,
@@ -332,7 +331,7 @@ class Session(Generic[Out]):
         deps: Any = None,
         is_resumed: bool = False,
     ) -> Answer[Out]:
-        """Answer one request, as `run` does; `watch` gets the stored events."""
+        """Answer one request, as `run` does; `watch` gets the events."""
         check_request(text, watch, attach)
         if watch is None and self._outer is None:
             watch = watch_in_cell()
@@ -419,7 +418,7 @@ class Session(Generic[Out]):
                 has. If one is wrong, none runs; each result's error is the first
                 problem (`check` returns all).
             watch: sees every event as it happens.
-            params: values for `{{ params['x'] }}`; None: that is plain text.
+            params: values for `{{ params['x'] }}` of a saved plan; None: plain text.
             on_error: for this plan; None: the session's.
             deps: see `run`.
         """

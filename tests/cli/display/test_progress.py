@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis.call_errors import to_json, unknown_command
+from neuraxis.call_errors import denied, refused, to_json, unknown_command
 from neuraxis.cli.display.progress import Live, said
 from neuraxis.cli.display.text import inert, seconds, short
 from neuraxis.events import (
@@ -257,3 +257,23 @@ def test_a_read_that_ran_early_and_is_given_up_says_so(
         "  – 1. look",
         "  – 1. look  discarded, since an earlier step failed",
     ]
+
+
+def test_a_denial_shows_no_instructions_for_the_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The person who said no reads the plain fact."""
+    error = denied("send", refused("the user said no: not now"))
+    assert "go on without it" in error.message
+    Live()(
+        CallFinished(
+            id="a1",
+            plugin="mail",
+            command="send",
+            tool="send",
+            status="failed",
+            error=to_json(error),
+        )
+    )
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[1].strip() == "send was not allowed to run: the user said no: not now"

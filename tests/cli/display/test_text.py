@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import neuraxis.cli
-from neuraxis.cli.display.text import echo, echo_json, inert, one_line
+from neuraxis.cli.display.text import echo, echo_json, folded, inert, one_line
 from neuraxis.cli.main import _take_logs
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
@@ -66,3 +66,19 @@ def test_a_logged_traceback_has_no_escape_codes(
     said = capsys.readouterr().err
     assert "evil" in said
     assert "\x1b" not in said
+
+
+def test_a_message_breaks_between_words() -> None:
+    """What follows is indented; a long word stays whole, or nothing is left out."""
+    text = "  why: it is not the user's own\n\nhttps://example.org/a-long-address"
+    assert folded(text, 20) == [
+        "  why: it is not the",
+        "    user's own",
+        "",
+        "https://example.org/a-long-address",
+    ]
+    pieces = folded(text.replace("not the", "not  the"), 20, exact=True)
+    assert max(map(len, pieces)) == 20
+    assert "".join(line.removeprefix("    ") for line in pieces[:2]) == (
+        "  why: it is not  the user's own"
+    )

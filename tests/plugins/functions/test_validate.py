@@ -57,7 +57,8 @@ def test_what_can_be_meant_is_taken(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("time_limit", it) for it in (0, -1, math.inf, math.nan, True, "5", [5])],
+        *[("time_limit", it) for it in (0, -1, math.nan, True, "5", [5])],
+        *[("time_limit", it) for it in (math.inf, 10**400)],
         *[("concurrency", it) for it in (0, -1, 1.0, 1.5, True, "2")],
         *[("name", it) for it in (5, ["a"])],
         *[("tool_name", it) for it in (True, b"a")],
@@ -192,5 +193,11 @@ def test_a_failure_field_that_is_not_there_is_refused() -> None:
 
     for name, function in (("done", one), ("ok", other)):
         assert plugin_from(command(failure_field=name)(function)).commands
-    with pytest.raises(ManifestError, match="no boolean field 'ok'"):
-        plugin_from(command(failure_field="ok")(one))
+
+    def number() -> int:
+        """Do it."""
+        return 1
+
+    for function in (one, number):
+        with pytest.raises(ManifestError, match="no boolean field 'ok'"):
+            plugin_from(command(failure_field="ok")(function))

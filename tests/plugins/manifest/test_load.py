@@ -254,8 +254,8 @@ def test_A15_an_empty_member_of_a_text_enum_is_the_empty_text() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("time_limit: " + "9" * 400, "time_limit: expected seconds above 0"),
-        ("time_limit: 1.0e+999", "time_limit: expected seconds above 0"),
+        ("time_limit: " + "9" * 400, "time_limit: expected a finite number of seconds"),
+        ("time_limit: 1.0e+999", "time_limit: expected a finite number of seconds"),
         ("time_limit: 0x" + "f" * 4000, "expected a value of the tag"),
         ("example_output: 0x" + "f" * 4000, "expected a value of the tag"),
     ],
@@ -746,6 +746,16 @@ def test_additions_are_read() -> None:
     assert second.calls[0].arguments == {"x": 1}
 
 
+def test_a_failure_field_is_checked_as_that_of_a_function() -> None:
+    """A response of unknown fields may have it; of known ones it is a boolean."""
+    (command,) = read(with_command("failure_field: ok")).commands
+    assert command.failure_field == "ok"
+    for kind in ("{ok: {type: int}}", "{done: {type: bool}}", "int"):
+        body = f"response: {{type: {kind}}}\nfailure_field: ok"
+        (wrong,) = errors(with_command(body))
+        assert wrong.message.endswith("the response has no boolean field 'ok'")
+
+
 def test_effects_words() -> None:
     """One word is enough; who only reads destroys nothing."""
     effects = read(with_command("effects: read")).commands[0].effects
@@ -953,7 +963,10 @@ def test_a_byte_order_mark_is_taken_off(tmp_path: Path) -> None:
 # --- real files ---------------------------------------------------------------------
 
 _NAMELESS = "no name is given: artifact_id is used as the name"
-_MESSAGE = "unknown type 'Message': its values are not checked"
+_MESSAGE = (
+    "unknown type 'Message': its values are not checked; write a class with its module "
+    "or plugin, as in PLUGIN.Message"
+)
 _PLACEHOLDER = 'example: expected one of "<enum_1>", "<enum_2>", got \'<example>\''
 REAL_WARNINGS = {
     # An interactor is no plugin for the model and has no name of its own.

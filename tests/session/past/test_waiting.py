@@ -1,5 +1,6 @@
 """A yes that can wait: asked in one process, answered in another, done once."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -214,6 +215,49 @@ def test_what_was_approved_and_not_resumed_is_listed(tmp_path: Path) -> None:
     assert state() == "answered"
     with pytest.raises(ConfigError, match=r"list_sessions: .*typo\.db: there is no"):
         list_sessions(tmp_path / "typo.db")
+
+
+async def test_a_question_stays_open_when_its_run_is_cancelled(tmp_path: Path) -> None:
+    """Its session is listed as one that waits."""
+    begun = asyncio.Event()
+
+    @command(effects="once")
+    async def stay() -> None:
+        """Take long."""
+        begun.set()
+        await asyncio.sleep(60)
+
+    given: dict[str, Any] = {
+        "plugins": [pay, stay],
+        "policy": Policy(rules=[Rule(verdict="ask", target="*")]),
+    }
+    with session(tmp_path, plan({"tool": "stay"}, a_pay()), **given) as first:
+        await first.run("pay")
+        first.approve("a1")
+        task = asyncio.create_task(first.drive("", is_resumed=True))
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        (question,) = first.pending()
+    (info,) = list_sessions(tmp_path / "j.db")
+    assert (info.state, open_questions(tmp_path / "j.db")) == ("waiting", (question,))
+
+
+def test_sessions_that_ended_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal may hold many, and none of their questions is open."""
+    journal = open_journal(tmp_path / "j.db")
+    with session(tmp_path, "hello", id="said", journal=journal) as done:
+        done.run_sync("hello")
+    with session(tmp_path, plan(a_pay()), journal=journal) as first:
+        first.run_sync("pay")
+    read, seen = journal.read, list[str]()
+    monkeypatch.setattr(journal, "read", lambda own: seen.append(own) or read(own))
+    assert [question.session for question in open_questions(journal)] == ["s"]
+    assert [info.state for info in list_sessions(journal)] == ["waiting", "answered"]
+    assert set(seen) == {"s"}
+    journal.close()
 
 
 def test_the_yes_covers_a_call_whose_other_was_refused(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from neuraxis.call_errors.checking import without_list
+from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.markdown import complete_blocks, print_markdown
-from neuraxis.cli.display.text import console, inert, one_line, seconds, short
+from neuraxis.cli.display.text import console, folded, inert, one_line, seconds, short
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -133,7 +133,7 @@ class Live:
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            told = without_list(str(problem.get("message", "")))
+            told = for_person(str(problem.get("message", "")))
             self._print(f"  ✗ {told}", "red")
         if event.problems:
             return
@@ -181,7 +181,7 @@ class Live:
             took = "  discarded, since an earlier step failed"
         self._print(f"  {mark} {text}{took}", style)
         if event.status == "failed" and event.error:
-            self._block(str(event.error.get("message", "")), "red")
+            self._block(for_person(str(event.error.get("message", ""))), "red")
         elif event.status == "done" and event.asset is None and self._results:
             self._block(said(event.value), "")
         for warning in event.warnings:
@@ -241,9 +241,10 @@ class Live:
         from rich.text import Text
 
         self._stop()
-        # words stay whole on a terminal; in a file a line stays a line
-        is_wide = not self._console.is_terminal
-        self._console.print(Text(inert(text), style=style), soft_wrap=is_wide)
+        text = inert(text)
+        if self._console.is_terminal:  # in a file a line stays a line
+            text = "\n".join(folded(text, self._console.width))
+        self._console.print(Text(text, style=style), soft_wrap=True)
 
     def _spin(self, text: str) -> None:
         if self._questions or not self._console.is_terminal:

@@ -7,9 +7,12 @@ them reaches the terminal: all that the command line prints passes through here.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +36,9 @@ _ESCAPES = re.compile(
     r"|[\U000e0000-\U000e007f]"  # tags, which nobody sees
 )
 
+_COLUMNS = 80
+"""Width of a line where the terminal does not tell it."""
+
 
 def inert(text: str) -> str:
     """Return the text without escape codes, control characters and direction marks."""
@@ -44,9 +50,46 @@ def one_line(text: str) -> str:
     return inert(text).replace("\n", "⏎")
 
 
+def folded(text: str, width: int, *, exact: bool = False) -> list[str]:
+    """Return lines that fit a width, broken between words and then indented.
+
+    A word that is longer than a line stays whole, so that it can be copied.
+
+    Args:
+        text: one or more lines.
+        width: in characters.
+        exact: break such a word, too, and keep all spaces.
+    """
+    width = max(20, width)
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        indent = min(16, len(line) - len(line.lstrip(" ")) + 2)
+        pieces += [line] if len(line) <= width else textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=" " * indent,
+            break_long_words=exact,
+            break_on_hyphens=False,
+            drop_whitespace=not exact,
+            expand_tabs=False,
+            replace_whitespace=False,
+        )  # fmt: skip
+    return pieces
+
+
+def columns() -> int:
+    """Return how many characters a line of standard error has."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+    return _COLUMNS
+
+
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print inert text."""
-    click.echo(inert(text), sys.stderr if err else stdout(), nl=nl)
+    """Print inert text; on a terminal, messages break between words."""
+    text = inert(text)
+    if err and sys.stderr.isatty():
+        text = "\n".join(folded(text, columns()))
+    click.echo(text, sys.stderr if err else stdout(), nl=nl)
 
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:
@@ -87,10 +130,8 @@ def why(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error)
 
 
-def console(*, to_stderr: bool = True) -> Console:
-    """Create a console that honours NO_COLOR; plain without a terminal."""
+def console() -> Console:
+    """Create a console on standard error; it honours NO_COLOR."""
     from rich.console import Console
 
-    return Console(
-        file=sys.stderr if to_stderr else sys.stdout, highlight=False, soft_wrap=True
-    )
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)

@@ -86,7 +86,7 @@ def _rows(file: Path) -> list[_Row]:
             continue
         try:
             row = _row(json.loads(line), str(number))
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, ConfigError) as error:
             raise ConfigError(f"{file}, line {number}: {error}") from error
         if row.id in rows:
             raise ConfigError(f"{file}, line {number}: id {row.id!r} occurs twice")
@@ -95,6 +95,8 @@ def _rows(file: Path) -> list[_Row]:
 
 
 def _row(told: Any, number: str) -> _Row:
+    from neuraxis.session.validation import check_request  # delays `--help`
+
     given = cast(
         "dict[str, Any]", told if isinstance(told, dict) else {"request": told}
     )
@@ -102,6 +104,7 @@ def _row(told: Any, number: str) -> _Row:
         raise ValueError('expected {"id": …, "request": "…"}, or a text in quotes')
     if unknown := sorted(given.keys() - {"id", "request"}):
         raise ValueError(f"expected id and request only, got {unknown[0]}")
+    check_request(given["request"])
     return _Row(id=str(given.get("id", number)), request=given["request"])
 
 

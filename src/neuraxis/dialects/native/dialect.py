@@ -15,11 +15,10 @@ from typing import cast
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, to_json
-from neuraxis.dialects.intents import decode
+from neuraxis.dialects.cut_off import cut_reply, was_cut
 from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
-from neuraxis.dialects.segments import cut_reply, was_cut
 from neuraxis.dialects.streaming import DeltaReader
 from neuraxis.dialects.template import Template, load_plugins_template
 from neuraxis.formatting import quote
@@ -156,8 +155,11 @@ class Native:
 
     def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
         """Decode the text, with calls that the server left in it."""
+        # imported on first use: no session waits for its patterns to begin
+        from neuraxis.dialects.intents.decode import read_reply
+
         beside = bool(completion.tool_calls)
-        read = decode.read_reply(
+        read = read_reply(
             completion.text,
             next_id=(lambda: "") if beside else next_id,
             parameter_names=lambda tool: self._parameters.get(tool, ()),

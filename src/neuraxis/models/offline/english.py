@@ -54,9 +54,8 @@ DAYS = words(
     """today tomorrow tonight yesterday monday tuesday wednesday thursday friday
     saturday sunday"""
 )
-TIMES = words(
-    """today tomorrow tonight yesterday noon midnight morning afternoon evening week
-    month year monday tuesday wednesday thursday friday saturday sunday january next
+TIMES = DAYS | words(
+    """noon midnight morning afternoon evening week month year january next
     february march april may june july august september october november december"""
 )
 PRINTING = words("print prints output outputs display displays show shows say says")

@@ -28,6 +28,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from neuraxis.errors import CommandError
+from neuraxis.formatting import FILE_MODULE
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
 from neuraxis.plugins.functions.hint_errors import bad_function
@@ -37,8 +38,6 @@ from neuraxis.specs import STREAM_ITEMS
 
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-FILE_MODULE = "_neuraxis_plugin_"
-"""Prefix of module names that the loader gives to single files."""
 _STREAMS = (
     Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable,
 )  # fmt: skip

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestProblem, warnings_in
 from neuraxis.formatting import did_you_mean, listed, nearest
-from neuraxis.plugins.extensions import parse_effects, parse_examples
+from neuraxis.plugins.extensions import no_flag, parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
@@ -32,7 +32,6 @@ from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
     check_marking,
-    no_flag,
     no_method,
     none_marked,
     starred,
@@ -194,7 +193,7 @@ def plugin_from(
     methods.sort(key=lambda method: order.get(method.__name__, 0))
     if not methods:
         raise ConfigError(no_method(source, cls))
-    where = f"{cls.__module__}:{cls.__qualname__}"
+    where = f"{place_of(cls.__module__)}:{cls.__qualname__}"
     made = _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
     if not isinstance(source, type):  # an object handed over is closed by its owner
         return made
@@ -311,7 +310,8 @@ def read_function(function: Callable[..., Any]) -> Built:
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())
         problems += warnings_in(where_of(function), more)
-    if options.failure_field and (wrong := no_flag(options.failure_field, spec)):
+    flag = options.failure_field
+    if flag and (wrong := no_flag(flag, spec.response)):
         raise bad_function(where_of(function), wrong)
     return Built(spec=spec, caller=caller, problems=problems)
 

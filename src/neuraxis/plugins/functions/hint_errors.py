@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.formatting import nearest
+from neuraxis.formatting import nearest, public_names
 from neuraxis.plugins.functions.hint_kinds import (
     MAPPINGS,
     UNREADABLE,
@@ -117,7 +117,7 @@ def shown(hint: Hint) -> str:
         return hint.__qualname__
     text = hint.__name__ if _is_function(hint) else repr(hint)
     text = re.sub(r"typing\.|collections\.abc\.", "", text)
-    return _cut(_OBJECTS.sub(r"\1\2", text))
+    return _cut(public_names(_OBJECTS.sub(r"\1\2", text)))
 
 
 def _cut(text: str) -> str:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import msgspec.structs
 from msgspec import Struct, field
 
+from neuraxis.formatting import class_name, public_names
 from neuraxis.plugins.functions.docstring import read_docstring
 from neuraxis.plugins.functions.hint_kinds import (
     LISTS,
@@ -31,14 +32,12 @@ from neuraxis.plugins.functions.hint_kinds import (
     enum_values,
     field_hints,
     is_named_tuple,
-    json_names,
     required_keys,
-    tag_of,
 )
 from neuraxis.plugins.functions.key_hints import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
-from neuraxis.schema.builders import literal_of, union_of
+from neuraxis.schema.builders import json_names, literal_of, tag_of, union_of
 from neuraxis.specs import Json
 
 _PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
@@ -338,7 +337,7 @@ def _object(
     _used_defs(properties, defs.schemas, used)
     if not typing.is_typeddict(hint) and _has_opaque([properties, used]):
         # No JSON value can create such an object completely.
-        schema[CLASS_KEY] = f"{hint.__module__}.{hint.__qualname__}"
+        schema[CLASS_KEY] = class_name(hint)
     if "$ref" not in repr(properties):
         _flat[hint] = schema
     return ref
@@ -356,10 +355,9 @@ def _has_opaque(value: Json) -> bool:
 
 def _opaque(hint: Hint) -> dict[str, Json]:
     if isinstance(hint, type):
-        hint_class = cast("type[Any]", hint)
-        name = f"{hint_class.__module__}.{hint_class.__qualname__}"
+        name = class_name(cast("type[Any]", hint))
     else:
         if type(hint).__module__ not in _FORMS or hint in _BARE:
             raise NoType(hint)
-        name = str(hint)
+        name = public_names(str(hint))
     return {"x-type": name, "not": {}, "x-asset-ref": True}

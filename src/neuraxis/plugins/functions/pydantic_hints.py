@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from neuraxis.errors import CommandError
-from neuraxis.formatting import quote
+from neuraxis.formatting import FILE_MODULE, public_names, quote
 from neuraxis.specs import Json
 
 _HOOK = "__get_pydantic_core_schema__"
@@ -54,7 +55,11 @@ def json_schema(hint: Any, template: str) -> dict[str, Json]:
         hint: what pydantic reads.
         template: form of a reference to a class, with `{model}` for its name.
     """
-    return cast("dict[str, Json]", _adapter(hint).json_schema(ref_template=template))
+    schema = _adapter(hint).json_schema(ref_template=template)
+    # Two classes of one name are told apart by their modules.
+    if FILE_MODULE in str(schema):
+        schema = json.loads(public_names(json.dumps(schema)))
+    return cast("dict[str, Json]", schema)
 
 
 def converter(hint: Any) -> Callable[[Any], Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 from collections.abc import (
     Callable,
     Collection,
@@ -14,13 +14,12 @@ from collections.abc import (
 )
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.schema.annotations import FILE_USES, FLAGS
-from neuraxis.specs import CommandSpec
 
 
 def check_marking(
@@ -137,19 +136,6 @@ def untyped(names: Iterable[str]) -> Iterator[str]:
         )
 
 
-def no_flag(name: str, spec: CommandSpec) -> str:
-    """Return why a `failure_field` cannot be read; empty if it can.
-
-    A response of which no fields are declared may have any.
-    """
-    fields: Mapping[str, Mapping[str, Any]] = (spec.response or {}).get(
-        "properties", {}
-    )
-    if not fields or fields.get(name, {}).get("type") == "boolean":
-        return ""
-    return f"failure_field: the response has no boolean field {name!r}"
-
-
 def _code_of(function: Any) -> CodeType | None:
     plain = inspect.unwrap(getattr(function, "func", function))
     return getattr(getattr(plain, "__func__", plain), "__code__", None)
@@ -213,7 +199,7 @@ def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
-    given = f"{source!r:.80}" if is_plain else f"{cls.__module__}.{cls.__qualname__}"
+    given = f"{source!r:.80}" if is_plain else class_name(cls)
     said = (
         f"plugin {given}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "
@@ -256,11 +242,22 @@ def is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
+TIME_LIMIT = "a finite number of seconds above 0"
+"""What `is_time_limit` expects, in words."""
+
+
+def is_time_limit(value: Any) -> TypeGuard[float]:
+    """Return whether a command's time limit can be counted with."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # an int may be too large for a float, and a float infinite
+    return is_number and 0 < value <= sys.float_info.max
+
+
 def _wrong(name: str, value: Any) -> str:
     """Return what is expected instead of the value; empty if valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if name == "time_limit" and not (is_number and value > 0 and math.isfinite(value)):
-        return "seconds above 0"
+    if name == "time_limit" and not is_time_limit(value):
+        return TIME_LIMIT
     if name == "concurrency" and not (
         is_number and isinstance(value, int) and value > 0
     ):

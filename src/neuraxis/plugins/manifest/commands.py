@@ -7,7 +7,6 @@ K1, K2, D1). The Neuraxis extensions are read the same for both.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -16,8 +15,14 @@ from msgspec.structs import replace
 from neuraxis.call_errors import problem_text
 from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path as Place
-from neuraxis.plugins.extensions import parse_effects, parse_examples, reference_places
+from neuraxis.plugins.extensions import (
+    no_flag,
+    parse_effects,
+    parse_examples,
+    reference_places,
+)
 from neuraxis.plugins.functions.hints import Defs, inlined
+from neuraxis.plugins.functions.validate import TIME_LIMIT, is_time_limit
 from neuraxis.plugins.manifest.problems import Notes
 from neuraxis.schema import (
     NotationProblem,
@@ -308,10 +313,8 @@ def _time_limit(
     value = command.get("time_limit")
     if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # an int may be too large for a float, and a float infinite
-    if not is_number or not 0 < value <= sys.float_info.max:
-        message = f"time_limit: expected seconds above 0, got {quote(value)}"
+    if not is_time_limit(value):
+        message = f"time_limit: expected {TIME_LIMIT}, got {quote(value)}"
         notes.error((*place, "time_limit"), message)
         return None
     return float(value)
@@ -345,9 +348,7 @@ def _failure_field(
     name = notes.text(command.get("failure_field"), where)
     if name is None:
         return None
-    fields: Mapping[str, Mapping[str, Json]] = (response or {}).get("properties", {})
-    if name not in fields or fields[name].get("type") != "boolean":
-        message = f"failure_field: the response has no boolean field {name!r}"
-        notes.error(where, message)
+    if wrong := no_flag(name, response):
+        notes.error(where, wrong)
         return None
     return name

@@ -106,10 +106,11 @@ class FileHistory:
 
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
+        if {"", ".", ".."}.isdisjoint(path.split("/")):
+            return path
         root = os.path.realpath(self.workspace)
         full = os.path.realpath(os.path.join(root, path))
-        odd = path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/"))
-        return os.path.relpath(full, root) if odd and full.startswith(root) else path
+        return os.path.relpath(full, root) if full.startswith(root) else path
 
     def _is_all_own(self, path: str, mode: int) -> bool:
         """Whether the runtime wrote a file, or all that a folder holds."""
@@ -426,7 +427,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if found is not None and stat.S_ISDIR(found.st_mode):
             operations.remove(root, path)
             return
-        operations.digest(root, path)
+        operations.digest(root, path)  # refused if it is not there
         self.permit(path, "remove")
         stored = self.history.change(self.call_id, path, "delete", "", whole=False)
         operations.remove(root, path)

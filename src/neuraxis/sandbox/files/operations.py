@@ -77,10 +77,10 @@ def digest(workspace: Path, path: str, *, hint: bool = True) -> str:
     """The SHA-256 digest of a regular file.
 
     Raises:
-        FileRefused: it is not there, a link, or no regular file.
+        FileRefused: as `opened`.
     """
-    sha = hashlib.sha256()
     with opened(workspace, path, hint=hint) as fd:
+        sha = hashlib.sha256()
         for piece in pieces_of(fd):
             sha.update(piece)
     return sha.hexdigest()

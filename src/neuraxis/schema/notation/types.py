@@ -306,11 +306,15 @@ def named_type(name: str, path: Path, reading: Reading) -> dict[str, Json]:
     if reading.response and name[:1].isupper() and not close:
         # Real files name their Python classes here without a module. An answer is
         # made by the plugin itself, so not checking it harms nobody.
-        reading.warn(path, f"unknown type {name!r}: its values are not checked")
+        reading.warn(
+            path,
+            f"unknown type {name!r}: its values are not checked; write a class with "
+            f"its module or plugin, as in PLUGIN.{name}",
+        )
         return {}
     reading.error(
         path,
         f"unknown type {name!r}: expected a builtin type, a _type_ref of this file or "
-        f"a class name with its module.{hint}",
+        f"a class with its module or plugin, as in PLUGIN.{name}.{hint}",
     )
     return {}

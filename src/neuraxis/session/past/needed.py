@@ -7,7 +7,6 @@ was planned, and a person's yes, would be lost: the session is not resumed inste
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import count
 from typing import TYPE_CHECKING
 
 from neuraxis.dialects import Dialect
@@ -16,6 +15,7 @@ from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
 from neuraxis.plugins.registry import Command, Registry
+from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
 from neuraxis.session.past.waiting import Standing, last_plan
@@ -24,7 +24,9 @@ from neuraxis.session.typed.output import decoded
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist
 
-_DROPS = "Nothing was changed; run(…) drops what was planned, and tells the model"
+_DROPS = (
+    "Nothing was changed. A new request drops what was planned, and tells the model so"
+)
 
 
 async def check(
@@ -44,8 +46,8 @@ async def check(
     """
     if not is_cut_off:
         raise ConfigError(
-            f"resume: no request of session {session} was cut off; run(…) answers "
-            "another"
+            f"resume: no request of session {session} was cut off, so there is nothing "
+            "to continue; send a new request"
         )
     if shortlist is not None:
         shortlist.prepare()  # a plan may search for commands, too
@@ -108,8 +110,7 @@ def _unread(
         return ()
     _check_dialect(session, begun, dialect)
     reply = past.messages[-1 - len(past.untold)]
-    ids = map("a{}".format, count(1)).__next__
-    return decoded(None, dialect, completion_of(reply), ids).calls
+    return decoded(None, dialect, completion_of(reply), CallIds().next).calls
 
 
 def _check_dialect(session: str, begun: SessionStarted, dialect: Dialect) -> None:
@@ -117,7 +118,8 @@ def _check_dialect(session: str, begun: SessionStarted, dialect: Dialect) -> Non
         raise ConfigError(
             f"resume: the calls of session {session} were written in the dialect "
             f"{begun.dialect!r}, and it is open with {dialect.name!r}; open it with "
-            f"dialect={begun.dialect!r}. {_DROPS}"
+            f"dialect={begun.dialect!r} (--dialect {begun.dialect} on the command "
+            f"line). {_DROPS}"
         )
 
 

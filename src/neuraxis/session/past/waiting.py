@@ -50,6 +50,9 @@ from neuraxis.session.past.recorded import (
 )
 from neuraxis.specs import Json
 
+_MAY_WAIT = ("", "waiting", "cancelled", "unfinished")
+"""States in which a question may be open; some journals tell none."""
+
 
 class Question(Struct, frozen=True, kw_only=True):
     """A call that waits for an approval."""
@@ -212,8 +215,8 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         StorageError: the journal cannot be read.
     """
     with _opened(journal, "open_questions") as opened:
-        ids = [info.session for info in opened.sessions()]
-        return tuple([item for own in ids for item in pending(opened, own)])
+        infos = [info for info in opened.sessions() if info.state in _MAY_WAIT]
+        return tuple([item for info in infos for item in pending(opened, info.session)])
 
 
 def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
@@ -235,7 +238,7 @@ def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
 
 def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
     """Return a session whose state tells whether a question is open."""
-    if info.state not in ("waiting", "unfinished"):
+    if info.state not in _MAY_WAIT:
         return info
     if pending(journal, info.session):
         return replace(info, state="waiting")
@@ -303,19 +306,18 @@ def answer(
         opened = () if standing is None else standing.asked.keys() - standing.answered
         listed = ", ".join(sorted(opened)) or "none"
         raise ConfigError(
-            f"session {session}: expected an open question ({listed}), got "
-            f"{question!r}; pending() lists them"
+            f"session {session}: expected an open question ({listed}), got {question!r}"
         )
     if (said := standing.answered.get(question)) is not None:
         how = "approved" if said.allowed else "denied"
         raise ConfigError(
-            f"question {question} of session {session} was {how} already; resume() "
-            "goes on with it"
+            f"question {question} of session {session} was {how} already; resume the "
+            "session to continue"
         )
     if time.time() > asked.expires:
         raise ConfigError(
-            f"question {question} of session {session} expired; resume() goes on "
-            "without that call"
+            f"question {question} of session {session} expired; resume the session to "
+            "continue without that call"
         )
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
