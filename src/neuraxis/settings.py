@@ -369,7 +369,7 @@ def _unknown(key: str) -> str:
 
 
 def unknown_option(key: str) -> str:
-    """Return why a key of a table [models.NAME] is none; empty if it is one.
+    """Return the fault of a key of [models.NAME]; empty: none.
 
     A dot may be the name's own, as in `gpt-4.1`: the last part is the option.
     """
@@ -416,7 +416,7 @@ def _wrong_value(key: str, value: Json) -> str:
 
 
 def wrong_option(key: str, value: Json) -> str:
-    """Return why a value does not fit its key of [models.NAME], or ""."""
+    """Return why a value does not fit its key of [models.NAME]."""
     name, _, option = key.rpartition(".")
     if any(f".{tree}." in f"{name}." for tree in _MODEL_TREES):
         return ""

@@ -72,7 +72,7 @@ class Conversation:
                 echo(f"neuraxis: {error}", err=True)
 
     def ask(self, request: str | None) -> None:
-        """Run a request, or continue the last one; say what waits for approval."""
+        """Run a request, or continue the last one; say what waits."""
         self.code = ask(self.session, request)[1]
         for question in self.session.pending():
             echo(f"/approve {question.id}, or /deny {question.id} WHY", err=True)

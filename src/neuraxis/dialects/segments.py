@@ -53,7 +53,7 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
 
 
 def is_message(item: Json) -> bool:
-    """Return whether an object is a message of the protocols, or the content of one."""
+    """Return whether an object is a message of the protocols."""
     if not isinstance(item, dict):
         return False
     said = cast("dict[str, Json]", item)

@@ -346,7 +346,7 @@ def _asks(text: str, calls: Sequence[Piece], end: int) -> bool:
 
 
 def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None:
-    """Return the error of calls with another question behind them, in any language."""
+    """Return the error of calls that another question stands behind."""
     for sentence in _SENTENCE.findall(_IN_QUOTES.sub("", _behind(text, calls, end))):
         known = _MORE.search(sentence) or _MAY_I.search(sentence)
         if not known and sentence.endswith(_ASKS):

@@ -56,6 +56,7 @@ from neuraxis.specs import Json
 
 MISREAD = 3
 """Consecutive unreadable replies that end a run."""
+_CANCELLED = "the run was cancelled"
 _CUT = (
     "the reply was cut off: it reached the limit of its tokens (max_tokens, or what "
     "the model can hold); the text is what it wrote until then"
@@ -115,8 +116,7 @@ async def converse(
         outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
         cancelled.set()
-        why, files = "the run was cancelled", state.left(parts.workspace)
-        emit(_end("cancelled", files, "", why, started))
+        emit(_end("cancelled", state.left(parts.workspace), "", _CANCELLED, started))
         if parts.settled is not None:
             await parts.settled()
         raise

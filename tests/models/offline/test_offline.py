@@ -167,7 +167,7 @@ def test_talk_is_declined_with_what_can_be_done(tmp_path: Path, request_: str) -
     with session(tmp_path, FOUR) as talk:
         answer = talk.run_sync(request_)
     assert (answer.outcome, answer.calls) == ("declined", ())
-    assert "offline planner" in answer.text
+    assert "choose a language model" in answer.text
     assert "What I can do, for example:" in answer.text
     assert answer.text.count("\n- ") == 3
     assert "Fetch www.python.org" in answer.text

@@ -52,7 +52,7 @@ class OfflinePlanner:
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
             why = " ".join([json.loads(error) for error in errors])
             return (
-                f"{say.WHO} The plan was refused, nothing was done: {why}",
+                f"The plan was refused, nothing was done: {why}",
                 "declined",
             )
         found = plan(_spoken(text.strip()), known, _turns(before, known))
