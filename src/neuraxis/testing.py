@@ -227,9 +227,9 @@ def _undeclared(plugin: Plugin) -> Iterator[str]:
         said = (word for word in words if re.sub("(e|s|es)$", "", word) in OUTWARD)
         if word := next(said, ""):
             yield (
-                f"{name}: {word!r} says that it sends, pays, publishes or deletes, and "
-                "nothing of it is declared; expected trusted_only (whom, where) or "
-                "sends_out on a parameter, or effects with destructive and "
+                f"{name}: {word!r} suggests that it sends, pays, publishes or deletes, "
+                "but it declares nothing of the kind. Declare trusted_only (whom, "
+                "where) or sends_out on a parameter, or effects with destructive and "
                 "others_write: see docs/security.md"
             )
 

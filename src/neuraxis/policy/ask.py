@@ -84,7 +84,7 @@ async def ask_person(
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
         told = f"asking for it failed: {type(raised).__name__}: {raised}"
         allowed, by = False, f"nobody: {told}"
-        _LOG.error("approve= raised for %s: that is a no", asked.id, exc_info=raised)
+        _LOG.error("approve= raised for %s, so it is denied", asked.id, exc_info=raised)
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
@@ -111,8 +111,8 @@ def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
     allowed = said is True or bool(wider)
     if not (allowed or said is None or said is False):
         _LOG.error(
-            "approve= returned %.60r for %s: that is a no; a yes is True, or one of "
-            "the texts in `offers`", said, asked.id,
+            "approve= returned %.60r for %s, so it is denied; to approve, return True "
+            "or one of the texts in `offers`", said, asked.id,
         )  # fmt: skip
     return allowed, wider
 

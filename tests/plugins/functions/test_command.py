@@ -760,7 +760,7 @@ def test_modules_and_lists() -> None:
     listed = plugin_from([one, two], name="both")
     assert (listed.spec.name, list(listed.commands)) == ("both", ["one", "two"])
     assert plugin_from([one]).spec.name == "test_command"
-    with pytest.raises(ManifestError, match="'one' stands twice"):
+    with pytest.raises(ManifestError, match="'one' is declared twice"):
         plugin_from([one, one])
 
 

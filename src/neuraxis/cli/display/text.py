@@ -123,13 +123,6 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
-def why(error: OSError | UnicodeDecodeError) -> str:
-    """Return why a file is unusable, without the system's error number."""
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text"
-    return error.strerror or str(error)
-
-
 def console() -> Console:
     """Create a console on standard error; it honours NO_COLOR."""
     from rich.console import Console

@@ -13,11 +13,12 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli import signals
-from neuraxis.cli.display.text import echo, echo_json, why
+from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import (
     Choices,
     journal_path,
     make_session,
+    read_file,
     session_options,
     settings_of,
 )
@@ -76,10 +77,7 @@ def _rows(file: Path) -> list[_Row]:
     Raises:
         ConfigError: it is not there, or a line is no request.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {why(error)}") from error
+    lines = read_file(file).split("\n")
     rows: dict[str, _Row] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -220,7 +220,7 @@ def _plugin(
     for built in read:
         if built.spec.name in taken:
             raise bad_function(
-                source or name, f"the command {built.spec.name!r} stands twice"
+                source or name, f"the command {built.spec.name!r} is declared twice"
             )
         taken.add(built.spec.name)
     description = read_docstring(doc).text if doc else ""

@@ -93,7 +93,7 @@ def read_commands(
         spec = _command(command, place, types, notes)
         if spec.name in specs:
             where = (*place, "command_name")
-            notes.error(where, f"the command {spec.name!r} stands twice")
+            notes.error(where, f"the command {spec.name!r} is declared twice")
         elif spec.name:
             specs[spec.name] = spec
             if any(problem.severity == "command" for problem in notes.found[before:]):
