@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -52,6 +53,21 @@ def test_call_runs_one_command(tmp_path: Path) -> None:
     wrong = call(plugin, "greet", {"name": "Ada"})
     assert wrong.error is not None
     assert wrong.error.code == "invalid_param"
+
+
+def test_call_passes_objects_by_reference(tmp_path: Path) -> None:
+    """Also inside of lists; a file is read as `Session.attach` reads it."""
+
+    @command(effects="read")
+    def total(tables: list[polars.DataFrame]) -> int:
+        return sum(table["x"].sum() for table in tables)
+
+    table = polars.DataFrame({"x": [1, 2]})
+    table.write_csv(tmp_path / "x.csv")
+    assert call(total, "total", {"tables": [table, tmp_path / "x.csv"]}).value == 6
+    refused = call(total, "total", {"tables": [object()]}).error
+    assert refused is not None
+    assert refused.code == "invalid_asset_type"
 
 
 def test_D11_call_can_be_strict_about_the_answer(tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def call(
     Args:
         plugin: what a `Session` accepts: a function, an object, a folder, a name.
         command: the command's name, or a tool name.
-        arguments: as a model writes them; default: none.
+        arguments: as a model writes them; default: none. An object, such as a data
+            frame, is passed by reference, and a `Path` as `Session.attach` reads it.
         workspace: the folder that commands may write to; default: a temporary one.
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
@@ -110,16 +111,30 @@ def call(
         )
         found = session.registry.plugins[0].spec.name
         known = session.registry.plugins[0].commands
+        given = {} if arguments is None else _with_references(arguments, session)
         asked = Call(
-            id="a1",
+            id=session.ids.new(),
             plugin=found if command in known else None,
             command=command,
-            arguments={} if arguments is None else arguments,
+            arguments=given,
         )
         result = asyncio.run(_called(session, asked, deps))
         if result.status != "done":
             return result
-        return replace(result, value=session.assets.returned("a1", result.value))
+        return replace(result, value=session.assets.returned(asked.id, result.value))
+
+
+def _with_references(value: Any, session: Session) -> Json:
+    """Return arguments with references to the objects in them."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_with_references(item, session) for item in items]
+    if isinstance(value, dict):
+        entries = cast("dict[Any, Any]", value)
+        return {key: _with_references(entries[key], session) for key in entries}
+    return {"asset_id": session.attach(value), "field_path": ["content"]}
 
 
 async def _called(session: Session, asked: Call, deps: Any) -> Result:
