@@ -123,7 +123,6 @@ def test_mistakes_of_a_folder_are_told(
         ("delete", "Delete it.", {"trusted_only": ["it"]}, False),
         ("post", "Post it.", {"sends_out": ["it"]}, False),
         ("pay", "Pay.", {"effects": {"kind": "once", "destructive": False}}, False),
-        ("posts", "List what was posted.", {"effects": "read"}, False),
     ],
 )
 def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
@@ -136,6 +135,28 @@ def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
     deed.__name__, deed.__doc__ = name, says
     problems = check_plugin(command(**options)(deed))
     assert told is any("trusted_only (whom, where)" in text for text in problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "effects", "told"),
+    [
+        ("deleteUser", "Do it.", "read", True),
+        ("run_it", "Sends a mail.", "none", True),
+        ("posts", "List what was posted.", "read", False),
+        ("order", "Order of a customer that was deleted.", "read", False),
+        ("delete", "Do it.", {"kind": "read", "destructive": True}, False),
+    ],
+)
+def test_who_sends_pays_or_deletes_and_declares_read_is_warned_about(
+    name: str, says: str, effects: Any, told: bool
+) -> None:
+    """A name or text that begins with the verb; nouns are left alone."""
+
+    def deed(it: str) -> None: ...
+
+    deed.__name__, deed.__doc__ = name, says
+    problems = check_plugin(command(effects=effects)(deed))
+    assert told is any("expected the effects once" in text for text in problems)
 
 
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:

@@ -40,16 +40,20 @@ from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-OUTWARD = frozenset(
-    re.sub("e$", "", verb)
-    for verb in (
-        *("send", "mail", "email", "forward", "reply", "invite", "notify", "message"),
-        *("pay", "transfer", "buy", "purchase", "order", "refund", "charge", "donate"),
-        *("publish", "post", "tweet", "share", "upload", "release", "deploy"),
-        *("delete", "remove", "erase", "wipe", "drop", "destroy", "purge", "cancel"),
-    )
+def _stems(*verbs: str) -> frozenset[str]:
+    return frozenset(verb.removesuffix("e") for verb in verbs)
+
+
+DEEDS = _stems(
+    *("send", "notify", "pay", "buy", "donate", "publish", "deploy", "delete"),
+    *("remove", "erase", "wipe", "drop", "destroy", "purge", "cancel"),
 )
-"""Verbs of deeds that cannot be taken back, without a last e."""
+"""Verbs, without a last e, of what cannot be taken back; none is a noun, too."""
+OUTWARD = DEEDS | _stems(
+    *("mail", "email", "forward", "reply", "invite", "message", "transfer", "purchase"),
+    *("order", "refund", "charge", "post", "tweet", "share", "upload", "release"),
+)
+"""All such verbs, without a last e."""
 
 __all__ = [
     "ScriptedModel",
@@ -227,26 +231,38 @@ def _undescribed(plugin: Plugin) -> Iterator[str]:
 
 
 def _undeclared(plugin: Plugin) -> Iterator[str]:
-    """Name the commands that send, pay, publish or delete, and declare nothing."""
+    """Name the commands that send, pay, publish or delete, and do not say so."""
     for name, item in plugin.commands.items():
         spec = item.spec
         marks = marks_of(spec.parameters)
-        if (
-            spec.effects.declared
-            or spec.effects.kind in ("none", "read")
-            or (marks.trusted_only or marks.sends_out or marks.files)
-        ):
+        if spec.effects.declared:
             continue
-        text = re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {spec.description}")
-        words = re.findall(r"[a-z]+", text.lower())
-        said = (word for word in words if re.sub("(e|s|es)$", "", word) in OUTWARD)
-        if word := next(said, ""):
-            yield (
-                f"{name}: {word!r} says that it sends, pays, publishes or deletes, and "
-                "nothing of it is declared; expected trusted_only (whom, where) or "
-                "sends_out on a parameter, or effects with destructive and "
-                "others_write: see docs/security.md"
-            )
+        if spec.effects.kind in ("none", "read"):
+            words = [*_words(name)[:1], *_words(spec.description)[:1]]
+            if word := next((word for word in words if _stem(word) in DEEDS), ""):
+                yield (
+                    f"{name}: {word!r} says that it sends, pays, publishes or deletes, "
+                    f"and its effects are {spec.effects.kind!r}: it changes nothing; "
+                    "expected the effects once, or idempotent"
+                )
+        elif not (marks.trusted_only or marks.sends_out or marks.files):
+            words = [*_words(name), *_words(spec.description)]
+            if word := next((word for word in words if _stem(word) in OUTWARD), ""):
+                yield (
+                    f"{name}: {word!r} says that it sends, pays, publishes or deletes, "
+                    "and nothing of it is declared; expected trusted_only (whom, "
+                    "where) or sends_out on a parameter, or effects with destructive "
+                    "and others_write: see docs/security.md"
+                )
+
+
+def _words(text: str) -> list[str]:
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
+    return re.findall(r"[a-z]+", apart.lower())
+
+
+def _stem(word: str) -> str:
+    return re.sub("(e|s|es)$", "", word)
 
 
 def _examples(plugin: Plugin) -> Iterator[Example]:
