@@ -13,11 +13,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import Context, command
+from neuraxis import Context, Session, command
 from neuraxis.cli.plugins import plugins as cli
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import builtin_names
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.registry import Plugin
@@ -162,7 +163,9 @@ def test_who_sends_pays_or_deletes_and_declares_read_is_warned_about(
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:
     """A description alone can be shown and not called."""
     (problem,) = check_plugin(_folder(tmp_path, code=""))
-    assert problem.startswith("greet: there is no code for this command")
+    assert "hello/config.yaml:5: error: greet: there is no code" in problem
+    with pytest.raises(ConfigError, match="greet: there is no code"):
+        Session(model=ScriptedModel([]), plugins=[tmp_path / "hello"])
 
 
 def test_mistakes_of_a_function_are_told() -> None:
@@ -283,7 +286,7 @@ def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
     assert "hello cannot be called (greet)" in done.stdout
     assert "error: greet: there is no code for this command" in done.stderr
     assert "sums is valid (add)" in done.stdout
-    assert "warning: the example 'Add' does not fit" in done.stderr
+    assert "sums.py:4: warning: add: the example 'Add' does not fit" in done.stderr
     alone = CliRunner().invoke(cli, ["check", paths[1]], standalone_mode=False)
     assert alone.return_value == 0
 

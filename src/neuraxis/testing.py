@@ -25,13 +25,15 @@ from msgspec.structs import replace
 from neuraxis.call_errors import problem_text
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
 from neuraxis.dialects.native.dialect import Native
-from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
-from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.functions.places import Spot, spot_of
+from neuraxis.plugins.loader import load_plugin, without_code
+from neuraxis.plugins.manifest.load import line_of_command
+from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.source import find_source
 from neuraxis.policy.rules import Policy
 from neuraxis.schema.annotations import marks_of
@@ -39,6 +41,7 @@ from neuraxis.session.options import Options
 from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
+
 
 def _stems(*verbs: str) -> frozenset[str]:
     return frozenset(verb.removesuffix("e") for verb in verbs)
@@ -115,7 +118,9 @@ def call(
         )
         found = session.registry.plugins[0].spec.name
         known = session.registry.plugins[0].commands
-        given = {} if arguments is None else _with_references(arguments, session)
+        given: Json = {}
+        if arguments is not None:
+            given = _with_references(arguments, session)
         asked = Call(
             id=session.ids.new(),
             plugin=found if command in known else None,
@@ -166,9 +171,11 @@ def check_plugin(source: Any) -> list[str]:
     """
     try:
         with _plugins_of(source) as plugins:
-            found = [text for plugin in plugins for text in _check(plugin)]
+            found = [str(item) for plugin in plugins for item in findings(plugin)]
     except ManifestError as error:
         return [str(problem) for problem in error.problems]
+    except ConfigError as error:
+        return [str(error)]
     return list(dict.fromkeys(found))
 
 
@@ -185,75 +192,100 @@ def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
         outer.close_plugins()
 
 
-def _check(plugin: Plugin) -> list[str]:
+def findings(plugin: Plugin) -> list[ManifestProblem]:
+    """Return the errors and warnings of a plugin that was loaded."""
+    file = plugin.spec.source
+    told = (
+        *_undescribed(plugin),
+        *_undeclared(plugin),
+        *_wrong_examples(plugin),
+        *_not_shown(plugin),
+    )
+    spots = {name: _spot_of(item) for name, item in plugin.commands.items()}
+    found = [*plugin.problems, *without_code(plugin)]
+    for name, text in told:
+        spot = spots.get(name) or Spot(file, 1 if file.endswith(".py") else 0, "")
+        message = f"{name}: {text}" if name else text
+        found.append(
+            ManifestProblem(
+                file=spot.file, line=spot.line, message=message, severity="warning"
+            )
+        )
+    return found
+
+
+def _spot_of(command: Command) -> Spot:
+    """Return where a command is described: its function, or its manifest's line."""
+    if command.function is not None:
+        return spot_of(command.function)
+    line = line_of_command(command.plugin, command.spec.name)
+    return Spot(command.plugin.source, line, "")
+
+
+def _wrong_examples(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    """Tell which examples would be refused."""
     registry = Registry([plugin])
-    problems = [str(problem) for problem in plugin.problems]
-    problems += [
-        without_code(name) for name, item in plugin.commands.items() if item.run is None
-    ]
-    problems += _undescribed(plugin)
-    problems += _undeclared(plugin)
-    for example in _examples(plugin):
-        problems += _wrong_example(example, registry)
+    for example in plugin.spec.examples:
+        yield from (("", text) for text in _wrong_example(example, registry))
     for name, item in plugin.commands.items():
+        for example in item.spec.examples:
+            yield from ((name, text) for text in _wrong_example(example, registry))
         output = item.spec.example_output
         if output is not None and item.response is not None:
             for problem in item.response.problems(output):
-                text = problem_text(problem)
-                problems.append(f"{name}: the example output does not fit: {text}")
+                yield name, f"the example output does not fit: {problem_text(problem)}"
+
+
+def _not_shown(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    registry = Registry([plugin])
     for dialect in DIALECTS:
         text = prompt_of(plugin, dialect)
         for name, item in plugin.commands.items():
             said = registry.tool_name(item) if dialect == "intents" else name
             if plugin.spec.listed and dialect != "native" and said not in text:
-                problems.append(f"{name}: {dialect} does not show it")
-    return problems
+                yield name, f"{dialect} does not show it"
 
 
-def without_code(name: str) -> str:
-    """Report a command that is described and has no code."""
-    return f"{name}: there is no code for this command; write it in plugin.py"
-
-
-def _undescribed(plugin: Plugin) -> Iterator[str]:
+def _undescribed(plugin: Plugin) -> Iterator[tuple[str, str]]:
     """Return the loader's warnings for plugins without a manifest."""
     if plugin.spec.generation != "python":
         return
     if not plugin.spec.description_model:
-        yield "the plugin has no description: a model cannot choose it"
+        yield "", "the plugin has no description: a model cannot choose it"
     for name, item in plugin.commands.items():
         if not item.spec.description:
-            yield f"{name}: the command has no description"
+            yield name, "the command has no description"
         nodes: dict[str, Any] = item.spec.parameters.get("properties", {})
         for parameter, node in nodes.items():
             if not node.get("description"):
-                yield f"{name}: the parameter {parameter} has no description"
+                yield name, f"the parameter {parameter} has no description"
 
 
-def _undeclared(plugin: Plugin) -> Iterator[str]:
-    """Name the commands that send, pay, publish or delete, and do not say so."""
+def _undeclared(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    """Name the commands that send, pay or delete without declaring it."""
     for name, item in plugin.commands.items():
         spec = item.spec
         marks = marks_of(spec.parameters)
         if spec.effects.declared:
             continue
         if spec.effects.kind in ("none", "read"):
-            words = [*_words(name)[:1], *_words(spec.description)[:1]]
-            if word := next((word for word in words if _stem(word) in DEEDS), ""):
-                yield (
-                    f"{name}: {word!r} says that it sends, pays, publishes or deletes, "
-                    f"and its effects are {spec.effects.kind!r}: it changes nothing; "
-                    "expected the effects once, or idempotent"
-                )
-        elif not (marks.trusted_only or marks.sends_out or marks.files):
-            words = [*_words(name), *_words(spec.description)]
-            if word := next((word for word in words if _stem(word) in OUTWARD), ""):
-                yield (
-                    f"{name}: {word!r} says that it sends, pays, publishes or deletes, "
-                    "and nothing of it is declared; expected trusted_only (whom, "
-                    "where) or sends_out on a parameter, or effects with destructive "
-                    "and others_write: see docs/security.md"
-                )
+            words, verbs = [*_words(name)[:1], *_words(spec.description)[:1]], DEEDS
+            wrong = (
+                f"its effects are {spec.effects.kind!r}, as of one that changes "
+                "nothing; expected the effects once, or idempotent"
+            )
+        elif marks.trusted_only or marks.sends_out or marks.files:
+            continue
+        else:
+            words, verbs = [*_words(name), *_words(spec.description)], OUTWARD
+            wrong = (
+                "nothing of it is declared; expected trusted_only (whom, where) or "
+                "sends_out on a parameter, or effects with destructive and "
+                "others_write: see docs/security.md"
+            )
+        if word := next((word for word in words if _stem(word) in verbs), ""):
+            deed = f"{word!r} says that it sends, pays, publishes or deletes"
+            yield name, f"{deed}, and {wrong}"
 
 
 def _words(text: str) -> list[str]:
@@ -263,12 +295,6 @@ def _words(text: str) -> list[str]:
 
 def _stem(word: str) -> str:
     return re.sub("(e|s|es)$", "", word)
-
-
-def _examples(plugin: Plugin) -> Iterator[Example]:
-    yield from plugin.spec.examples
-    for item in plugin.commands.values():
-        yield from item.spec.examples
 
 
 def _wrong_example(example: Example, registry: Registry) -> Iterator[str]:
